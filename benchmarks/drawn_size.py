@@ -51,7 +51,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             begun = time.monotonic()
             with closing(STORES[given.store](f"{directory}/state", method.recipe())) as store:
-                letters = fill(store, method.under(store.hashes), models, pages)
+                letters = fill(store, method.with_hashes(store.hashes), models, pages)
                 store.compact()
                 time.sleep(3)  # until the files that are no more in use are gone
                 print(

@@ -58,7 +58,7 @@ class Drawn(Cascade):
         super().__init__()
         self.models = [Cascade().fingerprint(page) for page in synthetic_pages(200)]
 
-    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+    def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         number = int(page.title.partition(" ")[0])
         model = self.models[number % len(self.models)]
         many, size = len(model.keys), len(model.sketch)

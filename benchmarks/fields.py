@@ -77,7 +77,7 @@ class Row:
 
     def judgement(self, p: CascadeParameters) -> Judgement:
         """What the whole rule says under other weights, on which the features do not depend."""
-        return self.check.under(p).judgement()
+        return self.check.with_parameters(p).judgement()
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def rows_of(corpus: Corpus, pairs: dict[str, list[tuple[Gold, bool]]], method: C
         page = document.page()
         if document.id in wanted:
             known = store.on_site(page.site)
-            new = method.guarded(page, known.is_common, known)
+            new = method.fingerprint_own(page, known.is_common, known)
             seen[document.id] = new.sketch
             for pair, read in pairs.get(document.id, ()):
                 one, other = method._unpack(new.sketch), method._unpack(seen[pair.earlier])

@@ -133,7 +133,7 @@ class Growing(Drawn):
         self.next: Fingerprint | None = None
         self.compared, self.spent = 0, 0
 
-    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+    def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         return self.next or self.drawn(page)
 
     def drawn(self, page: Page) -> Fingerprint:
@@ -144,7 +144,7 @@ class Growing(Drawn):
 
     def filed(self, page: Page) -> Fingerprint:
         """What of it is kept."""
-        found, draw = super().guarded(page, _nothing), Draw.of(int(page.title.partition(" ")[0]))
+        found, draw = super().fingerprint_own(page, _nothing), Draw.of(int(page.title.partition(" ")[0]))
         keys = list(found.keys)
         if draw.title >= 0:
             keys[0] = _shared(b"title %d" % draw.title)

@@ -41,7 +41,7 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
 
     documents = list(pages(PAGES))
     keyed = Keyed(bytes(range(32)))
-    method = make_method("cascade", {}).under(keyed)
+    method = make_method("cascade", {}).with_hashes(keyed)
     p = method.parameters
     lines = [[line for line in letters_each(sentences(normalize(page.text))) if line] for page in documents]
     prints = [np.array([keyed.short(line) for line in one], np.uint32) for one in lines]
@@ -70,7 +70,7 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
     return {
         "read: one spelling, sentences, hashes": (reading, [page.text for page in documents]),
         "sketch and keys": (sketching, texts),
-        "fingerprint, all of it": (lambda page: method.guarded(page, known.is_common, known), documents),
+        "fingerprint, all of it": (lambda page: method.fingerprint_own(page, known.is_common, known), documents),
         "count sentences": (count, prints),
     }
 

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all."""
+"""Write files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scrapy_neardup.errors import NearDupError
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A name to write to; what is written there takes the place of ``path`` at the end, and is on disk then.
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield a name to write to; at the end that file replaces ``path``, synced to disk.
 
-    After an error it is gone, and ``path`` is as it was; a link stays one. What is no file, such as a device or a pipe,
-    is written to as it is. Raises NearDupError where nothing can be written.
+    After an error the draft is gone and ``path`` unchanged. A link stays a link; a device or a pipe is written
+    directly. Raises NearDupError if the file cannot be written.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".part.{target.name}")  # hidden, and packed as the name says
+    draft = target.with_name(f".part.{target.name}")  # hidden; the suffix still selects the compression
     try:
         if target.exists() and not target.is_file():
             yield path
@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
-    except BrokenPipeError:  # not of this file
+    except BrokenPipeError:  # the pipe is the caller's
         raise
     except OSError as error:
         cure = "make room" if target.parent.is_dir() else f"make the folder {target.parent}"
@@ -39,16 +39,16 @@ def replacing(path: Path) -> Iterator[Path]:
         ) from None
 
 
-def private(path: str, flags: int) -> int:
-    """Open a file, which only this user may read if it is new: for ``open``, where a secret is written."""
+def open_private(path: str, flags: int) -> int:
+    """Opener for ``open``: a new file is readable by this user only, for secrets."""
     return os.open(path, flags, 0o600)
 
 
 def sync_directory(directory: Path) -> None:
-    """Make names in it survive a power cut, where a directory can be synced."""
+    """Make the names in a directory survive a power cut, if the system can sync it."""
     with suppress(OSError):
-        held = os.open(directory, os.O_RDONLY)
+        descriptor = os.open(directory, os.O_RDONLY)
         try:
-            os.fsync(held)
+            os.fsync(descriptor)
         finally:
-            os.close(held)
+            os.close(descriptor)

@@ -1,6 +1,6 @@
-"""Every error this package raises on purpose, below one root.
+"""Every error that this package raises on purpose, below one root.
 
-The message of each is a sentence that says what is wrong and what to do about it.
+Each message says in a sentence what is wrong and what to do.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Reason = Literal[
     "store_failed",
     "method_failed",
 ]
-#: The same, or empty for a page that can be judged.
+#: Empty for a page that can be judged.
 AnyReason = Reason | Literal[""]
-#: All of them; READMEs and catalogues explain each.
+#: All reasons; READMEs and catalogues explain each.
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 
 class NearDupError(Exception):
-    """Root of all errors of this package; its message is one line, whatever the URLs in it hold."""
+    """Root of all errors of this package; its message is one line."""
 
     def __str__(self) -> str:
         return one_line(super().__str__(), MESSAGE)
@@ -58,15 +58,15 @@ class StoreLocked(StoreError):
 
 
 class StoreMismatch(StoreError):
-    """The state was written by another recipe: its fingerprints cannot be compared with ours."""
+    """The state was written with another recipe, so its fingerprints cannot be compared."""
 
 
 class StoreDamaged(StoreError):
-    """The state on disk is not what was left there; it has not been touched."""
+    """The state on disk has changed since it was written; it was not touched."""
 
 
 class PageError(NearDupError):
-    """A page that cannot be judged; ``reason`` is the name under which it is counted."""
+    """A page that cannot be judged; ``reason`` names the count."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -74,7 +74,7 @@ class PageError(NearDupError):
 
 
 class ExtractionError(PageError):
-    """No page could be made of the HTML."""
+    """The HTML could not be read as a page."""
 
 
 class NoWorker(ExtractionError):

@@ -1,4 +1,4 @@
-"""The frozen things that travel: a page goes in, a verdict comes out."""
+"""The data that travels: a page goes in, a verdict comes out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.oneline import one_line
-from scrapy_neardup.quick import quick
 
-#: Nothing to be counted.
+#: No sentences to count.
 NO_SENTENCES: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
 
 
@@ -54,40 +54,38 @@ class Page:
 
 
 class SiteCounts(Protocol):
-    """What a state knows of one site."""
+    """The counts of one site in a state."""
 
     def pages(self) -> int:
-        """How many of its pages were noted, 256 at most; copies are not."""
+        """Return the number of noted pages, at most 256; copies are not noted."""
 
     def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
-        """On how many of them, 256 at most, each of these sentences (32-bit fingerprints) stood."""
+        """Return on how many noted pages, at most 256, each sentence (32-bit fingerprint) stood."""
 
     def forms(self) -> float:
-        """The share of its last pages that looked like another one of it under another title; 0 if few are known."""
+        """Return the share of recent pages that looked like another page under another title; 0 if few are known."""
 
     def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        """Which of them stand on so many of its pages that they are its boilerplate."""
+        """Return which sentences are boilerplate of this site."""
 
     def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        """Which of them are boilerplate: of the site, or everywhere."""
+        """Return which sentences are boilerplate, of this site or everywhere."""
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a method makes of a page.
+    """A page as a method sees it.
 
-    ``keys``: unsigned 64-bit integers under which the page is filed and looked up.
-    ``sketch``: bytes in the method's own versioned layout, compared with the sketches of candidates.
-    Both are the same in every process, on every machine and in every release of a method's version.
+    ``keys``: unsigned 64-bit integers under which the page is filed and looked up. ``sketch``: bytes in the method's
+    own versioned layout, to compare with candidates. Both are the same in every process, on every machine and in every
+    release of a method's version.
 
-    The rest is of use while the page is judged, and is not kept. ``sentences``: 32-bit fingerprints of the sentences to
-    be counted; one that comes twice counts once. ``whole``: the sketch of the text with its boilerplate, where there is
-    any. ``own``: letters and digits that are not boilerplate; None for a method that does not ask. ``site``: what the
-    state knows of its site. ``boilerplate``: those of the sentences that were left out for standing on many pages.
-    ``unframed``: the sketch of the text without what is boilerplate of its own site, where some more of it is
-    boilerplate everywhere. ``quoted``: letters and digits of what it quotes, which are not among its own. ``title``:
-    what the method knows of its title, to hold it against an earlier page. ``in_form``: it looks like one of its site,
-    see ``Comparison``.
+    The rest serves to judge the page and is not kept. ``sentences``: 32-bit fingerprints to count, each once.
+    ``whole``: the sketch of the text with its boilerplate, if it has any. ``own``: number of own letters and digits;
+    None if the method does not count them. ``site``: the state's counts of the site. ``boilerplate``: sentences left
+    out. ``site_free``: the sketch without boilerplate of its own site only, if there is other boilerplate too.
+    ``title``: the method's view of the title. ``quoted``: number of quoted letters and digits. ``in_form``: see
+    ``Comparison``.
     """
 
     keys: tuple[int, ...]
@@ -97,20 +95,20 @@ class Fingerprint:
     own: int | None = None
     site: SiteCounts | None = field(default=None, compare=False, repr=False)
     boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
-    unframed: bytes = b""
+    site_free: bytes = b""
     title: Any = field(default=None, compare=False, repr=False)
     quoted: int = 0
     in_form: bool = False
 
     def with_keys(self, keys: tuple[int, ...]) -> Fingerprint:
-        """The same under other keys: ``replace`` for what nearly every page needs, without looking up its fields."""
+        """Return a copy with other keys; faster than ``replace``, as nearly every page needs it."""
         return Fingerprint(
             *(keys, self.sketch, self.sentences, self.whole, self.own, self.site),
-            *(self.boilerplate, self.unframed, self.title, self.quoted, self.in_form),
+            *(self.boilerplate, self.site_free, self.title, self.quoted, self.in_form),
         )
 
     def why_unjudged(self, needed: int) -> AnyReason:
-        """The reason for which a page with fewer than ``needed`` letters of its own is not judged; empty if it is."""
+        """Return why a page with fewer than ``needed`` own letters is not judged, or an empty string."""
         if self.own is None or self.own >= needed:
             return ""
         return "quotes" if self.own + self.quoted >= needed else "boilerplate"
@@ -119,7 +117,7 @@ class Fingerprint:
 class Likeness(str, Enum):
     """How two pages are alike; the value is the name in stats, settings and tags.
 
-    The first three are duplicates, the others are told of but pass unless the policy says otherwise.
+    The first three are copies. The others are reported but pass unless the policy says otherwise.
     """
 
     #: The same text, letter by letter. The titles may differ.
@@ -134,15 +132,14 @@ class Likeness(str, Enum):
     SAME_TITLE = "same_title"
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a method says of two sketches.
+    """The result of comparing two sketches.
 
-    ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1];
-    ``certain``: a duplicate by similarity alone, whatever else agrees or not; ``identical``: word by word
-    the same article under the same title. ``likeness`` says in which way the pages are alike; None if they are not.
-    ``same_site``: both are known to be of one site. ``in_form``: and they look alike, and one says what its title
-    says and the other does not, whatever becomes of them.
+    ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
+    by similarity alone. ``identical``: same article, word by word, and same title. ``likeness``: how the pages are
+    alike, or None. ``same_site``: both are known to be of one site. ``in_form``: they also look alike, and a title word
+    of one page is missing in the other.
     """
 
     similarity: float
@@ -155,13 +152,13 @@ class Comparison:
     in_form: bool = False
 
     def is_copy(self, also_copies: Set[Likeness]) -> bool:
-        """Whether the new page is a copy, by the method or because its likeness is to count as one."""
+        """Whether the new page is a copy, by the method or because its likeness counts as one."""
         return self.duplicate or self.likeness in also_copies
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One piece of evidence, and how much it weighs: the score is the sum of the values times their weights."""
+    """One piece of evidence with its weight; the score is the sum of value times weight."""
 
     name: str
     value: float
@@ -171,17 +168,17 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a method came to its verdict on two pages."""
+    """How a method judged two pages."""
 
     features: tuple[Feature, ...]
     score: float
     #: The score that makes a duplicate.
     needed: float
-    #: The rule that decided, as a sentence.
+    #: The deciding rule as a sentence.
     decision: str
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Match:
     """The earlier page that decided a verdict, with the evidence."""
 
@@ -193,15 +190,12 @@ class Match:
     shared: tuple[str, ...] = ()
 
 
-#: The reason of a row: one of several items of a response that bring no text, which are compared with no page.
+#: The reason of a row: an item without text, one of several of a response. It is compared with no page.
 ROW: Final = "listing"
 
 
 class Kind(str, Enum):
-    """The six answers; the value is the name in stats, logs and tags.
-
-    ``BETTER`` is a copy that passes, as it takes the place of the page that stood for its group.
-    """
+    """The six verdicts; the value is the name in stats, logs and tags."""
 
     #: No earlier page has the same article. The item passes.
     UNIQUE = "unique"
@@ -240,7 +234,7 @@ REASONS = {
 }
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on one page.
 
@@ -270,7 +264,7 @@ class Verdict:
 
     @property
     def similar_id(self) -> str:
-        """The same 16 hexadecimal digits for all pages of one group; empty for a page outside the state."""
+        """The same 16 hexadecimal digits for all pages of a group; empty for a page outside the state."""
         group = self.match.id if self.match and self.is_copy else self.group or self.id
         return f"{group:016x}" if group else ""
 
@@ -295,20 +289,20 @@ class Verdict:
         >>> print(Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").sentence())
         unjudged (no_text): http://a.example/
         """
-        said, url = self.headline, one_line(self.url)
+        kind, url = self.headline, one_line(self.url)
         if self.match is None:
-            return f"{said}: {url}"
+            return f"{kind}: {url}"
         earlier = one_line(self.match.url)
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
         shared += ", judged by hand" if self.by_hand else ""
         shared += ", the same bytes" if self.same_bytes else ""
         if self.kind is Kind.DUPLICATE:
-            return f"{said}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
+            return f"{kind}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
         if self.kind is Kind.BETTER:
-            return f"{said}: {url} supersedes {earlier} (similarity {self.match.similarity:.2f}{shared})"
+            return f"{kind}: {url} supersedes {earlier} (similarity {self.match.similarity:.2f}{shared})"
         if self.kind is Kind.UNIQUE:
-            return f"{said}: {url} is like {earlier} (containment {self.match.containment:.2f}{shared})"
-        return f"{said}: {url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
+            return f"{kind}: {url} is like {earlier} (containment {self.match.containment:.2f}{shared})"
+        return f"{kind}: {url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
 
     def as_tag(self) -> dict[str, Any]:
         """The verdict as plain data, for the field of a tagged item.

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import Any
 
-from scrapy_neardup.ages import seconds
+from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
@@ -381,7 +381,7 @@ class Config:
     keep_policy: KeepPolicy = _setting(read_keep_policy, FIRST)
     #: How long the state knows a page after the page or a copy was last seen: an age such as ``"90d"`` or ``"12h"``. By
     #: default for ever.
-    ttl: float | None = _setting(seconds, None)
+    ttl: float | None = _setting(parse_duration, None)
     #: How many pages the state knows at most, copies included. The page that was last seen longest ago goes first. By
     #: default there is no limit.
     max_pages: int | None = _setting(many_pages, None)

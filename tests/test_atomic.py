@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
 
 
 def test_what_is_written_takes_its_place_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl.gz"
     path.write_text("before")
-    with replacing(path) as draft:
+    with replace_file(path) as draft:
         assert (draft.parent, draft.suffix) == (tmp_path, ".gz")
         draft.write_text("after")
         assert path.read_text() == "before"
@@ -29,7 +29,7 @@ def test_after_an_error_all_is_as_it_was(error: type[BaseException], tmp_path: P
     path.write_text("before")
 
     def fail() -> None:
-        with replacing(path) as draft:
+        with replace_file(path) as draft:
             draft.write_text("half")
             raise error
 
@@ -43,7 +43,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("before")
     link.symlink_to(target)
-    with replacing(link) as draft:
+    with replace_file(link) as draft:
         draft.write_text("after")
     assert link.is_symlink()
     assert target.read_text() == "after"
@@ -55,7 +55,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    with replacing(pipe) as draft:
+    with replace_file(pipe) as draft:
         draft.write_text("through")
     reader.join(10)
     assert read == ["through"]
@@ -64,7 +64,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     def write(path: Path) -> None:
-        with replacing(path) as draft:
+        with replace_file(path) as draft:
             draft.write_text("x")
 
     for path in (tmp_path / "missing" / "out", tmp_path):
@@ -78,7 +78,7 @@ def test_a_folder_that_is_missing_is_to_be_made_and_a_disk_that_is_full_to_be_cl
     folder = tmp_path / "reports"
     with (
         pytest.raises(NearDupError, match=r"Name another place, or make the folder .*reports"),
-        replacing(folder / "a.txt") as draft,
+        replace_file(folder / "a.txt") as draft,
     ):
         draft.write_text("new")
     folder.mkdir()
@@ -89,6 +89,6 @@ def test_a_folder_that_is_missing_is_to_be_made_and_a_disk_that_is_full_to_be_cl
     monkeypatch.setattr(Path, "replace", full)
     with (
         pytest.raises(NearDupError, match=r"No space left on device.*make room"),
-        replacing(folder / "a.txt") as draft,
+        replace_file(folder / "a.txt") as draft,
     ):
         draft.write_text("new")

@@ -378,7 +378,7 @@ def test_a_method_that_fails_on_a_page_costs_no_other(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Deduplicator() as dedup:
-        monkeypatch.setattr(dedup._detector._method, "guarded", lambda *_: 1 / 0)
+        monkeypatch.setattr(dedup._detector._method, "fingerprint_own", lambda *_: 1 / 0)
         assert dedup.check(**page(1)).reason == "method_failed"
         assert "ZeroDivisionError" in caplog.text
         monkeypatch.undo()

@@ -18,7 +18,7 @@ ROOT = Path(scrapy_neardup.__file__).parent
 NAME = scrapy_neardup.__name__
 #: From the top, where nothing is imported, to the bottom; a package stands for all its modules.
 ORDER = [
-    "quick",
+    "fast_dataclass",
     "oneline",
     "errors",
     "ages",

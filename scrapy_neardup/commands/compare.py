@@ -40,7 +40,7 @@ from scrapy_neardup.model import Explanation, Feature, Kind, Likeness
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.settings import DROP, TAG, Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark, Part, cut
+from scrapy_neardup.text.marking import Mark, Part, truncate
 
 NAME = "compare"
 HELP = "Explain the verdict on two pages: features with weights, deciding rule, common text."
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             data = {**_recorded_data(recorded), "store": store.location}
             write_result(arguments, data, _recorded_lines(recorded))
             return 0
-        method = method.under(store.hashes) if store else method
+        method = method.with_hashes(store.hashes) if store else method
         a, b = (find_side(side.name, store) if side.page is None and store else side for side in sides)
         outcome = judge(method, config, a, b, store)
         state = UsedState(why_none=why_none)
@@ -201,7 +201,7 @@ def _feature_data(feature: Feature) -> dict[str, Any]:
 
 
 def _side_data(side: Side, parts: list[Part] | None, limit: int) -> dict[str, Any]:
-    shown = cut(parts, limit) if parts and limit else parts
+    shown = truncate(parts, limit) if parts and limit else parts
     return {
         "name": side.name,
         "title": side.page.title if side.page else None,
@@ -318,7 +318,7 @@ def _note_lines(a: Side, b: Side, outcome: Outcome, *, coloured: bool) -> Iterat
 
 
 def _text_lines(parts: list[Part], limit: int, *, coloured: bool) -> Iterator[str]:
-    shown = cut(parts, limit) if limit else parts
+    shown = truncate(parts, limit) if limit else parts
     text = format_parts(shown, coloured=coloured).rstrip()
     yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
     length = _length(parts)

@@ -15,7 +15,7 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.marking import Mark, Part, marked, own_letters, sentence_letters
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters
 
 #: More sentences than a sketch holds.
 _ALL = 1_000_000
@@ -178,4 +178,4 @@ def _mark_text(
             return Mark.BOILERPLATE
         return Mark.SHARED if sentence in shared else Mark.NONE
 
-    return marked(page.text, mark, simplified=simplified)
+    return mark_sentences(page.text, mark, simplified=simplified)

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from types import TracebackType
 from typing import IO, Any, NamedTuple
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.output import format_count
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, Malformed
@@ -103,7 +103,7 @@ class Rejects:
                 f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
             )
         if self._file is None:
-            self._file = self._files.enter_context(self._files.enter_context(replacing(self.path)).open("wb"))
+            self._file = self._files.enter_context(self._files.enter_context(replace_file(self.path)).open("wb"))
         record = malformed.raw.decode("utf-8", "backslashreplace")
         self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.count += 1

@@ -53,7 +53,7 @@ def dissect(
 
     Raises ExtractionError if the response has no page.
     """
-    method = method.under(store.hashes) if store else method
+    method = method.with_hashes(store.hashes) if store else method
     html = served.html()
     if is_risky(html):
         read_html(html, served.url, config)  # first in a worker, which can be stopped

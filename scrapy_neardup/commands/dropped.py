@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from scrapy_neardup.ages import moment
+from scrapy_neardup.ages import parse_time
 from scrapy_neardup.commands.opening import add_store, snapshot_state
 from scrapy_neardup.commands.options import config_of
 from scrapy_neardup.commands.output import (
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List the pages."""
     check_list_options(arguments)
-    since = moment("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
+    since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
     # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()

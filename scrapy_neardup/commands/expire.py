@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrapy_neardup.ages import seconds
+from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.commands.forget import add_dry_run, as_data, as_text, forget_pages
 from scrapy_neardup.commands.opening import add_store, open_state
 from scrapy_neardup.commands.options import add_json, config_of
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Forget the pages beyond the bounds."""
     config, dry = config_of(arguments), arguments.dry_run
     bounds = Bounds(
-        config.ttl if arguments.ttl is None else seconds("--ttl", arguments.ttl),
+        config.ttl if arguments.ttl is None else parse_duration("--ttl", arguments.ttl),
         config.max_pages if arguments.max_pages is None else many_pages("--max-pages", arguments.max_pages),
     )
     if bounds == Bounds():

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.atomic import private, replacing
+from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.commands.opening import add_store, snapshot_state
 from scrapy_neardup.commands.options import config_of
 from scrapy_neardup.commands.output import check_new_file, format_count, progress, write
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         if output is None:
             write_export(store, sys.stdout.buffer, watch)
             return 0
-        with replacing(output) as draft, open(draft, "wb", opener=private) as file:
+        with replace_file(output) as draft, open(draft, "wb", opener=open_private) as file:
             pages = write_export(store, file, watch)
         unsealed = store.pages - pages
     left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""

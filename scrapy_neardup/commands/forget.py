@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timezone
 
-from scrapy_neardup.ages import moment
+from scrapy_neardup.ages import parse_time
 from scrapy_neardup.commands.opening import add_store, open_state
 from scrapy_neardup.commands.options import add_json, config_of
 from scrapy_neardup.commands.output import format_count, format_rest, progress, to_line, write_result
@@ -94,7 +94,7 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
     if arguments.overwritten:
         return lambda store, _: overwritten(store, progress)
     if arguments.before is not None:
-        seconds = moment("--before", arguments.before, datetime.now(timezone.utc))
+        seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store, _: unseen_since(store, seconds, progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):

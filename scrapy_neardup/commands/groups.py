@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.opening import add_store, snapshot_state
 from scrapy_neardup.commands.options import add_json, check_minimum, config_of
 from scrapy_neardup.commands.output import as_json, format_count, format_rest, format_time, progress, to_line, write
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         groups = (_group(store, id, ids) for id, ids in progress(listed, len(listed), "groups"))
         if arguments.output:
-            with replacing(Path(arguments.output)) as draft, draft.open("w", encoding="utf-8") as file:
+            with replace_file(Path(arguments.output)) as draft, draft.open("w", encoding="utf-8") as file:
                 file.writelines(as_json(group, indent=None, wide=True) + "\n" for group in groups)
         else:
             for group in groups:

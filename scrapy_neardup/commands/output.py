@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from tabulate import tabulate
 from tqdm import tqdm
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.options import add_json, check_minimum
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.oneline import one_line
@@ -70,7 +70,7 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 def save(text: str, path: Path) -> str:
     """Write a file, all or nothing, and return its size."""
-    with replacing(path) as draft:
+    with replace_file(path) as draft:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
     return format_size(path.stat().st_size)
 

@@ -28,7 +28,7 @@ from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, check
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark, Part, cut
+from scrapy_neardup.text.marking import Mark, Part, truncate
 
 NAME = "tune"
 HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
@@ -283,7 +283,7 @@ def _read_label() -> str | None:
 
 
 def _format_side(when: str, side: AskedSide, limit: int, coloured: bool) -> str:
-    parts = cut(list(side.parts), limit) if limit else side.parts
+    parts = truncate(list(side.parts), limit) if limit else side.parts
     more = side.letters - sum(len(part.text) for part in parts)
     rest = f"… ({more:,} more characters)\n" if more > 0 else ""
     text = "".join(_format_part(part, coloured) for part in parts)

@@ -1,7 +1,7 @@
-"""The hash by which pages are found, and a mixer for hashed numbers; ``keyed`` tells whether they are the same.
+"""The hash by which pages are found, and mixers for hashed numbers.
 
-Of farmhash only ``fingerprint64`` is the same on every machine: ``hash64`` depends on how the
-extension was compiled, so it must never reach the state.
+Of farmhash only ``fingerprint64`` is the same on every machine; ``hash64`` depends on the build and must never reach a
+state.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import NearDupError
 
-#: Named in the recipe of every state; change it with the functions below.
+#: The name in the recipe of every state: change it with the functions below.
 HASH_NAME = "blake2b under a secret, farmhash.fingerprint64"
 
 _ALL = 2**64 - 1
-#: The constants of ``mix64``, as numpy takes them without looking twice.
+#: As numpy scalars, so that numpy need not convert them.
 _SHIFT = np.uint64(33)
 _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
@@ -28,7 +28,7 @@ if not hasattr(farmhash, "fingerprint64"):
 
 
 def fingerprint64(text: str) -> int:
-    """The 64-bit fingerprint of a text's UTF-8 bytes; lone surrogates are replaced, never an error.
+    """Return the 64-bit fingerprint of a text's UTF-8 bytes; lone surrogates are replaced.
 
     >>> hex(fingerprint64("近似网页"))
     '0x3beb437dd06bf736'
@@ -39,10 +39,10 @@ def fingerprint64(text: str) -> int:
         return int(farmhash.fingerprint64(text.encode("utf-8", "replace").decode("utf-8")))
 
 
-def mixed(value: int) -> int:
-    """``mix64`` of one number: an array of one takes ten times as long.
+def mix_one(value: int) -> int:
+    """Return ``mix64`` of one number; an array of one takes ten times as long.
 
-    >>> hex(mixed(1)), int(mix64(np.array([1], np.uint64))[0]) == mixed(1)
+    >>> hex(mix_one(1)), int(mix64(np.array([1], np.uint64))[0]) == mix_one(1)
     ('0xb456bcfc34c2cb2c', True)
     """
     value ^= value >> 33
@@ -53,10 +53,9 @@ def mixed(value: int) -> int:
 
 
 def mix64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The finaliser of MurmurHash3 (Appleby, public domain) over an array of 64-bit integers.
+    """Apply the finaliser of MurmurHash3 (Appleby, public domain) to 64-bit integers.
 
-    A bijection in which every input bit moves about half of the output bits, which is what the
-    smallest values of a min-wise sketch need.
+    It is a bijection in which every input bit flips about half of the output bits, as min-wise sketches need.
     """
     shifted = values >> _SHIFT
     mixed = values ^ shifted

@@ -1,8 +1,7 @@
 """The string hashes of the literature: RS, JS, PJW, ELF, BKDR, SDBM, DJB and AP, in 32 or 64 bits.
 
-They go by the names of Arash Partow's collection "General Purpose Hash Function Algorithms". Part 6
-of the series 网页文本的排重算法 compares them, and work on SimHash has hashed its words with SDBM in 64
-bits. They are here to repeat such work; the hash that states are filed under is ``fingerprint64``.
+Partow's collection "General Purpose Hash Function Algorithms" has these names. Part 6 of the series 网页文本的排重算法
+compares them, and work on SimHash uses SDBM in 64 bits. They serve to repeat such work; states use ``fingerprint64``.
 
 Each is a walk over UTF-8 bytes that changes one word ``h``, modulo 2**32 as published:
 
@@ -19,18 +18,15 @@ djb   5381        h * 33 + c (Bernstein's, with addition)
 ap    0xAAAAAAAA  even places: h ^ (h << 7) ^ c * (h >> 3); odd ones: h ^ ~((h << 11) + (c ^ (h >> 5)))
 ====  ==========  ===========================================================================
 
-AP is Partow's present form. An older one, which Chinese comparisons commonly print, starts from 0, has
-``^ c ^`` in the place of product and sum, and clears the highest bit of the result.
+AP is Partow's present form. Chinese comparisons often print an older one, which starts from 0, has ``^ c ^`` instead of
+product and sum, and clears the highest bit.
 
-In 64 bits the recurrences and their constants are the same and only the word is wider, so RS, BKDR,
-SDBM and DJB have the published value as their lower half. PJW is defined by the width: it shifts by
-an eighth of it, 8, and folds the 8 highest bits onto bits 8 to 15. ELF stays with 4 and folds the 4
-highest of the 64 bits onto bits 4 to 7; hence the two differ there.
+With 64 bits the constants stay, so RS, BKDR, SDBM and DJB have the published value as lower half. PJW depends on the
+width: it shifts by an eighth of it and folds the 8 highest bits onto bits 8 to 15. ELF keeps the shift of 4 and folds
+the 4 highest bits onto bits 4 to 7.
 
-The bytes count as 0 to 255. C code on ``char``, which is mostly signed, finds other values for
-anything but ASCII. And short words do not fill 64 bits: those of two Chinese characters (6 bytes)
-stay below bit 48 in PJW, 44 in BKDR, 43 in DJB and 28 in ELF, and PJW and ELF never set the highest
-bits at all. A SimHash over such values has bits that no word sets; ``mix64`` cures that.
+Bytes count as 0 to 255; C code with signed ``char`` gives other values outside ASCII. Short words do not fill 64 bits:
+two Chinese characters stay below bit 48 in PJW, 44 in BKDR, 43 in DJB and 28 in ELF. ``mix64`` cures that for SimHash.
 """
 
 from __future__ import annotations
@@ -44,17 +40,17 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 
-#: What a walk carries: an int for one text, or an array of uint64 for the same place in many words.
-#: (Not spelled out, for numpy's annotations take the shift of a uint64 by an int for a signed number.)
+#: State of a walk: an int for one text, or an array of uint64 for the same place in many words. Not typed, because
+#: numpy's annotations turn the shift of a uint64 into a signed number.
 _State = Any
-#: State, bytes (an int or an array each), width -> the state after each byte. All arithmetic is the same
-#: for both kinds: an int is cut to the width by the mask, an array besides by its own 64 bits.
+#: State, bytes (an int or an array each), width -> the state after each byte. An int is cut to the width by the mask,
+#: an array also by its own 64 bits.
 _Walk = Callable[[_State, Iterable[_State], int], Iterator[_State]]
 
 _WIDTHS = (32, 64)
-#: Words of more bytes than this are hashed one by one: the longest in the matrix sets its width for all.
+#: Longer words, in bytes, are hashed one by one: the longest word sets the width of the matrix.
 _SHORT = 64
-#: So many words are hashed at once: a few MB, however long the list.
+#: Words hashed at once: a few MB.
 _BATCH = 4096
 
 
@@ -73,8 +69,8 @@ def _js(state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
         yield state
 
 
-def _folded(group: int | None, state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
-    """PJW and ELF: the highest group of bits goes onto the second lowest; PJW's is an eighth of the word."""
+def _fold(group: int | None, state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
+    """PJW and ELF: fold the highest group of bits onto the second lowest; PJW's group is an eighth of the word."""
     group = group or bits // 8
     down, kept = bits - 2 * group, (1 << bits - group) - 1
     highest = kept ^ (1 << bits) - 1
@@ -84,7 +80,7 @@ def _folded(group: int | None, state: _State, data: Iterable[_State], bits: int)
         yield state
 
 
-def _multiplied(factor: int, state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
+def _multiply(factor: int, state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
     """BKDR, SDBM and DJB: the bytes are the digits of a number, modulo the word."""
     mask = (1 << bits) - 1
     for byte in data:
@@ -104,72 +100,70 @@ def _ap(state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
         yield state
 
 
-#: Name -> the state before the first byte, and the walk.
+#: Name -> first state and walk.
 _HASHES: dict[str, tuple[int, _Walk]] = {
     "rs": (0, _rs),
     "js": (1315423911, _js),
-    "pjw": (0, partial(_folded, None)),
-    "elf": (0, partial(_folded, 4)),
-    "bkdr": (0, partial(_multiplied, 131)),
-    "sdbm": (0, partial(_multiplied, 65599)),
-    "djb": (5381, partial(_multiplied, 33)),
+    "pjw": (0, partial(_fold, None)),
+    "elf": (0, partial(_fold, 4)),
+    "bkdr": (0, partial(_multiply, 131)),
+    "sdbm": (0, partial(_multiply, 65599)),
+    "djb": (5381, partial(_multiply, 33)),
     "ap": (0xAAAAAAAA, _ap),
 }
 
-#: The names by which the functions below know the hashes.
+#: Names of the hashes.
 CLASSIC: tuple[str, ...] = tuple(_HASHES)
 
 
 def classic_hash(name: str, text: str, bits: int = 32) -> int:
-    """The hash of a text's UTF-8 bytes, below 2**bits; a lone surrogate counts as a question mark.
+    """Return the hash of a text's UTF-8 bytes, below 2**bits; a lone surrogate counts as a question mark.
 
-    About 0.1 µs a byte; many words are faster in ``classic_hashes``. SettingsError for an unknown name or width.
+    It takes about 0.1 µs a byte. Raises SettingsError for an unknown name or width.
 
     >>> classic_hash("sdbm", "abcdefghijklmnopqrstuvwxyz1234567890")
     3449571336
     >>> hex(classic_hash("sdbm", "网页", bits=64))
     '0xc359fceff5476482'
     """
-    start, walk = _chosen(name, bits)
-    return _last(start, walk, _utf8(text), bits)
+    start, walk = _find_hash(name, bits)
+    return _last_state(start, walk, _utf8(text), bits)
 
 
 def classic_hashes(name: str, words: Sequence[str], bits: int = 32) -> npt.NDArray[np.uint64]:
-    """The hash of each word, as ``classic_hash`` finds it, of shape (len(words),) and in their order.
+    """Return ``classic_hash`` of each word; shape (len(words),).
 
-    One step takes the same place of all words: 0.1 to 0.2 ms for the 400 words of a page. A word of
-    more than 64 bytes is hashed by itself. SettingsError for an unknown name or width.
+    The 400 words of a page take 0.1 to 0.2 ms. Raises SettingsError for an unknown name or width.
 
     >>> classic_hashes("djb", ["", "网页", "ferry"]).tolist()
     [5381, 812006617, 258873837]
     """
-    start, walk = _chosen(name, bits)
+    start, walk = _find_hash(name, bits)
     encoded = [_utf8(word) for word in words]
     values = np.empty(len(encoded), np.uint64)
     for first in range(0, len(encoded), _BATCH):
         batch = encoded[first : first + _BATCH]
-        values[first : first + _BATCH] = _of_batch(start, walk, batch, bits)
+        values[first : first + _BATCH] = _hash_batch(start, walk, batch, bits)
     return values
 
 
-def _of_batch(start: int, walk: _Walk, batch: list[bytes], bits: int) -> npt.NDArray[np.uint64]:
-    """The hashes of at least one word, the short ones together."""
+def _hash_batch(start: int, walk: _Walk, batch: list[bytes], bits: int) -> npt.NDArray[np.uint64]:
     lengths = np.fromiter(map(len, batch), np.intp, len(batch))
     long = np.flatnonzero(lengths > _SHORT)
     if not long.size:
-        return _of_short(start, walk, batch, lengths, bits)
+        return _hash_short(start, walk, batch, lengths, bits)
     lengths[long] = 0
-    values = _of_short(start, walk, [word if len(word) <= _SHORT else b"" for word in batch], lengths, bits)
-    values[long] = [_last(start, walk, batch[place], bits) for place in long]
+    values = _hash_short(start, walk, [word if len(word) <= _SHORT else b"" for word in batch], lengths, bits)
+    values[long] = [_last_state(start, walk, batch[place], bits) for place in long]
     return values
 
 
-def _of_short(
+def _hash_short(
     start: int, walk: _Walk, batch: list[bytes], lengths: npt.NDArray[np.intp], bits: int
 ) -> npt.NDArray[np.uint64]:
-    """The hashes of words through one matrix, a row for each place in them.
+    """Hash short words through one matrix with a row for each place.
 
-    The walk goes on through the zeros after a short word; its hash is the state where the word ended.
+    The walk runs on over the padding; a word's hash is the state at its end.
     """
     width = int(lengths.max())
     padded = np.array(batch, dtype=f"S{width or 1}").view(np.uint8).reshape(len(batch), -1)
@@ -181,10 +175,9 @@ def _of_short(
     return at_their_ends
 
 
-def _last(start: int, walk: _Walk, data: bytes, bits: int) -> int:
-    """The state after the last byte."""
+def _last_state(start: int, walk: _Walk, data: bytes, bits: int) -> int:
     state = start
-    for state in walk(start, data, bits):  # noqa: B007 - the last one is what is wanted
+    for state in walk(start, data, bits):  # noqa: B007 - the last one is the result
         pass
     return state
 
@@ -193,8 +186,7 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _chosen(name: str, bits: int) -> tuple[int, _Walk]:
-    """The first state and the walk; SettingsError when there is none of this name or width."""
+def _find_hash(name: str, bits: int) -> tuple[int, _Walk]:
     if name not in _HASHES:
         raise SettingsError(f"There is no classic hash {name!r}. Use one of: {', '.join(CLASSIC)}.")
     if bits not in _WIDTHS:

@@ -1,8 +1,7 @@
-"""The compiled module, where it was built: the same output as the functions of Python that ask for it, sooner.
+"""The compiled module: the same results as the Python functions that call it, but faster.
 
-What it does is defined by those functions, which do the work themselves where it is missing: it is built from
-``_kernels*.c`` when the package is installed, if there is a C compiler. NEARDUP_PURE=1 in the environment leaves it
-out.
+Those functions define what it does, and work without it. It is built from ``_kernels*.c`` at installation if there is a
+C compiler. NEARDUP_PURE=1 in the environment switches it off.
 """
 
 from __future__ import annotations
@@ -12,19 +11,17 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-#: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
-#: the sources change, is not used.
+#: The version of the module for these files. Another one, left by an editable install, is not used.
 _VERSION = 15
 
 
 class Kernels(Protocol):
-    """The functions of the module. ``key`` is what ``prepared`` made, ``known`` what ``characters`` made."""
+    """The functions of the module. ``key`` comes from ``prepared``, ``known`` from ``characters``."""
 
     VERSION: int
 
     def prepared(self, secret: bytes, at_once: bool, /) -> bytes:
-        """A secret as the functions that hash texts take it; ``at_once``: lines of a text in the lanes of vectors,
-        where the processor has them, with the same output in half the time."""
+        """Prepare a secret; ``at_once`` hashes lines in vector lanes: the same output in half the time."""
 
     def hash_text(self, key: bytes, text: str, /) -> int:
         """See ``Keyed.of``."""
@@ -65,7 +62,7 @@ class Kernels(Protocol):
     def lacking(
         self, text: str, shortest: int, longest: int, offset: int, base: int, mask: int, asked: list[int], /
     ) -> list[int]:
-        """See ``TitleWords``: those of at most 256 numbers, in any order, that no n-gram has for its masked hash."""
+        """Return which of at most 256 numbers are no masked hash of an n-gram, see ``TitleWords``."""
 
     def equal_entries(self, one: bytes, other: bytes, bits: int, /) -> int:
         """See ``minwise.equal_entries``."""
@@ -88,76 +85,76 @@ class Kernels(Protocol):
         """See ``Bound.may_be_alike``."""
 
     def signs(self, strings: tuple[str, ...], /) -> Any:
-        """See ``text.holding.Signs``."""
+        """See ``SubstringSet``."""
 
     def holds_any(self, text: str, signs: Any, /) -> bool:
-        """See ``Signs.stand_in``."""
+        """See ``SubstringSet.has_match``."""
 
     def longer(self, words: list[str], length: int, /) -> list[str]:
-        """See there."""
+        """See ``tokens.longer_than``."""
 
     def weights(self, lines: bytes, /) -> tuple[Any, bytearray]:
-        """The weights of words, of lines with a word, a space and its weight each, and all of them, 8 bytes each.
+        """Read lines of a word, a space and its weight: the packed table, and all weights in 8 bytes each.
 
-        8 megabytes for jieba's, where a dict has 40. Raises ValueError where a weight is no number.
+        jieba's takes 8 MB, a dict 40. Raises ValueError if a weight is no number.
         """
 
     def core_words(self, words: list[str], count: int, weights: Any, unknown: float, /) -> list[str]:
-        """See there; ``weights`` is what ``weights`` made, ``count`` 64 at most."""
+        """See ``lexicon.core_words``; ``weights`` comes from ``weights``, ``count`` is at most 64."""
 
     def has_unspaced(self, known: Any, letters: str, /) -> bool:
-        """See there."""
+        """See ``tokens.has_unspaced``."""
 
     def are_unspaced(self, known: Any, words: list[str], /) -> list[bool]:
-        """See there."""
+        """See ``tokens.are_unspaced``."""
 
     def chinese_runs(self, known: Any, text: str, /) -> str | None:
-        """See there, in ``text.tokens``."""
+        """See ``tokens``."""
 
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
-        """See there."""
+        """See ``prose.has_prose``."""
 
-    def characters(self, told: Callable[[int], bytes], /) -> Any:
-        """What is to be known of characters, by a function that tells of 256 at a time: see ``text.characters``."""
+    def characters(self, block: Callable[[int], bytes], /) -> Any:
+        """Make a character table from a function that describes 256 characters, see ``text.characters``."""
 
     def folded(self, known: Any, text: str, /) -> str | None:
-        """See ``normalize``; None where it takes more to tell."""
+        """Return the normal spelling, or None if the kernel cannot tell, see ``normalize``."""
 
     def letters(self, known: Any, text: str, /) -> str:
-        """See ``letters``."""
+        """See ``normalize.letters``."""
 
     def cut_text(self, known: Any, text: str, key: bytes, is_to_be_spelt: bool, /) -> tuple[Any, int] | None:
-        """A cut text, which the functions below take, and how many letters it has; see ``text.cut`` and ``folded``."""
+        """Return a segmented text and its number of letters, see ``sentences.read``."""
 
     def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int] | None:
-        """See ``CutText.without``; None if all stay."""
+        """See ``SegmentedText.without``; None if all lines stay."""
 
     def cut_sentences(self, cut: Any, /) -> str:
-        """See ``CutText.text``."""
+        """See ``SegmentedText.text``."""
 
     def cut_letters(self, cut: Any, /) -> str:
-        """See ``CutText.letters``."""
+        """See ``SegmentedText.letters``."""
 
     def cut_lines(self, cut: Any, /) -> list[str]:
-        """See ``CutText.lines``."""
+        """See ``SegmentedText.lines``."""
 
     def cut_shorts(self, cut: Any, least: int, /) -> bytearray:
-        """See ``CutText.shorts``: 4 bytes each."""
+        """See ``SegmentedText.line_hashes``: 4 bytes each."""
 
     def cut_counted(self, cut: Any, least: int, key: bytes, titles: list[str], end: int, /) -> bytearray:
-        """See ``CutText.counted``: 4 bytes each."""
+        """See ``SegmentedText.countable_hashes``: 4 bytes each."""
 
     def cut_lengths(self, cut: Any, /) -> bytearray:
-        """See ``CutText.lengths``: 4 bytes each."""
+        """See ``SegmentedText.lengths``: 4 bytes each."""
 
     def cut_hash(self, cut: Any, key: bytes, /) -> int:
-        """See ``CutText.hash``."""
+        """See ``SegmentedText.hash``."""
 
     def cut_ends(self, cut: Any, first: int, last: int, /) -> bytes:
-        """See ``CutText.ends``."""
+        """See ``SegmentedText.end_hashes``."""
 
     def cut_longest(self, cut: Any, at_least: int, limit: int, /) -> list[int]:
-        """See ``CutText.longest``; ``limit`` is 64 at most."""
+        """See ``SegmentedText.longest_hashes``; ``limit`` is at most 64."""
 
     def cut_title(
         self,
@@ -172,34 +169,33 @@ class Kernels(Protocol):
         stands: int,
         /,
     ) -> bytes | None:
-        """See ``TitleWords.packed``; 64 words at most. None where one has spaces around it."""
+        """See ``TitleWords.encode``; at most 64 words. None if one has spaces around it."""
 
     def cut_numbers(self, cut: Any, offset: int, base: int, most: int, /) -> bytes:
-        """See ``CutText.numbers``."""
+        """See ``SegmentedText.numbers``."""
 
     def cut_standing(self, cut: Any, words: list[str], /) -> list[str]:
-        """See ``CutText.standing``; 64 words at most."""
+        """See ``SegmentedText.find_words``; at most 64 words."""
 
     def stood(self, asked: Any, block: int, table: Any, of_pages: bool, /) -> bytearray:
-        """See ``Recurrence.pages`` and ``Recurrence.sites``: 2 bytes each; ``block``: buckets of one, as below."""
+        """See ``Recurrence.pages`` and ``Recurrence.sites``: 2 bytes each; ``block``: buckets of one block."""
 
     def are_common(self, asked: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
-        """See ``Counts.are_common``: a byte each. Of each table the least number, and the table."""
+        """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""
 
     def note(self, noted: Any, block: int, bit: int, table: Any, /) -> None:
-        """See ``Recurrence.note``; ``bit`` is a number below 32."""
+        """See ``Recurrence.note``; ``bit`` is below 32."""
 
     def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
-        """See ``Counts.note``: the site's table, a number below 32 or None, the other table, and the page's own number
-        or None."""
+        """See ``Counts.note``: the site's table, a bit or None, the other table, the page's number or None."""
 
     def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
-        """See ``keys.pack_keys``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
+        """See ``keys.pack_keys``; ``size`` is at most 8 bytes, ``keys`` a tuple or a list."""
 
     def packed_record(
         self, flags: int, keys: Sequence[int], size: int, url: str, behind: bytes, sketch: bytes, /
     ) -> bytes:
-        """See ``Record.pack``; ``behind``: what stands between URL and sketch."""
+        """See ``Record.pack``; ``behind``: the bytes between URL and sketch."""
 
     def shares_of_rows(
         self,
@@ -222,7 +218,7 @@ class Kernels(Protocol):
         """See ``Keyed.halves``: 4 bytes each."""
 
 
-def _built() -> Kernels | None:
+def _load() -> Kernels | None:
     if os.environ.get("NEARDUP_PURE"):
         return None
     try:
@@ -232,12 +228,12 @@ def _built() -> Kernels | None:
     return found if found.VERSION == _VERSION else None
 
 
-#: The module, or None; read at each call, so that tests can do without it.
-kernels = _built()
+#: The module or None. Tests replace it, so read it at each call.
+kernels = _load()
 
 
 def sentence() -> str:
-    """Whether it is in use, for people."""
+    """Describe in a sentence whether the module is in use."""
     if kernels is not None:
         return "The compiled kernels are in use."
     return (

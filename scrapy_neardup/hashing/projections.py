@@ -9,21 +9,16 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import mix64
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Random permutations of hashed shingles, and the smallest value of each (min-wise hashing, Broder 1997).
-
-
-#: Values that are computed at a time: fewer cost more calls, more no longer fit the processor's cache.
+#: Values computed at a time: fewer cost more calls, more exceed the processor's cache.
 _BLOCK = 1 << 16
 _BASE = 0x9E3779B97F4A7C15
 
 
 def minima(hashes: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint32]:
-    """The smallest value of a set under each of ``count`` permutations; shape ``(count,)``.
+    """Return the smallest value of a set under each of ``count`` permutations; shape ``(count,)``.
 
-    A permutation is ``a * x + b`` modulo 2**32 with an odd ``a``, over the upper half of the hashes: a bijection of
-    what are random numbers already. Repeated hashes count once. An empty set answers with the largest value.
-    The first permutations are the same whatever their number.
+    A permutation is ``a * x + b`` modulo 2**32 with an odd ``a``, over the upper half of the hashes. Repeated hashes
+    count once. For an empty set each value is 2**32 - 1. The first permutations are the same for every ``count``.
     """
     found = np.full(count, 2**32 - 1, np.uint32)
     if not len(hashes):
@@ -40,10 +35,9 @@ def minima(hashes: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint32]
 
 
 def groups(values: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.uint64]:
-    """One hash for each of ``count`` groups of consecutive values, as many in each; shape ``(count,)``.
+    """Hash each of ``count`` groups of consecutive values, all of one size; shape ``(count,)``.
 
-    A group's hash depends on its place: the same values in another group have another one. Values that are left over
-    belong to none.
+    The hash depends on the place of the group. Values left over belong to no group.
 
     >>> same = groups(np.array([7, 8, 7, 8, 9], np.uint32), 2)
     >>> same[0] == same[1], same[0] == groups(np.array([7, 8], np.uint32), 1)[0]
@@ -65,29 +59,24 @@ def _constants(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint3
     return halves[0::2] | np.uint32(1), halves[1::2]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Sums of hashed features bit by bit, of which the signs are kept (Charikar 2002).
-
-
-# For each byte value what it adds to its eight bits: +1 or -1, the highest bit first.
+# For each byte value the signs of its eight bits: +1 or -1, the highest bit first.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64) * 2 - 1
 _OFFSETS = np.arange(8) * 256
-#: Rows of bits that can be added up in a byte.
+#: Rows of bits whose sum fits a byte.
 _ROWS = 255
 
 
 def sign_bits(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64] | None = None) -> int:
-    """64 bits: the i-th is 1 where the weights of the hashes that have it outweigh those of the others.
+    """Return 64 bits: bit i is 1 if the hashes with this bit weigh more than those without it.
 
-    ``weights`` are whole numbers below 2**40, so that the sums are exact and the same on every machine; without
-    them each hash counts as often as it stands there.
+    ``weights`` are whole numbers below 2**40, so sums are exact on every machine; without them each hash weighs 1.
     """
-    sums = _counted(hashes) if weights is None else _weighted(hashes, weights)
+    sums = _sum_bits(hashes) if weights is None else _sum_weights(hashes, weights)
     return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
 
 
-def _counted(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """How many more hashes have each bit than have it not; rows of bits are added up as bytes, many at a time."""
+def _sum_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return for each bit how many more hashes have it than lack it; blocks of rows are added up as bytes."""
     bits = np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64)
     whole = len(bits) - len(bits) % _ROWS
     blocks = np.add.reduce(bits[:whole].reshape(-1, _ROWS, 64), axis=1, dtype=np.uint8)
@@ -96,8 +85,8 @@ def _counted(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return 2 * ones - len(bits)  # type: ignore[no-any-return]  # an array of 64
 
 
-def _weighted(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The weights of each byte value in each place, and what it adds to its eight bits."""
+def _sum_weights(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return for each bit the weight of hashes with it less that of the others, by byte values."""
     of_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8) + _OFFSETS
     sums = np.bincount(of_bytes.ravel(), np.repeat(weights, 8), minlength=2048).reshape(8, 256) @ _BITS
     return sums.ravel()

@@ -110,7 +110,7 @@ class Detector:
         self.in_flight = _in_flight_of(store)
         #: Names the crawl: the time at which it began, in nanoseconds since 1970.
         self.generation = store.begin(who, job)
-        self._method = method = method.under(store.hashes)
+        self._method = method = method.with_hashes(store.hashes)
         self._bounds = bounds
         self._on_expired = on_expired
         self._judged = 0

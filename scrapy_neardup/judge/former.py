@@ -55,7 +55,7 @@ class FormerMethods:
         method = self._methods[found[0]]
         if method is None:
             return None
-        method = method.under(self._store.hashes)
+        method = method.with_hashes(self._store.hashes)
         try:
             return FormerMatch(base, method.compare(method.fingerprint(page), found[1], frozenset()))
         except StoreError:

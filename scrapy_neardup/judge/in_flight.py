@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Page, Verdict
-from scrapy_neardup.quick import quick
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
 
@@ -41,7 +41,7 @@ class Reservation:
             call()
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Ruled:
     """The page is judged. ``reservation``: only if it passes and is new to the state.
 
@@ -55,7 +55,7 @@ class Ruled:
     was_delivered: bool = False
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Blocked:
     """The verdict depends on a near-duplicate in flight: judge again once ``by`` is settled."""
 

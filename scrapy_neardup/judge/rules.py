@@ -331,7 +331,7 @@ def _present_original(context: Context, record: Record) -> Record | None:
 def _compare_bytes(context: Context, found: Record) -> tuple[Comparison, bytes] | None:
     """The comparison with a page of the same bytes, and the sketch of this page; None unless it is a copy."""
     site = context.page.site
-    again = context.method.again(found.sketch, site, context.store.on_site(site))
+    again = context.method.compare_same_bytes(found.sketch, site, context.store.on_site(site))
     return again if again is not None and context.is_copy(again[0]) and has_a_say(found, again[0]) else None
 
 

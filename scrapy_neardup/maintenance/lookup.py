@@ -160,10 +160,10 @@ def nearest(store: PageStore, record: Record, method: Method, also_copies: Set[L
 def method_of(store: PageStore, own: Method) -> Method | None:
     """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
     if is_method_of(store.recipe, own.recipe()):
-        return own.under(store.hashes)
+        return own.with_hashes(store.hashes)
     parameters = {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}
     method = former_method({**store.recipe, PARAMETERS: parameters})
-    return method and method.under(store.hashes)
+    return method and method.with_hashes(store.hashes)
 
 
 #: Characters that stay as they are in a URL. The percent sign is one, so nothing is encoded twice.

@@ -183,7 +183,7 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
     there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
     another id or become copies, and no others.
     """
-    method = method.under(store.hashes) if method else None
+    method = method.with_hashes(store.hashes) if method else None
     judgements, against = take_judgements(source.judgements, store)
     plan = make_plan(source, store, method, watch)
     pages = plan.pages

@@ -59,7 +59,7 @@ class Migration:
 
     def __init__(self, old: PageStore, new: PageStore, method: Method, min_letters: int) -> None:
         self._old, self._new = old, new
-        self._method = method.under(new.hashes)
+        self._method = method.with_hashes(new.hashes)
         self._min_letters = min_letters
         #: Whether fingerprints of the two can be compared, whatever tools read the pages.
         self.is_same_method = fits(_method_of(old), _method_of(new))

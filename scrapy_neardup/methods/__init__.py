@@ -1,4 +1,4 @@
-"""The methods by name. A new one is a file beside this one and a line in ``METHODS``."""
+"""The methods by name. A new method is a file here and a line in ``METHODS``."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ METHODS: dict[str, type[Method]] = {
 
 
 def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
-    """The method called ``name``, or at that import path, with ``parameters``.
+    """Return the method called ``name``, or at that import path, with ``parameters``.
 
-    Raises SettingsError that lists the valid names, or says what is wrong with a parameter.
+    Raises SettingsError with the valid names, or with the wrong parameter.
     """
-    method = METHODS.get(name) or _imported(name)
+    method = METHODS.get(name) or _import_method(name)
     valid = [field.name for field in fields(method.parameters_type)]
     unknown = sorted(set(parameters) - set(valid))
     if unknown:
@@ -59,7 +59,7 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
     return method(method.parameters_type(**parameters))
 
 
-def _imported(path: str) -> type[Method]:
+def _import_method(path: str) -> type[Method]:
     module, _, name = path.rpartition(".")
     if not module:
         close = get_close_matches(path.lower().replace("-", "_"), METHODS, 1)

@@ -9,9 +9,9 @@ from scrapy_neardup.text.sentences import sentences
 
 
 def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:
-    """The ``limit`` longest different sentences, their letters alone, the longest first; equals in order of characters.
+    """Return the letters of the ``limit`` longest different sentences, the longest first.
 
-    Sentences of fewer than ``at_least`` letters are none. What cannot be among the longest is not looked at.
+    Sentences with fewer than ``at_least`` letters do not count; equally long ones are in order of characters.
 
     >>> longest_sentences("好。船来了，我们走。船来了我们走！第二班船是空的。", 3, 2)
     ['第二班船是空的', '船来了我们走']
@@ -31,9 +31,9 @@ def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:
 def shared_sentences(
     text: str, is_known: Callable[[str], bool], at_least: int, limit: int, *, simplified: bool = False
 ) -> tuple[str, ...]:
-    """Up to ``limit`` sentences that the other page holds too, as they stand in the text, the longest first.
+    """Return up to ``limit`` sentences that the other page has too, as in the text, the longest first.
 
-    ``is_known`` is asked for the letters of each normalised sentence of ``at_least`` letters.
+    ``is_known`` gets the letters of each normalised sentence with ``at_least`` letters.
     """
     found: dict[str, int] = {}
     for sentence in sentences(text):

@@ -1,11 +1,11 @@
 """The rarer words of a page in order of rarity, compared as one string.
 
-The Hash算法 of part 6 of the series 网页文本的排重算法: of a page's different words the 70 % with the highest inverse
-document frequency (IDF), in descending order of it, are its feature string. A classic string hash of that finds earlier
-pages, of which those with the very same string are duplicates. It takes little more than copies of the same words.
+The Hash算法 of part 6 of the series 网页文本的排重算法 takes 70 % of a page's different words: those with the highest
+inverse document frequency (IDF). In descending order they are its feature string. A classic hash of the string finds
+earlier pages; an equal string makes a duplicate. The method finds little more than copies with the same words.
 
-Where it departs: the signature holds 16 bytes of BLAKE2b in the place of the string; they tell strings with the same
-hash apart as well. The IDF is that of a lexicon, not of the pages themselves, for these are judged as they come in.
+Differences: the signature has 16 bytes of BLAKE2b instead of the string, which also distinguish strings with one hash.
+The IDF comes from a lexicon and not from the pages, as these are judged one by one.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class IDFTermsParameters(Parameters):
 
     def _check(self) -> None:
         if self.lexicon:
-            lexicon(self.lexicon)  # what is wrong with the file is said at once
+            lexicon(self.lexicon)  # report a bad file at once
 
 
 class IDFTerms(PublishedMethod):
-    """An equal string of the rarer words."""
+    """Compares the string of the rarer words."""
 
     name: ClassVar[str] = "idf_terms"
     version: ClassVar[int] = 1
@@ -52,9 +52,9 @@ class IDFTerms(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The 32-bit hash is the key; it and the BLAKE2b of the same string, 4 and 16 bytes, are the signature.
+        """The 32-bit hash is the key; the signature is hash and BLAKE2b of the string, 4 and 16 bytes.
 
-        Raises LexiconNeeded for a text in a language that the lexicon does not know.
+        Raises LexiconNeeded if the lexicon does not know the language of the text.
         """
         p = self.parameters
         string = " ".join(rarest(set(words(text.body, singles=True)), lexicon(p.lexicon), p.share))
@@ -64,15 +64,15 @@ class IDFTerms(PublishedMethod):
         return (value,), value.to_bytes(4, "big") + blake2b(string.encode("utf-8"), digest_size=16).digest()
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """Yes or no; two strings that only have the same hash say no."""
+        """1 or 0: two different strings with one hash do not agree."""
         equal = bool(one) and one == other
         return Agreement(float(equal), equal)
 
 
 def rarest(found: Collection[str], table: Lexicon, share: float) -> list[str]:
-    """That share of the words, rounded down but at least one, by descending IDF; equals in order of characters.
+    """Return this share of the words by descending IDF, rounded down but at least one word.
 
-    Raises LexiconNeeded for words in a language that the table does not know.
+    Equals are in order of characters. Raises LexiconNeeded if the table does not know the language.
     """
     table.check_language(found)
     idf, unknown = table.idf, table.unknown

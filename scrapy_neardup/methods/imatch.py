@@ -1,14 +1,14 @@
 """I-Match: one hash of all terms that are neither too common nor too rare.
 
-Chowdhury, Frieder, Grossman and McCabe 2002 ("Collection statistics for fast duplicate document detection"): of a
-page's different terms those of a lexicon with a middling inverse document frequency (IDF) are sorted and hashed as one,
-and pages with the same hash are duplicates. A copy with one such term more is missed. Kolcz, Chowdhury and Alspector
-2004 ("Improved robustness of signature-based near-replica detection via lexicon randomization") mend that by further
-copies of the lexicon, each without a share of the terms drawn at random: one equal signature of them all is enough.
+Chowdhury, Frieder, Grossman and McCabe 2002 ("Collection statistics for fast duplicate document detection") take those
+terms of a page that have a middling inverse document frequency (IDF) in a lexicon, sort them and hash them as one.
+Pages with the same hash are duplicates; one such term more, and a copy is missed. Kolcz, Chowdhury and Alspector 2004
+("Improved robustness of signature-based near-replica detection via lexicon randomization") add copies of the lexicon,
+each without a random share of its terms. One equal signature of all is enough.
 
-Where it departs: BLAKE2b stands for SHA-1. A term's own hash stands for chance, so that the thinned copies need no
-file and are the same everywhere. A page that is left with fewer than ``min_terms`` terms has no signature: by a few
-terms pages are alike that are not, which is the known weakness on short texts. The title is left out; copies change it.
+Differences: BLAKE2b replaces SHA-1. A term's hash replaces chance, so the thinned lexicons need no file and are the
+same everywhere. A page with fewer than ``min_terms`` terms has no signature: a few equal terms prove nothing, the known
+weakness on short texts. The title does not count, as copies change it.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class IMatchParameters(Parameters):
         if not self.low < self.high:
             raise SettingsError(f"imatch: high must be greater than low ({self.low:g}), not {self.high:g}.")
         if self.lexicon:
-            lexicon(self.lexicon)  # what is wrong with the file is said at once
+            lexicon(self.lexicon)  # report a bad file at once
 
 
 class IMatch(PublishedMethod):
-    """Equal hashes of all middling terms."""
+    """Compares hashes of all middling terms."""
 
     name: ClassVar[str] = "imatch"
     version: ClassVar[int] = 1
@@ -69,15 +69,15 @@ class IMatch(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (64, 32, 16, 10, 5, 3, 2, 1)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The signatures are the keys: 8 bytes each, by lexicon, zeros where there are too few terms.
+        """The signatures are the keys: 8 bytes for each lexicon, zeros for too few terms.
 
-        Raises LexiconNeeded for a text in a language that the lexicon does not know.
+        Raises LexiconNeeded if the lexicon does not know the language of the text.
         """
         p = self.parameters
         terms = self._terms(set(words(text.body, singles=True)))
         kept: list[npt.NDArray[np.bool_]] = [np.ones(len(terms), np.bool_)]
         if p.lexicons > 1:
-            kept += _thinned(self.hashes.each(terms), p.lexicons - 1, p.thin)
+            kept += _thin(self.hashes.each(terms), p.lexicons - 1, p.thin)
         signatures = [
             self.hashes.of(f"imatch {copy} {' '.join(compress(terms, mask))}") if mask.sum() >= p.min_terms else 0
             for copy, mask in enumerate(kept)
@@ -85,7 +85,7 @@ class IMatch(PublishedMethod):
         return [one for one in signatures if one], pack_hashes(signatures)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of the lexicons under which both have the same terms."""
+        """The share of lexicons under which both pages have the same terms."""
         equal = sum(x == y != 0 for x, y in zip(unpack_hashes(one), unpack_hashes(other), strict=True))
         return Agreement(equal / self.parameters.lexicons, equal > 0)
 
@@ -97,13 +97,13 @@ class IMatch(PublishedMethod):
 
 @lru_cache(maxsize=4)
 def _band(path: str, low: float, high: float) -> frozenset[str]:
-    """The terms of a lexicon whose IDF, between its lowest and its highest, is from ``low`` to ``high``."""
+    """Return the terms with an IDF from ``low`` to ``high`` on the scale of the lexicon."""
     table = lexicon(path)
     lowest, highest = (table.lowest + end * (table.highest - table.lowest) for end in (low, high))
     return frozenset(word for word, idf in table.idf.items() if lowest <= idf <= highest)
 
 
-def _thinned(hashes: npt.NDArray[np.uint64], copies: int, thin: float) -> list[npt.NDArray[np.bool_]]:
-    """For each copy of the lexicon, which terms it has: those whose hash, mixed with its number, is above the share."""
+def _thin(hashes: npt.NDArray[np.uint64], copies: int, thin: float) -> list[npt.NDArray[np.bool_]]:
+    """Return the terms that each copy keeps: those whose hash, mixed with its number, exceeds the share."""
     numbers = mix64(np.arange(1, copies + 1, dtype=np.uint64))
     return list(mix64(hashes ^ numbers[:, None]) >= np.uint64(int(thin * 2**64)))

@@ -1,8 +1,8 @@
-"""The most frequent words of a page, by the rules that search engines were said to use.
+"""The most frequent words of a page, by rules that search engines are said to have used.
 
-Parts 1 and 3 of the series 网页文本的排重算法. A page's n most frequent words are its keywords T, with their shares of
-all words as weights W; n is 10, as the experiments of the search engine Tianwang found about ten best. ``rule`` names
-one or more of these, of which one is enough to make a duplicate, or ``any`` for all of them:
+Parts 1 and 3 of the series 网页文本的排重算法. The n most frequent words of a page are its keywords T; their shares of
+all words are the weights W. n is 10, the best value in experiments of the search engine Tianwang. ``rule`` names one or
+more of these rules, or ``any`` for all; one is enough to make a duplicate:
 
 ===============  =================================================================================
 frequent         (part 1) the same keywords, each as often: the MD5 of, say, 网页12搜索10引擎7
@@ -13,10 +13,10 @@ ordered_weights  (4) as ordered, and ||Wi-Wj||² / (||Wi||²+||Wj||²) is below 
 set_weights      (5) as set, and the same of the weights
 ===============  =================================================================================
 
-For part 1 the article prints the fingerprint a7eb9d92a83cf438881915e0bc2df70b: it is the MD5 of that very string in GBK
-with a line feed, and so it is made here. Rules 2 and 3, it says, let pages pass that have only parts in common, which
-is what the weights of 4 and 5 are for; ``alpha`` it leaves open. Where it departs: stop words are no keywords, words of
-the same frequency go by their characters, and a description, or the text in its place, is compared by its letters.
+For part 1 the article prints the fingerprint a7eb9d92a83cf438881915e0bc2df70b. It is the MD5 of that string in GBK with
+a line feed, and it is computed in this way here. Rules 2 and 3, says the article, pass pages that share only parts; the
+weights of 4 and 5 cure that. It gives no ``alpha``. Differences: stop words are no keywords, words of equal frequency
+are sorted by characters, and of a description (or the text in its place) only the letters count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, w
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters, normalize
 
-#: Rule -> the place in the signature of the hash that must be equal, and whether weights decide then.
+#: Rule -> place of the hash that must be equal in the signature, and whether weights decide then.
 _RULES = {
     "frequent": (0, False),
     "description": (1, False),
@@ -42,7 +42,7 @@ _RULES = {
     "set_weights": (3, True),
 }
 _HASHES = struct.Struct(">4Q")
-#: Bytes of text that stand for a missing description.
+#: Bytes of text that replace a missing description.
 _OPENING = 512
 
 
@@ -69,7 +69,7 @@ class KeywordsParameters(Parameters):
 
 
 class Keywords(PublishedMethod):
-    """The same most frequent words."""
+    """Compares the most frequent words."""
 
     name: ClassVar[str] = "keywords"
     version: ClassVar[int] = 1
@@ -77,14 +77,14 @@ class Keywords(PublishedMethod):
     parameters: KeywordsParameters
     threshold: ClassVar[str] = "n"
     sweep: ClassVar[tuple[float, ...]] = (2, 3, 5, 7, 10, 15, 20, 30, 50)
-    #: Where weights decide, many pages may have the same keywords, and all of them are compared.
+    #: If weights decide, many pages have the same keywords, and all must be compared.
     common: ClassVar[int] = 1024
     candidates: ClassVar[int] = 1024
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """A key for each rule's hash; all hashes, 8 bytes each, 0 for none, and then the weights, 4 bytes each.
+        """One key per rule; the signature has all hashes (8 bytes, 0 for none) and the weights (4 bytes each).
 
-        Weights are in order of the keywords' characters, so that in equal sets they belong to the same words.
+        Weights are in order of the keywords' characters, so that they match in equal sets.
         """
         counts = word_counts(text.body, self.parameters.stop_words)
         top = keywords(counts, self.parameters.n)
@@ -101,7 +101,7 @@ class Keywords(PublishedMethod):
         return keys, _HASHES.pack(*hashes) + struct.pack(f">{len(weights)}f", *weights)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """1 where a rule without weights is met, else how near the weights are; 0 where no hash is equal."""
+        """1 if a rule without weights is met, else the nearness of the weights; 0 without an equal hash."""
         a, b = _HASHES.unpack_from(one), _HASHES.unpack_from(other)
         best = Agreement(0.0, duplicate=False)
         for rule in self.parameters.rules:
@@ -117,14 +117,14 @@ class Keywords(PublishedMethod):
         return self.hashes.md5(string.encode("utf-8")) if string else 0
 
     def _description(self, text: Text) -> int:
-        """Letters alone, as elsewhere: what counts is neither spacing nor punctuation."""
+        """Hash the letters of the description, or of the first text."""
         described = letters(normalize(text.page.description, simplified=self.parameters.simplified))
         data = (described or text.letters).encode("utf-8", "replace")
         return self.hashes.md5(data if described else data[:_OPENING]) if data else 0
 
 
 def keywords(counts: dict[str, int], count: int) -> list[str]:
-    """The most frequent words, the most frequent first; equals in order of characters.
+    """Return the most frequent words, the most frequent first; equals in order of characters.
 
     >>> keywords({"网站": 2, "引擎": 7, "搜索": 10, "网页": 12, "抓取": 2}, 4)
     ['网页', '搜索', '引擎', '抓取']
@@ -133,7 +133,7 @@ def keywords(counts: dict[str, int], count: int) -> list[str]:
 
 
 def frequent64(top: Iterable[tuple[str, int]], hashes: Keyed = OPEN) -> int:
-    """The first 64 bits of part 1's fingerprint; GB 18030 is GBK for all that GBK has.
+    """Return the first 64 bits of part 1's fingerprint; GB 18030 contains GBK.
 
     >>> hex(frequent64([("网页", 12), ("搜索", 10), ("引擎", 7)]))
     '0xa7eb9d92a83cf438'
@@ -143,13 +143,13 @@ def frequent64(top: Iterable[tuple[str, int]], hashes: Keyed = OPEN) -> int:
 
 
 def weight_difference(one: Sequence[float], other: Sequence[float]) -> float:
-    """The square of the difference of two vectors by the sum of their squares: 0 if they are the same, at most 1.
+    """Return the squared difference of two vectors over the sum of their squares: 0 to 1.
 
     >>> weight_difference([3.0, 4.0], [4.0, 3.0])
     0.04
     """
-    apart = sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
-    return apart / (sum(a * a for a in one) + sum(b * b for b in other))
+    squares = sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
+    return squares / (sum(a * a for a in one) + sum(b * b for b in other))
 
 
 def _weights(signature: bytes) -> tuple[float, ...]:

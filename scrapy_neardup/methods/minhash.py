@@ -1,17 +1,17 @@
-"""MinHash: two sets' Jaccard similarity, estimated from the smallest value of each of many hash functions.
+"""MinHash: the smallest values of many hash functions estimate the Jaccard similarity of two sets.
 
 Broder 1997 ("On the resemblance and containment of documents") and Broder, Charikar, Frieze and Mitzenmacher 1998
-("Min-wise independent permutations"): under a random permutation two sets have the same smallest element with a
-probability that is their Jaccard similarity J. So the share of equal minima estimates J, with a standard deviation of
-sqrt(J * (1 - J) / permutations): 0.035 for 0.8 and the default of 128. Part 3.1.2 of the article 这就是搜索引擎(8)
-tells of n such functions. The default limit is 0.75, for at 0.8 the error loses pairs of J = 0.8 as often as not.
+("Min-wise independent permutations"): under a random permutation two sets have the same smallest element with
+probability J, their Jaccard similarity. So the share of equal minima estimates J, with a standard deviation of ``sqrt(J
+* (1 - J) / permutations)``: 0.035 for 0.8 and the default of 128. Part 3.1.2 of the article 这就是搜索引擎(8) describes
+n such functions. The default limit is 0.75; a limit of 0.8 would lose half of the pairs of J = 0.8 by the error.
 
-Pages are found by bands (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3): those that agree in
-all ``permutations // bands`` minima, the rows, of one of the ``bands`` bands. Of pairs of similarity J this finds
-1 - (1 - J**rows)**bands; for 25 bands of 5 rows all but one in 20,000 at 0.8, 0.55 at 0.5 and 0.06 at 0.3.
+Bands find the pages (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3): two pages meet if all
+``permutations // bands`` minima (rows) of one band are equal. A pair of similarity J meets with probability ``1 - (1 -
+J**rows)**bands``. With 25 bands of 5 rows this misses one pair in 20,000 at 0.8, and finds 0.55 at 0.5 and 0.06 at 0.3.
 
-Where it departs: only 16 bits of each minimum are kept (b-bit minwise hashing, Li and König 2010), 256 bytes a page,
-and the share of equal ones is freed of the 2**-16 that agree by chance. Shingles are 5 characters and not words.
+Differences: only 16 bits of each minimum are kept (b-bit minwise hashing, Li and König 2010), 256 bytes a page. The
+share of equal minima is corrected for ``2**-16`` that agree by chance. Shingles are 5 characters and not words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.methods.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint
 
-#: How often the 16 bits of two different minima are the same.
+#: Probability that 16 bits of different minima are equal.
 _CHANCE = 2.0**-16
 
 
@@ -56,7 +56,7 @@ class MinHashParameters(Parameters):
 
 
 class MinHash(PublishedMethod):
-    """The smallest values of many permutations, and how many of them are equal."""
+    """Compares the smallest values of many permutations."""
 
     name: ClassVar[str] = "minhash"
     version: ClassVar[int] = 1
@@ -66,7 +66,7 @@ class MinHash(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """A hash of each band; the lower 16 bits of every minimum, in the order of the permutations."""
+        """The keys are the hashes of the bands; the signature has the lower 16 bits of every minimum."""
         p = self.parameters
         found = text_shingles(text, p.features, p.n, self.hashes)
         if not len(found):

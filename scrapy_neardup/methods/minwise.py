@@ -1,9 +1,9 @@
 """A small sketch that estimates the Jaccard similarity of two sets of hashes.
 
-One permutation hashing (Li, Owen and Zhang 2012): the hashes fall into ``bins`` bins, each bin keeps its
-smallest. Empty bins borrow from bins chosen by a hash of the bin and the try (optimal densification,
-Shrivastava 2017), so short texts can be compared too. Of each minimum only ``bits`` bits are kept (b-bit
-minwise hashing, Li and König 2010): many bins of few bits estimate better than few bins of many.
+One permutation hashing (Li, Owen and Zhang 2012): the hashes fall into ``bins`` bins, and each bin keeps its smallest.
+An empty bin borrows from a bin drawn by a hash of bin and try (optimal densification, Shrivastava 2017), so short texts
+can be compared too. Only ``bits`` bits of each minimum stay (b-bit minwise hashing, Li and König 2010): many bins of
+few bits estimate better than few bins of many.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from scrapy_neardup.text.shingles import distinct, shingles
 
 _EMPTY = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x632BE59BD9B4E019)
-#: Tries whose bins are drawn once for all pages.
+#: Tries whose bins are computed once for all pages.
 _EARLY = 16
 
 
 def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
-    """The sketch of a set of hashes: ``bins * bits / 8`` bytes; ``bins`` is a power of two, ``bits`` 1, 2, 4 or 8.
+    """Sketch a set of hashes in ``bins * bits / 8`` bytes.
 
-    Repeated hashes count once. An empty set has a sketch of zeros, which says nothing.
+    ``bins`` is a power of two, ``bits`` is 1, 2, 4 or 8. Repeated hashes count once. The sketch of an empty set is
+    zeros and means nothing.
     """
     if not len(hashes):
         return bytes(bins * bits // 8)
@@ -38,7 +39,7 @@ def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
 
 
 def sketch_of_text(letters: str, n: int, bins: int, bits: int, hashes: Keyed) -> tuple[int, bytes]:
-    """How many different n-grams a text has, and the sketch of them."""
+    """Return the number of different n-grams of a text, and their sketch."""
     kernels = compiled.kernels
     if kernels is not None:
         return kernels.minwise(letters, n, *hashes.drawn, bins, bits)
@@ -47,10 +48,9 @@ def sketch_of_text(letters: str, n: int, bins: int, bits: int, hashes: Keyed) ->
 
 
 def jaccard(one: bytes, other: bytes, bits: int) -> float:
-    """The estimated Jaccard similarity of the two sets, in [0, 1].
+    """Estimate the Jaccard similarity of two sets, in [0, 1].
 
-    Two equal minima agree for certain, two different ones by chance in one of 2**bits; the share of equal
-    entries is freed of that chance.
+    Different minima agree by chance in one of 2**bits entries; the share of equal entries is corrected for that.
     """
     equal = equal_entries(one, other, bits) / (len(one) * 8 // bits)
     chance = 2.0**-bits
@@ -58,7 +58,7 @@ def jaccard(one: bytes, other: bytes, bits: int) -> float:
 
 
 def equal_entries(one: bytes, other: bytes, bits: int) -> int:
-    """In how many entries two sketches are equal.
+    """Count the equal entries of two sketches.
 
     >>> equal_entries(b"\\x12", b"\\x10", 2)
     3
@@ -66,10 +66,10 @@ def equal_entries(one: bytes, other: bytes, bits: int) -> int:
     kernels = compiled.kernels
     if kernels is not None:
         return kernels.equal_entries(one, other, bits)
-    # As two long numbers: for a few hundred bytes that takes a fifth of the time of arrays.
+    # For a few hundred bytes long integers take a fifth of the time of arrays.
     differing = int.from_bytes(one, "little") ^ int.from_bytes(other, "little")
     shift = 1
-    while shift < bits:  # has the lowest bit of each entry tell whether any of its bits differs
+    while shift < bits:  # sets the lowest bit of an entry if any of its bits differs
         differing |= differing >> shift
         shift *= 2
     entries = len(one) * 8 // bits
@@ -78,16 +78,16 @@ def equal_entries(one: bytes, other: bytes, bits: int) -> int:
 
 @cache
 def _lowest_bits(entries: int, bits: int) -> int:
-    """A number in which the lowest bit of each of so many entries is set."""
+    """Return a number with the lowest bit of each entry set."""
     return int.from_bytes(bytes([sum(1 << shift for shift in range(0, 8, bits))]) * (entries * bits // 8), "little")
 
 
-def traced(
+def trace(
     hashes: npt.NDArray[np.uint64], bins: int, bits: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.uint8]]:
-    """Where a sketch's entries come from: bins that are not empty, the place of the hash that each keeps, the entry.
+    """Return for a sketch's own entries the bin, the place of the hash that it keeps, and the value.
 
-    Three arrays of one length. A bin that borrows is left out, as what it holds stands for another one as well.
+    Three arrays of one length. Bins that borrow are left out, as their value belongs to another bin.
     """
     ordered = np.argsort(hashes >> np.uint64(bins.bit_length() - 1), kind="stable")
     full, first = np.unique((hashes[ordered] & np.uint64(bins - 1)).astype(np.intp), return_index=True)
@@ -97,7 +97,7 @@ def traced(
 
 
 def entries(packed: bytes, bits: int) -> npt.NDArray[np.uint8]:
-    """The entries of a sketch, one for each bin.
+    """Return the entries of a sketch, one for each bin.
 
     >>> entries(bytes([0b11100100]), 2).tolist()
     [0, 1, 2, 3]
@@ -107,13 +107,13 @@ def entries(packed: bytes, bits: int) -> npt.NDArray[np.uint8]:
 
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
-    """Let each empty bin borrow from the first full one of a series drawn for it, looked up some at a time."""
+    """Let each empty bin borrow from the first full bin of its series."""
     full = minima != _EMPTY
     empty = np.flatnonzero(~full)
     first, tries = 1, 1
     while len(empty):
         end = first + tries
-        source = _early(len(minima))[empty, first:end] if end <= _EARLY else _drawn(empty, first, end, len(minima))
+        source = _early_draws(len(minima))[empty, first:end] if end <= _EARLY else _draw(empty, first, end, len(minima))
         hit = full[source]
         found = hit.any(axis=1)
         minima[empty[found]] = minima[source[found, hit[found].argmax(axis=1)]]
@@ -121,17 +121,17 @@ def _densify(minima: npt.NDArray[np.uint64]) -> None:
         first, tries = first + tries, min(64, tries * 2)
 
 
-def _drawn(places: npt.NDArray[np.intp], first: int, end: int, bins: int) -> npt.NDArray[np.intp]:
-    """From which bins each of these bins borrows at these tries; shape ``(len(places), end - first)``."""
+def _draw(places: npt.NDArray[np.intp], first: int, end: int, bins: int) -> npt.NDArray[np.intp]:
+    """Return the bins from which each place borrows at these tries; shape ``(len(places), end - first)``."""
     tries = np.arange(first, end, dtype=np.uint64)
     series: npt.NDArray[np.uint64] = (places.astype(np.uint64) * _STEP)[:, None] + tries
     return (mix64(series) & np.uint64(bins - 1)).astype(np.intp)
 
 
 @cache
-def _early(bins: int) -> npt.NDArray[np.intp]:
-    """The same of all bins at the first tries, which are nearly all that a page needs."""
-    return _drawn(np.arange(bins), 0, _EARLY, bins)
+def _early_draws(bins: int) -> npt.NDArray[np.intp]:
+    """Return the draws of all bins at the first tries, which are enough for most pages."""
+    return _draw(np.arange(bins), 0, _EARLY, bins)
 
 
 def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:

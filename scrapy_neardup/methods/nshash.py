@@ -1,14 +1,13 @@
 """nshash: the hashes of the n longest sentences.
 
-The article on nshash (top-n longest sentences hash) extends what it calls the "Baidu" rule, by which two pages are
-the same if their longest sentence is (``n=1``): one edited word in that sentence, and a copy is missed. So the hashes
-of the five longest are kept, and one equal hash makes a duplicate. Pages of one group answer with the same
-``similar_id``.
+The article on nshash (top-n longest sentences hash) extends what it calls the "Baidu" rule: two pages are the same if
+their longest sentence is (``n=1``). One edited word there, and a copy is missed. So nshash keeps the hashes of the five
+longest sentences, and one equal hash makes a duplicate. All pages of a group have the same ``similar_id``.
 
-Where it departs, as that rule drops pages that share a disclaimer and nothing else: ``equal`` hashes must be the same,
-3 of 5 by default, and a page with fewer sentences must have them all (``equal=1`` is the article's rule); a sentence
-on many originals counts no longer; an empty piece is no sentence. Sentences end at 。！？；!?; at a line's end, and at
-a Latin full stop.
+Differences, as that rule drops pages that share only a disclaimer: ``equal`` hashes must be the same, 3 of 5 by
+default; a page with fewer sentences must have them all (``equal=1`` is the article's rule). A sentence of many
+originals does not count. Empty pieces are no sentences. Sentences end at 。！？；!?; at the end of a line, and at a
+Latin full stop.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class NSHashParameters(Parameters):
 
 
 class NSHash(PublishedMethod):
-    """Equal hashes of long sentences."""
+    """Compares hashes of long sentences."""
 
     name: ClassVar[str] = "nshash"
     version: ClassVar[int] = 1
@@ -64,7 +63,7 @@ class NSHash(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (1, 2, 3, 4, 5)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The hashes are the keys, and the signature holds them: 8 bytes each."""
+        """The hashes are the keys and the signature, 8 bytes each."""
         p = self.parameters
         hashes = sorted(set(map(self._hash, longest_sentences(text.body, p.min_sentence, p.n))))
         return hashes, pack_hashes(hashes)
@@ -77,11 +76,11 @@ class NSHash(PublishedMethod):
         )
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of the hashes that both have."""
+        """The share of common hashes."""
         return equal_hashes(one, other, common, self.parameters.equal)
 
     def _evidence(self, text: Text) -> list[int]:
-        """None: the signature serves."""
+        """Return nothing, as the signature is the evidence."""
         return []
 
     def _hash(self, sentence: str) -> int:

@@ -1,4 +1,8 @@
-"""What the published methods share, so that each file holds one idea."""
+"""The common part of the published methods, so that each file holds one idea.
+
+Their sketches begin with a head: fingerprints of body and title, which show exact copies, and of the longest sentences,
+so that every method can show common passages.
+"""
 
 from __future__ import annotations
 
@@ -16,77 +20,64 @@ from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import frequencies, words
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Words of a page with their weights, as the word-based methods take them.
-
 
 def word_counts(body: str, stop: str = "") -> dict[str, int]:
-    """How often each word stands in a normalised text, less the stop words in the file ``stop`` (empty: our own)."""
+    """Count the words of a normalised text, without the stop words of the file ``stop`` (empty: ours)."""
     return frequencies(words(body, singles=True), stop_words(stop))
 
 
 def top_tfidf(counts: dict[str, int], table: Lexicon, count: int) -> dict[str, float]:
-    """The ``count`` words of the highest TF-IDF, the highest first, of words of two characters and more."""
+    """Return the ``count`` words of two characters or more with the highest TF-IDF, the highest first."""
     weights = {word: times * table.weight(word) for word, times in counts.items() if len(word) > 1}
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:count])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What the published methods have in common, so that each file holds its own idea alone.
-#
-# Their sketches begin with a head: fingerprints of body and title, by which an exact copy is known whatever the
-# method makes of it, and those of the longest sentences, so that every method can show what two pages share.
-
-
-#: Q body's letters · I title's letters · B number of sentences, of which a 32-bit fingerprint each follows.
+#: Q body's letters · I title's letters · B number of sentences; then I per sentence.
 _HEAD = struct.Struct(">QIB")
-#: Sentences that are kept as evidence, and the letters from which a piece is one.
+#: Sentences of a head, and the fewest letters of one.
 _EVIDENCE = 4
 _MIN_SENTENCE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A page after the shared normalisation."""
+    """A normalised page."""
 
     page: Page
-    #: The article's title, without the site's name.
+    #: The article's title without the site's name.
     title: str
     body: str
-    #: The body's letters and digits alone.
+    #: Letters and digits of the body.
     letters: str
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two signatures agree: a similarity in [0, 1], and whether that makes a duplicate."""
+    """How far two signatures agree: a similarity in [0, 1], and whether it makes a duplicate."""
 
     similarity: float
     duplicate: bool
-    #: Of the shorter page in the longer one; None for a method that does not know.
+    #: Containment of the shorter page in the longer; None if unknown.
     containment: float | None = None
 
 
 class PublishedMethod(Method):
-    """A method of the literature: a signature from a text, and what two signatures say of each other.
+    """A method of the literature: a signature of a text, and a comparison of two.
 
-    Two pages with the same letters are duplicates whatever the signatures say. A page of which a method makes no key
-    (too few words, no term of the lexicon) is filed under the fingerprint of its whole body and finds its exact copies.
+    Pages with the same letters are always duplicates. A page without a key (too few words, no term in the lexicon) is
+    filed under the fingerprint of its whole body and finds exact copies.
     """
 
     @abstractmethod
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """Keys and the signature, in the method's own layout.
-
-        Keys are unsigned, of 64 bits, at most 255; repeated ones count once.
-        """
+        """Return up to 255 keys of 64 bits, and the signature in the method's own layout."""
 
     @abstractmethod
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """Compare the signatures of a new page and an earlier one; ``new`` and ``common`` as in ``Method.compare``."""
+        """Compare two signatures; ``new`` and ``common`` as in ``Method.compare``."""
 
     def _evidence(self, text: Text) -> list[int]:
-        """32-bit fingerprints of the sentences that can be shown to be shared."""
+        """Return 32-bit fingerprints of sentences that can be shown."""
         return [self.hashes.short(one) for one in longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE)]
 
     def fingerprint(self, page: Page) -> Fingerprint:
@@ -123,15 +114,15 @@ class PublishedMethod(Method):
 
 
 def signature_of(sketch: bytes) -> bytes:
-    """The signature in a sketch, behind its head."""
+    """Return the signature in a sketch."""
     return sketch[_HEAD.size + 4 * _HEAD.unpack_from(sketch)[2] :]
 
 
 def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
-    """Compare two signatures that are sets of 8-byte hashes; those whose keys are ``common`` count for neither.
+    """Compare two signatures that are sets of 8-byte hashes, without those whose keys are ``common``.
 
-    The similarity is the share of the hashes that both have, of the page that has more of them. Duplicates have as many
-    as ``needed`` in common, or all if they have fewer: one of few is no more telling than one of many.
+    The similarity is the share of common hashes in the larger set. Duplicates have ``needed`` in common, or all if they
+    have fewer.
     """
     a, b = (frozenset(unpack_hashes(packed)) for packed in (one, other))
     if common:
@@ -141,10 +132,10 @@ def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agr
 
 
 def pack_hashes(hashes: Sequence[int]) -> bytes:
-    """A signature of 64-bit hashes in their order, 8 bytes each."""
+    """Pack 64-bit hashes in order, 8 bytes each."""
     return struct.pack(f">{len(hashes)}Q", *hashes)
 
 
 def unpack_hashes(packed: bytes) -> tuple[int, ...]:
-    """What ``pack_hashes`` packed."""
+    """Unpack the hashes of ``pack_hashes``."""
     return struct.unpack(f">{len(packed) // 8}Q", packed)

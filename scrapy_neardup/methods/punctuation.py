@@ -1,14 +1,14 @@
-"""What stands beside the punctuation: two characters on each side of every mark, strung together.
+"""The text around punctuation: two characters on each side of every mark, as one string.
 
-Part 8 of the series 网页文本的排重算法 (基于句子的方式): Chinese sentences are told by their marks, so what
-stands around every comma, full stop, exclamation and question mark stands for the text. Strung together and cut into 3
-pieces of the same length it gives 3 hashes, the title gives one more. An equal title weighs 1.5, an equal piece 1.0,
-and two pages are duplicates from 3.0 on: the same title and two pieces, or all three pieces.
+Part 8 of the series 网页文本的排重算法 (基于句子的方式): punctuation divides Chinese sentences, so the characters
+around every comma, full stop, exclamation and question mark represent the text. As one string, cut into 3 pieces of the
+same length, they give 3 hashes; the title gives one more. An equal title weighs 1.5, an equal piece 1.0. Two pages are
+duplicates from 3.0 on: the same title and two pieces, or all three pieces.
 
-As the pieces have the same length, a mark more or less moves the cuts and changes them all: copies that were shortened
-or added to are missed, those with a word exchanged are found. A comma or dot inside 1,200, 3.5 or example.com is no
-mark, nor are the dots of an ellipsis. Where it departs: an empty title agrees with none, a title or piece that many
-originals have counts no longer, and a text with fewer than ``min_marks`` marks has no pieces, for they would be short.
+One mark more moves the cuts and changes all pieces: copies with text removed or added are missed, those with another
+word are found. A comma or dot inside 1,200, 3.5 or example.com is no mark, nor are the dots of an ellipsis.
+Differences: empty titles are not equal. A title or piece of many originals does not count. A text with fewer than
+``min_marks`` marks has no pieces, as these would be short.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
 
 _MARK = re.compile(r"[。!?]|(?<!\d),|,(?!\d)|(?<!\.)\.(?![.0-9a-z])")
-# Of scripts without spaces each character counts, of others each word: the East Asian ones begin at U+2E80.
+# In scripts without spaces each character counts, in others each word; East Asian ones begin at U+2E80.
 _CHARACTER = re.compile(r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W_]")
 #: Characters on each side, pieces, and the weights.
 _SIDE = 2
@@ -52,7 +52,7 @@ class PunctuationParameters(Parameters):
 
 
 class Punctuation(PublishedMethod):
-    """Equal hashes of the title and of what stands beside the punctuation."""
+    """Compares hashes of the title and of the text beside punctuation."""
 
     name: ClassVar[str] = "punctuation"
     version: ClassVar[int] = 1
@@ -62,12 +62,12 @@ class Punctuation(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (1.0, 2.0, 2.5, 3.0, 3.5, 4.5)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The hashes are the keys; the signature holds title and pieces, 8 bytes each, 0 for what is not there.
+        """The hashes are the keys; the signature has title and pieces, 8 bytes each, 0 for a missing one.
 
-        A text without pieces is filed under its whole body too, so that its exact copies are found.
+        A text without pieces has its whole body as a key, too, for exact copies.
         """
         title = letters(text.title)
-        marks, string = beside_marks(text.body)
+        marks, string = text_beside_marks(text.body)
         pieces = thirds(string) if marks >= self.parameters.min_marks else []
         found = [self._hash("title", title) if title else 0, *starmap(self._hash, enumerate(pieces))]
         keys = [value for value in found if value]
@@ -75,7 +75,7 @@ class Punctuation(PublishedMethod):
         return keys if pieces else [*keys, self.hashes.of(text.letters)], _SIGNATURE.pack(*found)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of the whole weight, 4.5, that agrees; common titles and pieces have none."""
+        """The share of the whole weight, 4.5, that agrees; common titles and pieces have no weight."""
         weight = sum(
             1.0 if place else _TITLE_WEIGHT
             for place, (a, b) in enumerate(zip(_SIGNATURE.unpack(one), _SIGNATURE.unpack(other), strict=True))
@@ -87,12 +87,12 @@ class Punctuation(PublishedMethod):
         return self.hashes.digest(self.parameters.hash, f"{what} {string}")
 
 
-def beside_marks(body: str) -> tuple[int, str]:
-    """How many marks a normalised text has, and two characters, or Latin words, on each side of every one.
+def text_beside_marks(body: str) -> tuple[int, str]:
+    """Return the number of marks, and two characters (or Latin words) on each side of every mark.
 
-    There are fewer of them where the next mark is nearer.
+    There are fewer if the next mark is nearer.
 
-    >>> beside_marks("河湾镇的新渡口,“清晨”开航。好!3.5元")
+    >>> text_beside_marks("河湾镇的新渡口,“清晨”开航。好!3.5元")
     (3, '渡口清晨开航好好35')
     """
     pieces = [_CHARACTER.findall(piece) for piece in _MARK.split(body)]
@@ -104,7 +104,7 @@ def beside_marks(body: str) -> tuple[int, str]:
 
 
 def thirds(string: str) -> list[str]:
-    """Three pieces of the same length, one character more or less; none if there are not three characters."""
+    """Cut a string into three pieces of equal length, give or take one; none for fewer than three characters."""
     if len(string) < _PIECES:
         return []
     ends = [len(string) * place // _PIECES for place in range(_PIECES + 1)]

@@ -1,16 +1,15 @@
 """Random projection: the signs of many random sums over a page's words, compared bit by bit.
 
-Part 4 of the article 网页文本的排重算法: each word has a random vector, the vectors of a page's words are added up, and
-two pages are judged by the number of equal bits. Charikar 2002 ("Similarity estimation techniques from rounding
-algorithms") proves what that number estimates: two pages' bits are equal with probability 1 - angle / pi, of the angle
-between their vectors of word frequencies. So 0.92 of the bits, the default limit, stands for a cosine of 0.97, with a
-standard deviation of 0.017 in the share of 256 bits. It is ``simhash`` with more bits, and a limit on their share.
+Part 4 of the article 网页文本的排重算法: each word has a random vector; the vectors of a page's words are added up, and
+the number of equal bits judges two pages. Charikar 2002 ("Similarity estimation techniques from rounding algorithms")
+proves that a bit of two pages is equal with probability ``1 - angle / pi``, where angle lies between their vectors of
+word frequencies. So the default limit, 0.92 of the bits, means a cosine of 0.97; the standard deviation of the share of
+256 bits is 0.017. The method is ``simhash`` with more bits and a limit on their share.
 
-Where it departs from the article: a word's vector, of +1 and -1, is made from its hash and never stored, so it is the
-same in every process. And a page is not compared with all others: each of ``tables`` keys is a run of ``key_bits``
-bits, and two pages that agree in a share s of all bits have a key in common with probability
-1 - (1 - s**key_bits)**tables. For 16 runs of 16 bits that is 0.99 at 0.92, 0.96 at 0.9 and 0.37 at 0.8, so a lower
-limit needs narrower runs.
+Differences: a word's vector, of +1 and -1, comes from its hash and is never stored, so it is the same in every process.
+A page is not compared with all others: each of ``tables`` keys is a run of ``key_bits`` bits. Two pages with a share s
+of equal bits have a common key with probability ``1 - (1 - s**key_bits)**tables``. For 16 runs of 16 bits that is 0.99
+at 0.92, 0.96 at 0.9 and 0.37 at 0.8, so a lower limit needs narrower runs.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class RandomProjectionParameters(Parameters):
 
 
 class RandomProjection(PublishedMethod):
-    """Signs of sums of random vectors, compared by the share of equal ones."""
+    """Compares signs of sums of random vectors."""
 
     name: ClassVar[str] = "random_projection"
     version: ClassVar[int] = 1
@@ -64,12 +63,12 @@ class RandomProjection(PublishedMethod):
     parameters: RandomProjectionParameters
     threshold: ClassVar[str] = "similarity"
     sweep: ClassVar[tuple[float, ...]] = (0.8, 0.84, 0.86, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98)
-    #: A key says little by itself, so many pages share one and all of them are compared.
+    #: A key alone says little: many pages share one, and all must be compared.
     common: ClassVar[int] = 1024
     candidates: ClassVar[int] = 4096
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """A key for each table; the signs, the first one the highest bit."""
+        """One key per table; the signature is the signs, the first one in the highest bit."""
         p = self.parameters
         counts = word_counts(text.body, p.stop_words)
         if not counts:
@@ -87,7 +86,7 @@ class RandomProjection(PublishedMethod):
 
 
 def _signs(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64], bits: int) -> int:
-    """As many bits as said, of the words' hashes mixed anew for every 64 of them."""
+    """Return ``bits`` signs; every 64 of them mix the words' hashes anew."""
     value = 0
     for block in range(1, bits // 64 + 1):
         value = value << 64 | sign_bits(mix64(hashes ^ np.uint64(block * _STEP % 2**64)), weights)
@@ -95,7 +94,7 @@ def _signs(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64], bits:
 
 
 def _runs(value: int, bits: int, tables: int, width: int, hashes: Keyed) -> list[int]:
-    """The keys: runs of ``width`` bits that begin at equal distances, the last ones going on at the beginning."""
+    """Return the keys: runs of ``width`` bits at equal distances, wrapping around at the end."""
     doubled, mask = value << bits | value, (1 << width) - 1
     return [
         hashes.place(f"random projection {table} {doubled >> table * bits // tables & mask:x}")

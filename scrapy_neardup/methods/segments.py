@@ -1,12 +1,12 @@
-"""A page in pieces, each with a hash of its own: enough equal ones make a duplicate.
+"""A page in pieces with a hash each: enough equal hashes make a duplicate.
 
-The 分段签名算法 of part 2 of the series 网页文本的排重算法: a page is cut into N pieces by some rule, and pages are
-copies if M of their N hashes are equal. Which rule, it leaves open. ``cut="length"`` is the plain reading, N pieces of
-equal length: a word changed is one piece changed, but a word inserted moves all cuts behind it. ``cut="paragraphs"``
-follows the hint in part 9: small paragraphs are joined, and the N longest pieces of those that result are kept.
+The 分段签名算法 of part 2 of the series 网页文本的排重算法 cuts a page into N pieces by some rule; pages are copies if
+M of their N hashes are equal. It leaves the rule open. ``cut="length"`` is the plain reading, N pieces of equal length:
+a changed word changes one piece, but an inserted word moves all later cuts. ``cut="paragraphs"`` follows the hint in
+part 9: small paragraphs are joined, and the N longest pieces are kept.
 
-Where it departs: a page with fewer than M pieces must have them all in common with the other, and pieces that stand on
-many originals count no longer. The article gives neither N nor M; ours come from tests.
+Differences: a page with fewer than M pieces must have them all in common with the other page. Pieces of many originals
+do not count. The article gives neither N nor M; ours come from tests.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SegmentsParameters(Parameters):
 
 
 class Segments(PublishedMethod):
-    """Equal hashes of pieces."""
+    """Compares hashes of pieces."""
 
     name: ClassVar[str] = "segments"
     version: ClassVar[int] = 1
@@ -54,7 +54,7 @@ class Segments(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (1, 2, 3, 4)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The hashes are the keys, and the signature holds them: 8 bytes each."""
+        """The hashes are the keys and the signature, 8 bytes each."""
         p = self.parameters
         if p.cut == "length":
             pieces = equal_pieces(text.letters, p.segments, p.min_segment)
@@ -64,12 +64,12 @@ class Segments(PublishedMethod):
         return hashes, pack_hashes(hashes)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of the hashes that both have."""
+        """The share of common hashes."""
         return equal_hashes(one, other, common, self.parameters.equal)
 
 
 def equal_pieces(text: str, count: int, at_least: int) -> list[str]:
-    """The text in ``count`` pieces of the same length, one letter more or less; in fewer if that is under ``at_least``.
+    """Cut a text into ``count`` pieces of equal length, give or take one; fewer if under ``at_least``.
 
     >>> equal_pieces("今天风大渡船停航", 3, 1)
     ['今天', '风大渡', '船停航']
@@ -82,10 +82,9 @@ def equal_pieces(text: str, count: int, at_least: int) -> list[str]:
 
 
 def longest_pieces(paragraphs: Iterable[str], count: int, at_least: int) -> list[str]:
-    """The ``count`` longest pieces, each of as many paragraphs in a row as have ``at_least`` letters together.
+    """Return the ``count`` longest pieces of consecutive paragraphs, each with ``at_least`` letters.
 
-    What is left at the end, too short for one, is none: there stand names and notes that copies do not have. If it is
-    all there is, it is a piece.
+    A shorter rest at the end is left out, as names and notes there differ in copies, unless it is the whole text.
 
     >>> longest_pieces(["停航", "今天风大", "渡船停航一天", "船长"], 5, 6)
     ['停航今天风大', '渡船停航一天']

@@ -1,17 +1,18 @@
-"""Shingling: how much of their n-grams two pages share, counted and not estimated.
+"""Shingling: the share of n-grams that two pages have in common, counted and not estimated.
 
-Broder 1997 ("On the resemblance and containment of documents"): a text is the set of its n-grams, the shingles; two
-texts resemble each other as much as the Jaccard similarity of their sets, the share of all shingles that both have.
-Part 3.1 of the article 这就是搜索引擎(8) describes it for Chinese characters. The Chinese paper that compares SimHash
-with it takes two texts for the same above 0.95, which is the default here; 0.8 finds reposts with another header too.
+Broder 1997 ("On the resemblance and containment of documents"): a text is the set of its n-grams, the shingles. Two
+texts resemble each other by the Jaccard similarity of their sets, the share of all shingles that both have. Part 3.1 of
+the article 这就是搜索引擎(8) describes it for Chinese characters. The Chinese paper that compares SimHash with it takes
+texts above 0.95 for the same, which is the default here. 0.8 also finds reposts with another header.
 
-A page keeps its whole set, 4 bytes a shingle. Of two pages of 1,500 letters fewer than 0.001 shingles are the same by
-a collision of 32 bits. Compared are those pages that share one of the ``keys`` smallest 64-bit hashes, Broder's
-min-wise sample: two pages of similarity J share none in at most (1 - J)**keys of cases, one in 10**11 for 0.8.
+A page keeps its whole set, 4 bytes a shingle. Between two pages of 1,500 letters fewer than 0.001 shingles are equal by
+a collision of 32 bits. Pages are compared if they share one of the ``keys`` smallest 64-bit hashes, Broder's min-wise
+sample. Two pages of similarity J share none with probability ``(1 - J)**keys`` at most: for 0.8 in one case of
+``10**11``.
 
-Where it departs: a shingle is 5 characters, as Chinese puts no spaces between words (``features="words"`` is Broder's).
-The article joins all pages that resemble each other by union-find; a crawl judges each page against originals when it
-comes, and ``scrapy_neardup.evaluation.evaluate`` joins them afterwards.
+Differences: a shingle is 5 characters, as Chinese has no spaces between words (``features="words"`` is Broder's). The
+article joins all similar pages by union-find. A crawl compares each new page with originals, and
+``scrapy_neardup.evaluation.evaluate`` joins them afterwards.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ShingleParameters(Parameters):
 
 
 class Shingle(PublishedMethod):
-    """Whole sets of shingles, compared exactly."""
+    """Compares whole sets of shingles."""
 
     name: ClassVar[str] = "shingle"
     version: ClassVar[int] = 1
@@ -58,14 +59,14 @@ class Shingle(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The smallest hashes; the upper halves of all of them in ascending order, each once, in 4 bytes."""
+        """The smallest hashes are the keys; the signature has the upper halves of all, ascending, 4 bytes each."""
         p = self.parameters
         found = distinct(text_shingles(text, p.features, p.n, self.hashes))
         smallest: list[int] = found[: p.keys].tolist()
         return smallest, distinct((found >> np.uint64(32)).astype("<u4")).tobytes()
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """Jaccard similarity, and containment of the smaller set in the larger. An empty set is like no other."""
+        """Jaccard similarity, and containment of the smaller set. An empty set is like no other."""
         a, b = np.frombuffer(one, "<u4"), np.frombuffer(other, "<u4")
         if not (len(a) and len(b)):
             return Agreement(0.0, duplicate=False)
@@ -75,16 +76,16 @@ class Shingle(PublishedMethod):
 
 
 def text_shingles(text: Text, features: str, n: int, hashes: Keyed) -> npt.NDArray[np.uint64]:
-    """The hash of every shingle of a text, in order of place: n-grams of its ``characters`` or of its ``words``."""
+    """Hash every shingle of a text, in order: n-grams of its ``characters`` or of its ``words``."""
     if features == "characters":
         return shingles(text.letters, n, hashes)
     return word_shingles(words(text.body, singles=True), n, hashes)
 
 
 def word_shingles(found: Sequence[str], n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint64]:
-    """The hash of every n-gram of words, in order of place; shape ``(max(1, len - n + 1),)``.
+    """Hash every n-gram of words, in order; shape ``(max(1, len - n + 1),)``.
 
-    Fewer words than ``n`` are one shingle; no words have none. A polynomial over the words' hashes, as over characters.
+    Fewer words than ``n`` are one shingle; no words have none. The hash is a polynomial over the words' hashes.
 
     >>> one, other = word_shingles(["the", "ferry", "sails"], 2), word_shingles(["ferry", "sails", "again"], 2)
     >>> one[1] == other[0], one[0] == word_shingles(["theferry", "sails"], 2)[0]

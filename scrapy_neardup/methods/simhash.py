@@ -1,15 +1,14 @@
 """SimHash: similar texts have fingerprints that differ in few bits.
 
 Charikar 2002 ("Similarity estimation techniques from rounding algorithms") and Manku, Jain and Das Sarma 2007
-("Detecting near-duplicates for web crawling"). Each feature's hash votes for each of 64 bits, with the feature's
-weight; two pages are duplicates if their fingerprints differ in at most ``distance`` bits. The verdict is the
-Single-Pass clustering of the Chinese paper on SimHash: a page goes to the nearest earlier centre within the distance,
-or is a new centre.
+("Detecting near-duplicates for web crawling"): the hash of each feature votes for each of 64 bits, with the feature's
+weight. Two pages are duplicates if their fingerprints differ in at most ``distance`` bits. The verdict is the
+Single-Pass clustering of the Chinese paper on SimHash: a page joins the nearest earlier centre within the distance, or
+is a new centre.
 
-Where it departs: the feature hash is BLAKE2b under the secret of the state. SDBM, the paper's choice
-(``hash="sdbm"``), is a polynomial in 65599, so the bits of short words follow their last characters, and unrelated
-pages come within 3 bits of each other; and anyone can choose words with the hashes of others. The article's listing
-takes the last 64 bits of a 128-bit string hash.
+Differences: the feature hash is BLAKE2b under the secret of the state. SDBM, the paper's choice (``hash="sdbm"``), is a
+polynomial in 65599: the bits of short words follow their last characters, and unrelated pages come within 3 bits. Also,
+anyone can find words with the same SDBM hash. The article's code takes the last 64 bits of a 128-bit string hash.
 """
 
 from __future__ import annotations
@@ -75,12 +74,12 @@ class SimHashParameters(Parameters):
 
     @property
     def tables(self) -> tuple[int, ...]:
-        """The bits of each table's keys, as masks."""
+        """The bit masks of the tables' keys."""
         return _tables(self.blocks or max(1, -(-4 * self.distance // 3)), self.distance)
 
 
 class SimHash(PublishedMethod):
-    """64 signs of summed feature hashes, compared by Hamming distance."""
+    """Compares 64 signs of summed feature hashes by Hamming distance."""
 
     name: ClassVar[str] = "simhash"
     version: ClassVar[int] = 1
@@ -88,12 +87,12 @@ class SimHash(PublishedMethod):
     parameters: SimHashParameters
     threshold: ClassVar[str] = "distance"
     sweep: ClassVar[tuple[float, ...]] = (8, 7, 6, 5, 4, 3, 2, 1, 0)
-    #: A block says little by itself, so many fingerprints share one and all of them are compared.
+    #: A block alone says little: many fingerprints share one, and all must be compared.
     common: ClassVar[int] = 1024
     candidates: ClassVar[int] = 4096
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """A key for each table; the fingerprint in 8 bytes."""
+        """One key per table; the signature is the fingerprint, 8 bytes."""
         hashes, weights = self._features(text)
         if not len(hashes):
             return (), bytes(8)
@@ -101,7 +100,7 @@ class SimHash(PublishedMethod):
         return self.keys(value), value.to_bytes(8, "big")
 
     def keys(self, value: int) -> list[int]:
-        """The keys of a fingerprint, one for each table."""
+        """Return the key of a fingerprint for each table."""
         return [
             self.hashes.place(f"simhash {table} {value & mask:016x}")
             for table, mask in enumerate(self.parameters.tables)
@@ -123,7 +122,7 @@ class SimHash(PublishedMethod):
             weights = np.fromiter(counts.values(), np.int64, len(counts))
             return self._hashes(list(counts)), weights
         top = top_tfidf(counts, lexicon(p.lexicon), p.top)
-        # In 1024ths, as whole numbers add up to the same on every machine.
+        # Whole numbers (1024ths) have the same sum on every machine.
         return self._hashes(list(top)), np.array([round(weight * 1024) for weight in top.values()], np.int64)
 
     def _hashes(self, words: list[str]) -> npt.NDArray[np.uint64]:
@@ -136,7 +135,7 @@ class SimHash(PublishedMethod):
 
 @lru_cache(maxsize=16)
 def _tables(blocks: int, distance: int) -> tuple[int, ...]:
-    """The masks of all choices of ``blocks - distance`` blocks: of those that two fingerprints differ in, one has none.
+    """Return the masks of all choices of ``blocks - distance`` blocks; one of them has no differing bit.
 
     >>> [f"{mask:016x}" for mask in _tables(4, 3)]
     ['000000000000ffff', '00000000ffff0000', '0000ffff00000000', 'ffff000000000000']

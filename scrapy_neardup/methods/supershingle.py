@@ -1,15 +1,15 @@
-"""Super-shingles: hashes over groups of min-hashes, of which a few must be the same.
+"""Super-shingles: hashes of groups of min-hashes; a few equal ones make a duplicate.
 
 Broder, Glassman, Manasse and Zweig 1997 ("Syntactic clustering of the web"), with the figures of Fetterly, Manasse and
-Najork 2003 ("On the evolution of clusters of near-duplicate web pages"): 84 min-hashes in 6 super-shingles of 14; two
-pages are duplicates if 2 super-shingles agree. One agrees with probability J**14 for two pages of Jaccard similarity
-J, so two of six do in 0.88 of cases at J = 0.95, in 0.42 at 0.9 and in 0.03 at 0.8: the limit is a soft one. In return
-a page is 48 bytes, and what shares two keys is a duplicate without a comparison.
+Najork 2003 ("On the evolution of clusters of near-duplicate web pages"): 84 min-hashes in 6 super-shingles of 14; 2
+equal super-shingles make a duplicate. One is equal with probability ``J**14`` for two pages of Jaccard similarity J. So
+two of six are in 0.88 of cases at J = 0.95, in 0.42 at 0.9 and in 0.03 at 0.8: a soft limit. In return a page takes 48
+bytes, and two common keys make a duplicate without a comparison.
 
 Part 3.1.2 of the article 这就是搜索引擎(8) calls the n minima themselves SuperShingle; that is ``minhash`` here.
 
-Where it departs: shingles are 5 characters and not words (``features="words"``). The similarity that a verdict tells is
-the one at which so many equal super-shingles are to be expected, (equal / supershingles)**(1 / rows): a rough guess.
+Differences: shingles are 5 characters and not words (``features="words"``). The similarity of a verdict is the one at
+which so many equal super-shingles are expected, ``(equal / supershingles)**(1 / rows)``: a rough guess.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SuperShingleParameters(Parameters):
 
 
 class SuperShingle(PublishedMethod):
-    """Equal hashes over groups of min-hashes."""
+    """Compares hashes of groups of min-hashes."""
 
     name: ClassVar[str] = "supershingle"
     version: ClassVar[int] = 1
@@ -61,7 +61,7 @@ class SuperShingle(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (1, 2, 3, 4, 5, 6)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The super-shingles are the keys, and the signature holds them in their order: 8 bytes each."""
+        """The super-shingles are the keys and, in order, the signature: 8 bytes each."""
         p = self.parameters
         found = text_shingles(text, p.features, p.n, self.hashes)
         if not len(found):
@@ -70,8 +70,8 @@ class SuperShingle(PublishedMethod):
         return hashes, pack_hashes(hashes)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The Jaccard similarity that so many equal ones speak for. A page without a shingle is like no other."""
+        """The expected Jaccard similarity for so many equal ones. A page without a shingle is like no other."""
         p = self.parameters
-        # A super-shingle's hash depends on its place, so none is equal to one of another place.
+        # Each hash depends on its place, so hashes of different places are never equal.
         both = len(frozenset(unpack_hashes(one)).intersection(unpack_hashes(other)))
         return Agreement((both / p.supershingles) ** (1.0 / p.rows), both >= p.equal)

@@ -1,11 +1,11 @@
-"""The most frequent words of a page, rounded to a number that small edits do not change, as one hash.
+"""The most frequent words of a page as one hash; their number is rounded, so that small edits change nothing.
 
-The 近似网页发现算法 of part 5 of the series 网页文本的排重算法: the words less stop words are sorted by frequency, and
-a share of them, rounded down to a multiple of ``sum_interval``, is sorted by characters and hashed by MD5. So a rare
-word more or less changes nothing. Nutch and Solr know a relative by the name of TextProfileSignature.
+The 近似网页发现算法 of part 5 of the series 网页文本的排重算法 sorts the words without stop words by frequency. It
+takes a share of them, rounded down to a multiple of ``sum_interval``, sorts these by characters and hashes them by MD5.
+So one rare word more changes nothing. Nutch and Solr have a relative, TextProfileSignature.
 
-Where it departs: a page of so few words that none is left has no signature. By the letter all such pages have the
-same, that of the empty string. The article gives neither ``percentage`` nor ``sum_interval``; ours come from tests.
+Differences: a page with too few words has no signature; by the article all such pages would have that of the empty
+string. The article gives neither ``percentage`` nor ``sum_interval``; ours come from tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TermProfileParameters(Parameters):
 
 
 class TermProfile(PublishedMethod):
-    """An equal hash of the most frequent words."""
+    """Compares one hash of the most frequent words."""
 
     name: ClassVar[str] = "term_profile"
     version: ClassVar[int] = 1
@@ -44,7 +44,7 @@ class TermProfile(PublishedMethod):
     sweep: ClassVar[tuple[float, ...]] = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The hash is the key and, in 8 bytes, the signature; nothing where no word is left."""
+        """The hash is the key and, in 8 bytes, the signature; nothing if no word is left."""
         p = self.parameters
         profile = term_profile(word_counts(text.body, p.stop_words), p.percentage, p.sum_interval)
         if not profile:
@@ -53,20 +53,20 @@ class TermProfile(PublishedMethod):
         return (value,), value.to_bytes(8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """Yes or no."""
+        """1 or 0."""
         equal = bool(one) and one == other
         return Agreement(float(equal), equal)
 
 
 def term_profile(counts: dict[str, int], percentage: float, interval: int) -> list[str]:
-    """The words that are hashed, the last in order of characters first.
+    """Return the words to hash, in descending order of characters.
 
-    Words of equal frequency are taken in that order too, which the article calls from large to small.
+    Words of equal frequency are taken in that order too ("from large to small" in the article).
 
     >>> term_profile({"渡船": 3, "缆绳": 1, "豆浆": 2, "铁桥": 1, "停航": 1}, 0.8, 2)
     ['铁桥', '豆浆', '缆绳', '渡船']
     """
-    # Rounded first, for 0.29 * 100 is a little less than 29.
+    # Round first: 0.29 * 100 is a little less than 29.
     candidates = int(round(len(counts) * percentage, 6))
     ranked = sorted(((times, word) for word, times in counts.items()), reverse=True)
     return sorted((word for _, word in ranked[: candidates // interval * interval]), reverse=True)

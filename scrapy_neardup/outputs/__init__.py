@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs.packed import open_packed_for_writing, unpacked_name
 from scrapy_neardup.outputs.feeds import CsvWriter, JsonWriter, TsvWriter, XmlWriter
@@ -58,7 +58,7 @@ def opened_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bo
         yield from _writing(sys.stdout.buffer, format, tag_field, for_spreadsheet)
         sys.stdout.buffer.flush()
         return
-    with replacing(Path(name)) as draft, open_packed_for_writing(draft) as file:
+    with replace_file(Path(name)) as draft, open_packed_for_writing(draft) as file:
         yield from _writing(file, format, tag_field, for_spreadsheet)
 
 

@@ -9,9 +9,9 @@ from itertools import islice
 import lxml.html
 from lxml import etree
 
-from scrapy_neardup.quick import quick
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.text.normalize import letters
-from scrapy_neardup.text.quotes import Told, is_attribution
+from scrapy_neardup.text.quotes import QuoteMarkup, is_attribution
 
 # fmt: off
 #: Elements without text of the page.
@@ -49,7 +49,7 @@ _LAYOUT: dict[object, int] = {
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Block:
     """One line as a browser would show it.
 
@@ -61,7 +61,7 @@ class Block:
     linked: int = 0
     frame: bool = False
     headline: bool = False
-    quote: Told = Told.NOTHING
+    quote: QuoteMarkup = QuoteMarkup.NONE
 
 
 def find_blocks(root: lxml.html.HtmlElement | None) -> list[Block]:
@@ -103,14 +103,14 @@ def is_hidden(element: lxml.html.HtmlElement, attributes: Collection[str]) -> bo
     )
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Context:
     """The properties that a line takes from the elements around it."""
 
     frame: bool = False
     headline: bool = False
     preformatted: bool = False
-    quote: Told = Told.NOTHING
+    quote: QuoteMarkup = QuoteMarkup.NONE
 
 
 class _BlockFinder:
@@ -215,19 +215,23 @@ class _BlockFinder:
                 self._blocks.append(Block(" ".join(words), count, context.frame, context.headline, context.quote))
 
 
-def _quote_markup(element: lxml.html.HtmlElement) -> Told:
+def _quote_markup(element: lxml.html.HtmlElement) -> QuoteMarkup:
     names = element.get("class")
     if names and not _QUOTE_CLASSES.isdisjoint(names.lower().split()):
-        return Told.QUOTED
+        return QuoteMarkup.QUOTED
     if element.tag == "aside":  # Discourse
-        return Told.QUOTED if names and "data-post" in element.attrib and "quote" in names.split() else Told.NOTHING
+        return (
+            QuoteMarkup.QUOTED
+            if names and "data-post" in element.attrib and "quote" in names.split()
+            else QuoteMarkup.NONE
+        )
     if element.tag != "blockquote":
-        return Told.NOTHING
+        return QuoteMarkup.NONE
     if element.get("type") == "cite":
-        return Told.QUOTED
+        return QuoteMarkup.QUOTED
     first = next(element.iterdescendants(), None)
     if first is not None and first.tag == "div":  # phpBB
         first = next(first.iterchildren(), None)
     if first is not None and first.tag == "cite" and is_attribution("".join(first.itertext())):
-        return Told.QUOTED
-    return Told.CITED
+        return QuoteMarkup.QUOTED
+    return QuoteMarkup.CITED

@@ -18,7 +18,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block, find_blocks
 from scrapy_neardup.page.html import decode, parse_bytes, parse_page
 from scrapy_neardup.page.reading import EXTRACTOR, Reading, is_link_line, locate_text, read_blocks
-from scrapy_neardup.text.marking import Mark, Part, marked, own_letters
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.titles import article_title
 
@@ -281,7 +281,7 @@ def _classify(text: str, kind: LineKind, boilerplate: Callable[[str], int], *, s
         counts.append(pages)
         return Mark.BOILERPLATE
 
-    parts = tuple(marked(text, mark, simplified=simplified))
+    parts = tuple(mark_sentences(text, mark, simplified=simplified))
     own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
     return Line(kind if own else LineKind.BOILERPLATE, parts, min(counts, default=0))
 

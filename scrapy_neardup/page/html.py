@@ -9,7 +9,7 @@ import lxml.html
 from lxml import etree
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, resolve_encoding
 
-from scrapy_neardup.text.normalize import count_marks, few_marks
+from scrapy_neardup.text.normalize import count_marks, limit_marks
 
 # Chinese pages declare gb2312 and use GBK, declare utf-8 wrongly, or declare nothing. A strict decoder recognises UTF-8
 # for certain. Nearly every pair of bytes is a character in both GB18030 and Big5, so there the commonest characters
@@ -214,7 +214,7 @@ def _limit_marks(root: lxml.html.HtmlElement) -> None:
     """
     for element in root.iter():
         text, tail = element.text, element.tail
-        if text and (fewer := few_marks(text)) != text:
+        if text and (fewer := limit_marks(text)) != text:
             element.text = _UNWRITABLE.sub(" ", fewer)
-        if tail and (fewer := few_marks(tail)) != tail:
+        if tail and (fewer := limit_marks(tail)) != tail:
             element.tail = _UNWRITABLE.sub(" ", fewer)

@@ -15,7 +15,7 @@ from operator import and_
 
 from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.text.normalize import letters_each
-from scrapy_neardup.text.quotes import quoted
+from scrapy_neardup.text.quotes import find_quotes
 
 #: The share of letters in links from which a line is a menu entry, a teaser or a related page.
 _LINKED = 0.8
@@ -97,7 +97,7 @@ def read_blocks(blocks: list[Block], main_text: str) -> Reading:
     links = _count(lines, map(and_, in_main, is_link))
     is_credible = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
     judged = [number for number, is_kept in enumerate(kept) if is_kept]
-    quotes = quoted([blocks[number].text for number in judged], [blocks[number].quote for number in judged])
+    quotes = find_quotes([blocks[number].text for number in judged], [blocks[number].quote for number in judged])
     is_quoted = {judged[number] for number in quotes}
     own = [is_in and number not in is_quoted for number, is_in in enumerate(in_main)]
     return Reading(

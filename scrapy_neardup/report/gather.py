@@ -32,7 +32,7 @@ from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, decisions_of, leader, stands_for
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
+from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.text.normalize import converter_name
 
 #: Show this many crawls, the last ones.
@@ -241,8 +241,8 @@ def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> Ma
     """
     if not text:
         return None
-    parts = marked(text, lambda own: Mark.SHARED if own in shared else Mark.NONE, simplified=simplified)
-    few = cut(parts, SHOWN)
+    parts = mark_sentences(text, lambda own: Mark.SHARED if own in shared else Mark.NONE, simplified=simplified)
+    few = truncate(parts, SHOWN)
     hidden = sum(part.mark is Mark.SHARED for part in parts[len(few) :])
     return MarkedText(tuple(few), len(text) + unread, hidden)
 

@@ -16,7 +16,7 @@ from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.text.marking import Mark, Part, differing
+from scrapy_neardup.text.marking import Mark, Part, mark_differences
 
 #: Characters of a text to show.
 SHOWN = 6_000
@@ -53,7 +53,7 @@ class AskedPair:
 def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str], row: Mapping[str, Any]) -> AskedPair:
     """Return the pair of two pages, each given as id, title, URL and text."""
     texts = [clean_text(text[: 2 * SHOWN]) for *_, text in (one, other)]
-    parts = differing(texts[0][:SHOWN], texts[1][:SHOWN])
+    parts = mark_differences(texts[0][:SHOWN], texts[1][:SHOWN])
     first, second = (
         AskedSide(
             clean_line(id, URL),

@@ -9,8 +9,8 @@ from dataclasses import astuple, replace
 from enum import Enum
 from typing import Any
 
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Likeness, Match, Page
-from scrapy_neardup.quick import quick
 
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
@@ -37,7 +37,7 @@ class Keep(str, Enum):
     TEXTS = "texts"
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Evidence:
     """Why a page is a copy, or what it resembles. It is apart from the record, so judging never reads it.
 

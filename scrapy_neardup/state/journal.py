@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.state import layout
@@ -62,7 +62,7 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
     seen = set[int]()
     with (
         path.open(encoding="utf-8", errors="surrogatepass") as file,
-        replacing(path) as draft,
+        replace_file(path) as draft,
         draft.open("w", encoding="utf-8", errors="surrogatepass") as kept,
     ):
         for url in map(str.strip, file):

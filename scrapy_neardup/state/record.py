@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
-from scrapy_neardup.quick import quick
 from scrapy_neardup.state.layout import kept_url
 
 _HEAD = struct.Struct(">BBH")
@@ -17,7 +17,7 @@ _ROW = struct.Struct(">Qc")
 _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Record:
     """A page in the state.
 

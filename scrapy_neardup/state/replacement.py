@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 
 from filelock import FileLock
 
-from scrapy_neardup.atomic import replacing, sync_directory
+from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state.kv import Place
 from scrapy_neardup.state.lock import is_held, lock
@@ -86,7 +86,7 @@ def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> s
         if kind.exists(location):
             stamp = f"{location}-before-{time.strftime('%Y%m%d-%H%M%S')}"
             kept = next(one for one in (stamp, *(f"{stamp}-{n}" for n in range(2, 1000))) if not Path(one).exists())
-        with replacing(_plan_of(location)) as plan:
+        with replace_file(_plan_of(location)) as plan:
             plan.write_text(json.dumps({"kept": kept}), encoding="utf-8")
         sync_directory(Path(location).parent)
         _move_all(kind, location)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import farmhash
 
-from scrapy_neardup.atomic import private, sync_directory
+from scrapy_neardup.atomic import open_private, sync_directory
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.state.layout import meta_key
 
@@ -147,7 +147,7 @@ class Witness:
         """Create the file, and sync it before the state."""
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)
-        with open(draft, "xb", opener=private) as file:
+        with open(draft, "xb", opener=open_private) as file:
             file.write(_line(b"synced", tally, b"-") * _WRITTEN + b" " * (_SLOT - 1) + b"\n")
             file.flush()
             os.fsync(file.fileno())

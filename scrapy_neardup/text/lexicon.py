@@ -15,16 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import segmenter_name
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Words that say nothing about what a text is about.
-
 
 _CHINESE = (
     "的 了 和 是 在 也 就 都 而 及 与 或 着 被 把 给 让 向 从 到 于 对 为 以 之 其 此 该 这 那 哪 个 们 我 "
@@ -43,17 +39,17 @@ _ENGLISH = (
     "their them then there these they this those through to too under until up very was we were what when "
     "where which while who whom why will with would you your"
 )
-_OWN = frozenset((*_CHINESE.split(), *_ENGLISH.split()))
+_SHORT_LIST = frozenset((*_CHINESE.split(), *_ENGLISH.split()))
 
 
 @lru_cache(maxsize=8)
 def stop_words(path: str = "") -> frozenset[str]:
-    """Stop words from a UTF-8 file, one a line, ``#`` before a remark; without a path a small list of our own.
+    """Read stop words from a UTF-8 file, one a line, ``#`` before a remark; without a path our short list.
 
-    Raises SettingsError where the file cannot be read.
+    Raises SettingsError if the file cannot be read.
     """
     if not path:
-        return _OWN
+        return _SHORT_LIST
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -61,47 +57,41 @@ def stop_words(path: str = "") -> frozenset[str]:
     return frozenset(word for line in lines if (word := normalize(line.partition("#")[0]).strip()))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How telling a word is: inverse document frequency (IDF), from the table that jieba ships or from pages of one's own.
-#
-# A lexicon file is UTF-8 text: a line of JSON that says what it is and how it was counted, then a line for each word:
-# the word, a tab, and the number of documents that hold it. The words are those of the shared normalisation and
-# segmentation.
-
-
-#: What the first line of a lexicon file says it is, and in which version of this form.
+#: Format and version in the first line of a lexicon file. The file is UTF-8 text: a line of JSON about the count, then
+#: a line for each word: the word, a tab, and the number of documents that hold it. Words are normalised and segmented
+#: as everywhere else.
 FORMAT = "scrapy-neardup lexicon"
 VERSION = 1
 
-#: A text of which one word in so many is Chinese is a Chinese one.
+#: A text is Chinese if one word in this many is.
 _CHINESE_SHARE = 10
-#: Core words that the compiled module finds at most.
-_FEW = 64
+#: Most core words that the compiled module returns.
+_MOST_CORE_WORDS = 64
 
 
 class Lexicon:
-    """Words with their IDF."""
+    """Words with their inverse document frequency (IDF)."""
 
     def __init__(self, idf: dict[str, float], unknown: float, *, chinese_only: bool = False) -> None:
-        """``unknown``: the IDF of words that are not there; ``chinese_only``: it knows no other language."""
+        """Take the IDF of words, and of ``unknown`` ones; ``chinese_only``: it knows no other language."""
         self.idf = idf
         self.unknown = unknown
         self.lowest, self.highest = min(idf.values()), max(idf.values())
         self._chinese_only = chinese_only
 
     def weight(self, word: str) -> float:
-        """The IDF of a word."""
+        """Return the IDF of a word."""
         return self.idf.get(word, self.unknown)
 
     def check_language(self, words: Collection[str]) -> None:
-        """Raise LexiconNeeded if a text is in a language that was not counted.
+        """Raise LexiconNeeded if the lexicon does not know the language of a text.
 
-        Numbers are of no language; and among the words of a Chinese page that quotes much code few are Chinese.
+        Numbers have no language. A tenth of Chinese words is needed: a Chinese page may quote much code.
         """
-        told = len(words) - sum(map(str.isdecimal, words))
-        enough = -(-told // _CHINESE_SHARE)
+        in_some_language = len(words) - sum(map(str.isdecimal, words))
+        needed = -(-in_some_language // _CHINESE_SHARE)
         chinese = filter(HAN_CHARACTER.match, words)
-        if self._chinese_only and len(list(islice(chinese, enough))) < enough:
+        if self._chinese_only and len(list(islice(chinese, needed))) < needed:
             raise LexiconNeeded(
                 "no_lexicon",
                 "The built-in table of word frequencies is Chinese, but this text is not. Count a lexicon for its "
@@ -111,40 +101,41 @@ class Lexicon:
 
 @cache
 def jieba_lexicon() -> Lexicon:
-    """jieba's table of Chinese words; its median stands in for words that are not there, as in jieba itself."""
+    """Return jieba's table of Chinese words. As in jieba, unknown words have its median."""
     idf: dict[str, float] = {}
     with _jieba_table().open(encoding="utf-8") as lines:
         for line in lines:
             word, _, value = line.rpartition(" ")
             idf[word] = float(value)
-    return Lexicon(idf, _middle(np.fromiter(idf.values(), np.float64, len(idf))), chinese_only=True)
+    return Lexicon(idf, _upper_median(np.fromiter(idf.values(), np.float64, len(idf))), chinese_only=True)
 
 
 def _jieba_table() -> Path:
-    jieba = find_spec("jieba")  # found, not imported: that would write warnings about its source
+    jieba = find_spec("jieba")  # an import would write warnings about jieba's source
     assert jieba is not None
     assert jieba.origin is not None
     return Path(jieba.origin).with_name("analyse") / "idf.txt"
 
 
-def _middle(weights: npt.NDArray[np.float64]) -> float:
+def _upper_median(weights: npt.NDArray[np.float64]) -> float:
     return float(np.partition(weights, len(weights) // 2)[len(weights) // 2])
 
 
 @cache
 def _jieba_weights() -> tuple[Any, float]:
-    """The same as the compiled module takes it, which must be there, and the weight of all other words.
+    """Return jieba's table as the compiled module takes it, and the weight of unknown words.
 
-    It reads the table itself, as to make so many objects of Python takes a fifth of a second in each process.
+    The module, which must be there, reads the table itself: Python objects would take a fifth of a second in each
+    process.
     """
     assert compiled.kernels is not None
     packed, weights = compiled.kernels.weights(_jieba_table().read_bytes())
-    return packed, _middle(np.frombuffer(weights, np.float64))
+    return packed, _upper_median(np.frombuffer(weights, np.float64))
 
 
 @lru_cache(maxsize=4)
 def lexicon(path: str = "") -> Lexicon:
-    """The lexicon in a file; without a path jieba's. Raises SettingsError where the file is no lexicon of ours."""
+    """Read a lexicon file; without a path return jieba's. Raises SettingsError for any other file."""
     if not path:
         return jieba_lexicon()
     try:
@@ -157,7 +148,7 @@ def lexicon(path: str = "") -> Lexicon:
 
 
 def _read(lines: Iterator[str]) -> Lexicon:
-    """Raises ValueError that says what is wrong."""
+    """Raise ValueError with the defect if the lines are no lexicon."""
     head = _head(next(lines, ""))
     documents = head["documents"]
     idf: dict[str, float] = {}
@@ -186,7 +177,7 @@ def _head(line: str) -> dict[str, Any]:
 
 
 class LexiconBuilder:
-    """Counts in how many documents each word stands."""
+    """Counts the documents that hold each word."""
 
     def __init__(self) -> None:
         self.documents = 0
@@ -198,10 +189,10 @@ class LexiconBuilder:
         self._counts.update(set(words))
 
     def write(self, path: Path, *, at_least: int = 2) -> int:
-        """Write the words of at least so many documents, the commonest first; returns how many those are.
+        """Write the words of ``at_least`` so many documents, the commonest first; return their number.
 
-        The file is there whole or not at all. Raises NearDupError if no word stands in so many documents, or if the
-        file cannot be written.
+        The file appears whole or not at all. Raises NearDupError if no word is so common, or if the file cannot be
+        written.
         """
         rows = sorted((-count, word) for word, count in self._counts.items() if count >= at_least)
         if not rows:
@@ -216,24 +207,24 @@ class LexiconBuilder:
             "documents": self.documents,
             "words": len(rows),
         }
-        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as out:
+        with replace_file(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as out:
             out.write(json.dumps(head, ensure_ascii=False) + "\n")
             out.writelines(f"{word}\t{-count}\n" for count, word in rows)
         return len(rows)
 
 
 def core_words(words: list[str], count: int) -> list[str]:
-    """The ``count`` words with the highest TF-IDF; equal weights in the order of their characters.
+    """Return the ``count`` words with the highest TF-IDF; words of equal weight in the order of their characters.
 
     >>> core_words(["公司", "召回", "电饭煲", "召回"], 2)
     ['召回', '电饭煲']
     """
     kernels = compiled.kernels
-    if kernels is not None and 0 <= count <= _FEW:
+    if kernels is not None and 0 <= count <= _MOST_CORE_WORDS:
         return kernels.core_words(words, count, *_jieba_weights())
     table = jieba_lexicon()
-    told, unknown = table.idf.get, table.unknown
+    idf, unknown = table.idf, table.unknown
     weight: dict[str, float] = {}
     for word in words:
-        weight[word] = weight.get(word, 0.0) - told(word, unknown)
+        weight[word] = weight.get(word, 0.0) - idf.get(word, unknown)
     return [word for _, word in sorted(zip(weight.values(), weight, strict=True))[:count]]

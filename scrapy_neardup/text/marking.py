@@ -1,4 +1,4 @@
-"""Mark sentences of a text, and tell what two texts share from what differs."""
+"""Mark the sentences of a text, and the parts that two texts share."""
 
 from __future__ import annotations
 
@@ -12,30 +12,27 @@ from itertools import groupby
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Sentences of a text that are marked, and where they stand in it.
-
 
 class Mark(str, Enum):
     """What a part of a text is; the value is its name in JSON."""
 
     NONE = ""
-    #: A sentence that the other text holds too.
+    #: The other text has this sentence too.
     SHARED = "shared"
-    #: A sentence that stands on many pages.
+    #: Many pages have this sentence.
     BOILERPLATE = "boilerplate"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of a text; the parts of a text in their order are the text."""
+    """A stretch of a text; joined in order, the parts are the text."""
 
     text: str
     mark: Mark = Mark.NONE
 
 
 def own_letters(sentence: str, *, simplified: bool = False) -> str:
-    """What a sentence is known by: its normalised letters and digits alone.
+    """Return the normalised letters and digits of a sentence, by which sentences are compared.
 
     >>> own_letters("“Ｔhe ferry, at 9!”")
     'theferryat9'
@@ -44,22 +41,23 @@ def own_letters(sentence: str, *, simplified: bool = False) -> str:
 
 
 def sentence_letters(text: str, *, simplified: bool = False) -> frozenset[str]:
-    """Every sentence of a text, as ``own_letters``."""
+    """Return ``own_letters`` of every sentence of a text."""
     return frozenset(own_letters(one, simplified=simplified) for one in sentences(text)) - {""}
 
 
-def marked(text: str, mark: Callable[[str], Mark], *, simplified: bool = False) -> list[Part]:
-    """The parts of a text: each marked sentence is one, and so is what stands between two of them.
+def mark_sentences(text: str, mark: Callable[[str], Mark], *, simplified: bool = False) -> list[Part]:
+    """Split a text into its marked sentences and the text between them.
 
-    ``mark`` is asked with the ``own_letters`` of each sentence that has any.
+    ``mark`` gets the ``own_letters`` of each sentence that has any.
 
-    >>> parts = marked("The boat sank. All swam.", {"theboatsank": Mark.SHARED, "allswam": Mark.NONE}.__getitem__)
+    >>> marks = {"theboatsank": Mark.SHARED, "allswam": Mark.NONE}
+    >>> parts = mark_sentences("The boat sank. All swam.", marks.__getitem__)
     >>> [part.text for part in parts]
     ['The boat sank', '. All swam.']
     """
     parts, done, at = [], 0, 0
     for sentence in sentences(text):
-        # Nothing between two sentences with letters holds a letter: so what is found from there on is the sentence.
+        # Between two sentences there are no letters, so the first match from here is the sentence.
         begin = text.find(sentence, at)
         at = begin + len(sentence)
         own = own_letters(sentence, simplified=simplified)
@@ -70,81 +68,78 @@ def marked(text: str, mark: Callable[[str], Mark], *, simplified: bool = False) 
     return [part for part in (*parts, Part(text[done:])) if part.text]
 
 
-def cut(parts: list[Part], limit: int) -> list[Part]:
-    """The first ``limit`` characters.
+def truncate(parts: list[Part], limit: int) -> list[Part]:
+    """Return the first ``limit`` characters.
 
-    >>> cut([Part("The boat "), Part("sank", Mark.SHARED)], 11)[1].text
+    >>> truncate([Part("The boat "), Part("sank", Mark.SHARED)], 11)[1].text
     'sa'
     """
-
-    def kept() -> Iterator[Part]:
-        left = limit
-        for part in parts:
-            if left <= 0:
-                return
-            yield replace(part, text=part.text[:left])
-            left -= len(part.text)
-
-    return list(kept())
+    short, left = list[Part](), limit
+    for part in parts:
+        if left > 0:
+            short.append(replace(part, text=part.text[:left]))
+        left -= len(part.text)
+    return short
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Two texts with what only one of them says told apart from what both say.
-
-
-#: A line, or a sentence with what ends it: the pieces of a text in their order are the text.
+#: A line or a sentence with its end mark. Joined in order, the pieces are the text.
 _PIECE = re.compile(r"[^。！？；!?;\n.]*(?:[。！？；!?;\n]+|\.(?!\S)|\.|$)\s*")
-#: A word where words have spaces between them, else a character; with the white space behind it.
+#: A word in scripts with spaces, else a character; with the white space behind it.
 _TOKEN = re.compile(r"[a-zA-Z0-9\u00c0-\u024f\u0370-\u052f]+\s*|.\s*", re.DOTALL)
-#: Product of the numbers of pieces, or of words, up to which two stretches are compared: it takes quadratic time.
-_MOST = 250_000
+#: Largest product of two piece counts that are compared: a comparison takes quadratic time.
+_MOST_PAIRS = 250_000
 
 
-def differing(one: str, other: str) -> tuple[list[Part], list[Part]]:
-    """The parts of both texts: ``SHARED`` is what the other text has too, at the same place in its order.
+def mark_differences(one: str, other: str) -> tuple[list[Part], list[Part]]:
+    """Return the parts of both texts, with the mark ``SHARED`` on text that both have in the same order.
 
-    Texts are compared sentence by sentence, and where sentences differ word by word.
+    Texts are compared by sentences, and sentences that differ by words.
 
-    >>> first, second = differing("The boat sank. All 9 swam.", "The boat sank. All 8 swam.")
+    >>> first, second = mark_differences("The boat sank. All 9 swam.", "The boat sank. All 8 swam.")
     >>> [part.text for part in (*first, *second) if part.mark is Mark.NONE]
     ['9 ', '8 ']
     """
-    pieces = _cut(_PIECE, one), _cut(_PIECE, other)
+    pieces = _pieces(_PIECE, one), _pieces(_PIECE, other)
     found: tuple[list[Part], list[Part]] = [], []
-    for same, a, b in _aligned(*pieces):
+    for same, a, b in _align(*pieces):
         texts = "".join(pieces[0][a]), "".join(pieces[1][b])
-        for side, parts in zip(found, _compared(*texts, same=same), strict=True):
+        for side, parts in zip(found, _compare(*texts, same=same), strict=True):
             side.extend(parts)
-    return _merged(found[0]), _merged(found[1])
+    return _merge(found[0]), _merge(found[1])
 
 
-def _compared(one: str, other: str, *, same: bool) -> tuple[list[Part], list[Part]]:
+def _compare(one: str, other: str, *, same: bool) -> tuple[list[Part], list[Part]]:
     if same:
         return [Part(one, Mark.SHARED)], [Part(other, Mark.SHARED)]
-    tokens = _cut(_TOKEN, one), _cut(_TOKEN, other)
+    tokens = _pieces(_TOKEN, one), _pieces(_TOKEN, other)
     found: tuple[list[Part], list[Part]] = [], []
-    for alike, a, b in _aligned(*tokens):
+    for alike, a, b in _align(*tokens):
         for side, own, place in zip(found, tokens, (a, b), strict=True):
             side.append(Part("".join(own[place]), Mark.SHARED if alike else Mark.NONE))
     return found
 
 
-def _aligned(one: list[str], other: list[str]) -> Iterator[tuple[bool, slice, slice]]:
-    """Stretches that are the same, by their letters, and those between them; too many are one that is not."""
-    if len(one) * len(other) > _MOST:
+def _align(one: list[str], other: list[str]) -> Iterator[tuple[bool, slice, slice]]:
+    """Yield equal stretches, compared by letters, and the different ones between them.
+
+    Texts with too many pieces are one different stretch.
+    """
+    if len(one) * len(other) > _MOST_PAIRS:
         yield False, slice(0, len(one)), slice(0, len(other))
         return
-    known = [[own_letters(piece) or piece.strip() for piece in pieces] for pieces in (one, other)]
-    matcher = SequenceMatcher(None, known[0], known[1], autojunk=False)
+    letters_of = [[own_letters(piece) or piece.strip() for piece in pieces] for pieces in (one, other)]
+    matcher = SequenceMatcher(None, letters_of[0], letters_of[1], autojunk=False)
     for tag, a, a_end, b, b_end in matcher.get_opcodes():
         yield tag == "equal", slice(a, a_end), slice(b, b_end)
 
 
-def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
+def _pieces(pattern: re.Pattern[str], text: str) -> list[str]:
     return [piece for piece in pattern.findall(text) if piece]
 
 
-def _merged(parts: Iterable[Part]) -> list[Part]:
-    """Neighbours of one mark in one; what holds no letter is no difference."""
-    told = [Part(part.text, part.mark if own_letters(part.text) else Mark.SHARED) for part in parts if part.text]
-    return [Part("".join(part.text for part in same), mark) for mark, same in groupby(told, lambda part: part.mark)]
+def _merge(parts: Iterable[Part]) -> list[Part]:
+    """Join neighbours with the same mark. Text without letters counts as shared."""
+    relabelled = [Part(part.text, part.mark if own_letters(part.text) else Mark.SHARED) for part in parts if part.text]
+    return [
+        Part("".join(part.text for part in same), mark) for mark, same in groupby(relabelled, lambda part: part.mark)
+    ]

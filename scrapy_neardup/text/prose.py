@@ -1,4 +1,4 @@
-"""Whether a text can be judged, and which of its sentences are prose."""
+"""Whether a text is long enough to judge, and which sentences are prose."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from unicodedata import category
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import known
+from scrapy_neardup.text.characters import character_table
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.tokens import has_unspaced
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether a text holds enough to be judged.
-
-
-#: Letters from which a line counts as prose; menus and captions are shorter.
+#: Fewest letters of a line of prose; menus and captions are shorter.
 _PROSE_LINE = 10
 
 
 def why_unjudged(text: str, needed: int) -> AnyReason:
-    """The reason for which a text cannot be judged; empty if it can.
+    """Return why a text cannot be judged, or an empty string if it can.
 
     >>> why_unjudged(" ", 15), why_unjudged("首页", 15), why_unjudged("渡口今天早上开航，第一班船是空的。", 15)
     ('no_text', 'too_short', '')
@@ -32,14 +28,14 @@ def why_unjudged(text: str, needed: int) -> AnyReason:
 
 
 def has_prose(text: str, needed: int) -> bool:
-    """Whether ``needed`` letters and digits stand in lines that are long enough to be more than a menu.
+    """Whether the lines that are longer than menu entries have ``needed`` letters and digits.
 
     >>> has_prose("首页\\n新闻\\n渡口今天早上开航了，第一班船是空的。", 15)
     True
     """
     kernels = compiled.kernels
     if kernels is not None:
-        return kernels.has_prose(known(), text, _PROSE_LINE, needed)
+        return kernels.has_prose(character_table(), text, _PROSE_LINE, needed)
     found = 0
     for line in text.splitlines():
         length = len(letters(line))
@@ -50,61 +46,59 @@ def has_prose(text: str, needed: int) -> bool:
     return False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which sentences of a text are prose, and which are lines of a listing: code, a log, a table of numbers.
-#
-# Told by their characters alone, so that it is the same in every language. A listing is full of signs that are rare in
-# prose, or of digits, or of words longer than any language has. What is neither for certain is ``OTHER``: headings,
-# short lines, the entries of a list, and what is likely to be a comment in code.
-
-
 _SIGNS = re.compile(r"[_={}\[\]<>\\|&*#@$^~+/`]")
 _MARKS = re.compile(r"[^\w\s]|_")
 _DIGITS = re.compile(r"\d+")
-#: With what a sentence of prose may begin beside a letter or digit: quotes and opening brackets.
+#: Quotes and brackets that may open a sentence of prose.
 _OPENING = "\"'“‘„«‹「『《〈（(【¿¡"
-#: Signs that make a listing: so many of them, and this share of all characters that show.
+#: A listing has at least so many signs, and this share of all visible characters.
 _LEAST_SIGNS, _LISTING_SIGNS = 2, 0.04
-#: The share of letters below which it is one as well, if so many characters show.
+#: Or a smaller share of letters than this, with at least so many visible characters.
 _LISTING_LETTERS, _LISTING_LEAST = 2 / 3, 12
-#: The letters a word from which it is one, of a script with spaces: a key, a body in base64.
+#: Or so many letters per word in a script with spaces: a key, base64.
 _LISTING_WORD = 32
-#: The share of signs up to which a line may be prose, and the letters and, where they have spaces, words it must have.
+#: Prose has at most this share of signs, and at least so many letters and (with spaces) words.
 _PROSE_SIGNS, _PROSE_LEAST, _PROSE_WORDS = 0.02, 20, 6
 
 
 class LineKind(Enum):
-    """What a sentence or line reads as."""
+    """What a sentence or line reads as.
+
+    A listing is code, a log or a table: full of signs or digits, or of words longer than any language has. Characters
+    alone decide, so every language is treated alike. ``OTHER`` is uncertain: headings, short lines, list entries,
+    comments in code.
+    """
 
     PROSE = "prose"
     LISTING = "listing"
     OTHER = "other"
 
 
-def kinds(sentences: list[str], lines: list[str]) -> list[LineKind]:
-    """What each sentence of a normalised text is; ``lines``: the letters and digits of each, of which it has some.
+def classify_lines(sentences: list[str], lines: list[str]) -> list[LineKind]:
+    """Return the kind of each sentence of a normalised text; ``lines`` are their letters, none empty.
 
-    >>> told = ["the ferry leaves at nine and nobody waits", "int port = atoi(argv[2])", "continue", "x[port] = {0}"]
-    >>> [kind.value for kind in kinds(told, [letters.replace(" ", "") for letters in told])]
+    >>> found = ["the ferry leaves at nine and nobody waits", "int port = atoi(argv[2])", "continue", "x[port] = {0}"]
+    >>> [kind.value for kind in classify_lines(found, [letters.replace(" ", "") for letters in found])]
     ['prose', 'listing', 'listing', 'listing']
     """
-    told = [_alone(sentence, line) for sentence, line in zip(sentences, lines, strict=True)]
-    unspaced = [kind is LineKind.PROSE and has_unspaced(line) for kind, line in zip(told, lines, strict=True)]
-    if any(unspaced):  # then what has spaces is not the writer's own: above all comments in code
-        told = [
+    kinds = [_classify(sentence, line) for sentence, line in zip(sentences, lines, strict=True)]
+    unspaced = [kind is LineKind.PROSE and has_unspaced(line) for kind, line in zip(kinds, lines, strict=True)]
+    if any(unspaced):
+        # The writer's language has no spaces, so prose with spaces is likely a comment in code.
+        kinds = [
             LineKind.OTHER if kind is LineKind.PROSE and not is_own else kind
-            for kind, is_own in zip(told, unspaced, strict=True)
+            for kind, is_own in zip(kinds, unspaced, strict=True)
         ]
-    before, after = _nearest(told), _nearest(told[::-1])[::-1]
+    before, after = _nearest(kinds), _nearest(kinds[::-1])[::-1]
     return [
         LineKind.LISTING if kind is LineKind.OTHER and both == (LineKind.LISTING, LineKind.LISTING) else kind
-        for kind, both in zip(told, zip(before, after, strict=True), strict=True)
+        for kind, both in zip(kinds, zip(before, after, strict=True), strict=True)
     ]
 
 
-def _alone(sentence: str, line: str) -> LineKind:
-    """What it is by itself."""
-    # Vowels that are written above and below letters are neither letters here nor marks.
+def _classify(sentence: str, line: str) -> LineKind:
+    """Classify a sentence by itself."""
+    # Combining vowels are neither letters nor marks here.
     marks = sum(mark.isascii() or not category(mark).startswith("M") for mark in _MARKS.findall(sentence))
     shown, words = len(line) + marks, len(sentence.split())
     signs, letters = len(_SIGNS.findall(sentence)), len(_DIGITS.sub("", line))
@@ -120,10 +114,10 @@ def _alone(sentence: str, line: str) -> LineKind:
     return LineKind.PROSE if not is_set_off and (unspaced or words >= _PROSE_WORDS) else LineKind.OTHER
 
 
-def _nearest(told: list[LineKind]) -> list[LineKind]:
-    """For each the last one before it that is not ``OTHER``, if there is one."""
+def _nearest(kinds: list[LineKind]) -> list[LineKind]:
+    """Return for each kind the last one before it that is not ``OTHER``."""
     found, last = [], LineKind.OTHER
-    for kind in told:
+    for kind in kinds:
         found.append(last)
         last = last if kind is LineKind.OTHER else kind
     return found

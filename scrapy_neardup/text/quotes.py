@@ -1,4 +1,11 @@
-"""Quoted text and signatures of messages, which are ignored."""
+"""Find the quoted text and the signatures of messages, which are ignored.
+
+A reply that quotes a message holds all of it and is no copy. Mail programs and forums mark the quoted lines.
+Articles cite, too: text in quotation marks, in an indented paragraph or after a name alone stays. In doubt a line is
+the page's own.
+
+No page can make this slow: all patterns have bounded repetitions and see only short lines.
+"""
 
 from __future__ import annotations
 
@@ -12,64 +19,55 @@ from typing import Any
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.normalize import letters_each
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether a text holds one of many strings.
 
+class SubstringSet:
+    """Up to 64 strings of 2 to 32 characters each, to look for in one text after the other.
 
-class Signs:
-    """Strings, each of 2 to 32 characters and 64 of them at most, that are looked for in one text after the other.
-
-    >>> signs = Signs("渡船", "开航")
-    >>> signs.stand_in("渡口今天早上开航"), signs.stand_in("")
+    >>> signs = SubstringSet("渡船", "开航")
+    >>> signs.has_match("渡口今天早上开航"), signs.has_match("")
     (True, False)
     """
 
-    def __init__(self, *signs: str) -> None:
-        self._signs = signs
+    def __init__(self, *strings: str) -> None:
+        self._strings = strings
 
-    def stand_in(self, text: str) -> bool:
-        """Whether any of them stands in a text."""
+    def has_match(self, text: str) -> bool:
+        """Whether a text holds any of the strings."""
         kernels = compiled.kernels
         if kernels is not None:
             return kernels.holds_any(text, self._prepared)
-        return any(char in text and any(sign in text for sign in some) for char, some in self._by_shared.items())
+        return any(char in text and any(one in text for one in some) for char, some in self._by_shared.items())
 
     @cached_property
     def _prepared(self) -> Any:
-        """As the compiled module takes them, which must be there."""
+        """The strings as the compiled module takes them; it must be there."""
         assert compiled.kernels is not None
-        return compiled.kernels.signs(self._signs)
+        return compiled.kernels.signs(self._strings)
 
     @cached_property
     def _by_shared(self) -> dict[str, tuple[str, ...]]:
-        """The signs by a character that many of them have: that it does not stand in a text is found out in no time."""
-        left, found = list(self._signs), dict[str, tuple[str, ...]]()
+        """The strings by a character that many of them share: a fast check on most texts."""
+        left, by_shared = list(self._strings), dict[str, tuple[str, ...]]()
         while left:
-            chars = {char for sign in left for char in sign}
+            chars = {char for one in left for char in one}
             shared = max(chars, key=lambda char: (sum(char in one for one in left), char))
-            found[shared] = tuple(sign for sign in left if shared in sign)
-            left = [sign for sign in left if shared not in sign]
-        return found
+            by_shared[shared] = tuple(one for one in left if shared in one)
+            left = [one for one in left if shared not in one]
+        return by_shared
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# By what a line is told to be a quote, or to stand before one: marks, patterns, and what the markup of a page says.
-#
-# The repetitions of all patterns are bounded, and they are tried on short lines, so that no page can make them slow.
+class QuoteMarkup(IntEnum):
+    """How the markup of a page marks a line."""
 
-
-class Told(IntEnum):
-    """What the markup of a page says of a line."""
-
-    NOTHING = 0
-    #: It is set off as a quotation, which in an article is a part of it.
+    NONE = 0
+    #: As a quotation, which in an article belongs to the article.
     CITED = 1
-    #: A mail program or a forum has marked it as the quote of another message.
+    #: As the quote of another message, by a mail program or a forum.
     QUOTED = 2
 
 
-#: Characters beyond which a line is no line of attribution, and no heading of a quote.
-LONGEST = 250
+#: Longer lines neither attribute a quote nor head one.
+LONGEST_HEADING = 250
 _MARK = re.compile(r"(?:[>＞][ \t]{0,3}){1,40}")
 _WROTE = re.compile(
     r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|escribió|escreveu|пишет|написал)\b"
@@ -110,7 +108,7 @@ _REPLY = re.compile(
 _SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoyé de mon ", "发自我的", "發自我的")
 _OPEN_TAG, CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
 _AROUND_TAGS = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
-#: A text without any of these holds no quote: most pages, which cost no more than this.
+#: Most pages hold none of these strings, and so no quote.
 _QUOTING = (
     *("\n>", "\n >", "\n＞", "\n|", "\n--", "[quote", "[QUOTE", "[Quote", ">:\n"),
     *(
@@ -142,180 +140,175 @@ _QUOTING = (
     ),
     *("einem iPhone ", "Envoyé de ", "réexpédié", "weitergeleitete"),
 )
-#: Where a line ends with a colon.
+#: A line ends with a colon; then one of _WROTE_PARTS must occur too.
 _COLONS = ":\n", ": \n", ":\r\n"
-_MAY, _ENDS_WITH_COLON, _MAY_OR_COLONS = Signs(*_QUOTING), Signs(*_COLONS), Signs(*_QUOTING, *_COLONS)
-#: The same of a text in which a line ends with a colon.
-_MAY_COLON = Signs("wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал")
+_QUOTE_SIGNS, _COLON_SIGNS, _ALL_SIGNS = (
+    SubstringSet(*_QUOTING),
+    SubstringSet(*_COLONS),
+    SubstringSet(*_QUOTING, *_COLONS),
+)
+#: Parts of the verbs in _WROTE.
+_WROTE_PARTS = SubstringSet("wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал")
 
 
 def is_attribution(line: str) -> bool:
-    """Whether a line says who wrote what follows.
+    """Whether a line names the author of the text after it.
 
     >>> is_attribution("Am 3. März 2024 um 10:03 schrieb Ada <ada@a.example>:"), is_attribution("She wrote a book.")
     (True, False)
     """
-    if len(line) > LONGEST or not line.rstrip(" ↑»").endswith((":", "：")):
+    if len(line) > LONGEST_HEADING or not line.rstrip(" ↑»").endswith((":", "：")):
         return False
     return _WROTE.search(line) is not None or (_ADDRESS.search(line) is not None and has_digit(line))
 
 
 def may_quote(text: str) -> bool:
-    """Whether there may be a quote in a text: most pages hold none, which costs no more than this."""
+    """Whether a text may hold a quote: a fast check that clears most pages."""
     if text.lstrip().startswith((">", "＞", "---", "Begin")):
         return True
-    if not _MAY_OR_COLONS.stand_in(text):  # most pages
+    if not _ALL_SIGNS.has_match(text):  # most pages end here
         return False
-    return _MAY.stand_in(text) or (_ENDS_WITH_COLON.stand_in(text) and _MAY_COLON.stand_in(text))
+    return _QUOTE_SIGNS.has_match(text) or (_COLON_SIGNS.has_match(text) and _WROTE_PARTS.has_match(text))
 
 
-def depth(line: str) -> int:
-    """By how many marks it is said that a line is quoted."""
+def quote_depth(line: str) -> int:
+    """Return the number of quotation marks (>) at the beginning of a line."""
     found = _MARK.match(line) if line[:1] in (">", "＞") else None
     return found[0].count(">") + found[0].count("＞") if found else 0
 
 
-def is_barred(line: str) -> bool:
-    """Whether it begins with a bar and is no row of a table."""
+def has_quote_bar(line: str) -> bool:
+    """Whether a line begins with a bar and is no row of a table."""
     return line.startswith("|") and line.count("|") == 1
 
 
 def opens_quote(line: str) -> bool:
-    """Whether the first line of what is set off says when somebody posted it."""
-    return len(line) <= LONGEST and (_POSTED_ON.search(line) is not None or (is_attribution(line) and has_digit(line)))
+    """Whether the first line of an indented block names the time of a post."""
+    return len(line) <= LONGEST_HEADING and (
+        _POSTED_ON.search(line) is not None or (is_attribution(line) and has_digit(line))
+    )
 
 
 def is_heading(line: str) -> bool:
-    """Whether a line is what a forum sets before a quote."""
-    told = 4 < len(line) <= LONGEST and any(map(line.__contains__, _IN_HEADING))
-    return told and _POSTED.fullmatch(line) is not None
+    """Whether a forum writes such a line before a quote."""
+    may_be = 4 < len(line) <= LONGEST_HEADING and any(map(line.__contains__, _IN_HEADING))
+    return may_be and _POSTED.fullmatch(line) is not None
 
 
 def is_separator(line: str) -> bool:
-    """Whether a mail program sets this line before the message that is answered."""
+    """Whether a mail program writes such a line before the answered message."""
     return line[:1] == "-" and _SEPARATOR.fullmatch(line) is not None
 
 
 def is_forwarded(line: str) -> bool:
-    """Whether a mail program sets this line before a message that is passed on."""
+    """Whether a mail program writes such a line before a forwarded message."""
     return line[:1] in "-BbAaDd" and _FORWARDED.fullmatch(line) is not None
 
 
 def is_header(line: str) -> bool:
-    """Whether it is a line of the header of a message."""
+    """Whether a line belongs to the header of a message."""
     return _HEAD.match(line) is not None
 
 
-def says_from(line: str) -> bool:
-    """Whether such a line says who sent the message."""
+def is_from_header(line: str) -> bool:
+    """Whether a header line names the sender."""
     return line.casefold().startswith(_FROM) and is_header(line)
 
 
-def says_sent(line: str) -> bool:
-    """Whether such a line says when it was sent."""
+def is_sent_header(line: str) -> bool:
+    """Whether a header line names the date."""
     return line.casefold().startswith(_SENT) and is_header(line)
 
 
 def is_sent_from(line: str) -> bool:
-    """Whether a telephone or a program signs with this line."""
+    """Whether a line is the signature of a phone or a program."""
     return line.casefold().startswith(_SENT_FROM)
 
 
 def is_reply_to(title: str) -> bool:
-    """Whether a subject says that the message is a reply."""
+    """Whether a subject is that of a reply."""
     return _REPLY.match(title) is not None
 
 
 def opens_tag(line: str) -> bool:
-    """Whether a quote in tags begins with this line."""
+    """Whether a line begins with ``[quote]``."""
     return _OPEN_TAG.match(line) is not None
 
 
-def tags_apart(text: str) -> str:
-    """The text with each ``[quote]`` and ``[/quote]`` on a line of its own."""
+def isolate_tags(text: str) -> str:
+    """Put each ``[quote]`` and ``[/quote]`` on a line of its own."""
     return _AROUND_TAGS.sub(r"\n\1\n", text) if "[quote" in text.casefold() else text
 
 
 def has_digit(line: str) -> bool:
-    """Whether a digit stands in it."""
+    """Whether a line has a digit."""
     return any(char.isdigit() for char in line)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which lines of a message are not its own: what it quotes, who is said to have written that, and its signature.
-#
-# A reply that quotes a whole message holds that message, and is no copy of it. Quotes are told by how mail programs and
-# forums write them. An article cites, too: what stands in quotation marks, in a paragraph set off or behind a name
-# alone is left to it. In doubt a line is the page's own.
-#
-# Lines are looked at one after the other, by their beginning, their end and patterns whose repetitions are bounded, so
-# that no page can make it slow.
-
-
-#: Lines beyond which a text is no message: its lines are not looked at one by one.
+#: A text with more lines is no message.
 _MOST_LINES = 10_000
-#: Letters from which a line says something.
+#: Fewest letters of a line with content.
 _SAYS = 10
-#: Letters of its own before a forwarded message from which that is a quote, and no more the message itself.
+#: From so many own letters on, a forwarded message below them is a quote. With fewer it is the message itself.
 _COMMENT = 40
-#: Lines that a signature has at most, and characters of each.
+#: Most lines of a signature, and most characters of each.
 _SIGNATURE, _SIGNATURE_LINE = 8, 80
-#: Characters of a line whose sentence goes on in the next one, where a mail program has cut it.
-_CUT, _CUT_WORDS = (50, 90), 6
-#: Lines of a header that are looked at.
+#: Length and words of a line that a mail program has wrapped.
+_WRAPPED, _WRAPPED_WORDS = (50, 90), 6
+#: Most header lines to look at.
 _HEADER = 6
 
 
-def parted(text: str, title: str = "") -> tuple[str, str]:
-    """A text without what it quotes, and that; ``title``: its subject.
+def split_quotes(text: str, title: str = "") -> tuple[str, str]:
+    """Return the own text of a message, and the text it quotes; ``title`` is its subject.
 
-    >>> parted("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
+    >>> split_quotes("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
     ('It has sailed at ten since May.', 'On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.')
     """
     if not may_quote(text):
         return text, ""
-    lines = tags_apart(text).split("\n")
-    found = quoted(lines, is_reply=is_reply_to(title))
+    lines = isolate_tags(text).split("\n")
+    found = find_quotes(lines, is_reply=is_reply_to(title))
     if not found:
         return text, ""
     own = [line for number, line in enumerate(lines) if number not in found]
     return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in found)
 
 
-def quoted(lines: Sequence[str], told: Sequence[Told] = (), *, is_reply: bool = False) -> frozenset[int]:
-    """The numbers, from 0, of the lines that are quotes.
+def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_reply: bool = False) -> frozenset[int]:
+    """Return the numbers, from 0, of the lines that are quotes or signatures.
 
-    ``told``: of lines that were read from markup; ``is_reply``: the title says that these are a reply.
+    ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title is that of a reply.
     """
-    if len(lines) > _MOST_LINES or (not any(told) and not may_quote("\n".join(lines))):
+    if len(lines) > _MOST_LINES or (not any(markup) and not may_quote("\n".join(lines))):
         return frozenset()
-    return frozenset(_Message(lines, told, is_reply=is_reply).quotes())
+    return frozenset(_Message(lines, markup, is_reply=is_reply).quotes())
 
 
 class _Message:
-    """The lines of one text, and which of them are found to be quotes."""
+    """The lines of one text, and the numbers of its quoted lines."""
 
-    def __init__(self, lines: Sequence[str], told: Sequence[Told], *, is_reply: bool) -> None:
-        #: Where a line stands that begins a signature, as programs write it.
+    def __init__(self, lines: Sequence[str], markup: Sequence[QuoteMarkup], *, is_reply: bool) -> None:
+        #: Lines that begin a signature.
         self._dashes = {number for number, line in enumerate(lines) if line.rstrip("\r") == "-- "}
         self._lines = [line.strip() for line in lines]
         self._letters = [len(line) for line in letters_each([line.replace("\n", " ") for line in self._lines])]
-        self._told = told
+        self._markup = markup
         self._found: set[int] = set()
-        #: Whether anything says that this is a message.
+        #: Whether there is a sign that this is a message.
         self._is_message = is_reply
 
     def quotes(self) -> set[int]:
         self._in_tags()
         self._in_markup()
         end = self._to_the_end()
-        self._behind_marks(end)
-        self._posted()
+        self._after_marks(end)
+        self._in_posts()
         self._signatures()
         return self._found
 
     def _in_tags(self) -> None:
-        """``[quote]`` to ``[/quote]``, also one within another."""
+        """Find ``[quote]`` to ``[/quote]``, also nested ones."""
         opened: list[int] = []
         for number, line in enumerate(self._lines):
             if "[" not in line:
@@ -325,39 +318,39 @@ class _Message:
             elif line.casefold().endswith(CLOSE_TAG):
                 start = opened.pop() if opened else number
                 if not opened and (start < number or opens_tag(line)):
-                    self._take(start, number + 1)
+                    self._add(start, number + 1)
 
     def _in_markup(self) -> None:
-        for start, end in _runs([told > Told.NOTHING for told in self._told]):
+        for start, end in _runs([markup > QuoteMarkup.NONE for markup in self._markup]):
             before = self._before(start)
-            marked = max(self._told[start:end]) is Told.QUOTED
-            # An article may say "She wrote:" of what it cites; the time of day or an address is a mail program's.
+            marked = max(self._markup[start:end]) is QuoteMarkup.QUOTED
+            # Articles write "She wrote:" before a citation; only mail programs give the time or an address.
             if marked or self._is_dated(before) or opens_quote(self._lines[start]):
                 numbers = range(start, end)
-                # Of what a forum has marked, that alone: an article may stand around it that is set off itself.
+                # A forum's mark counts for its own lines only: an indented article may surround them.
                 sure = not marked or self._is_dated(before) or opens_quote(self._lines[start])
-                self._found.update(one for one in numbers if sure or self._told[one] is Told.QUOTED)
+                self._found.update(one for one in numbers if sure or self._markup[one] is QuoteMarkup.QUOTED)
                 self._is_message = True
                 if is_attribution(self._line(before)):
                     self._found.add(before)
 
     def _to_the_end(self) -> int:
-        """Where a message begins that is quoted without marks, up to the end; the number of lines if none does."""
+        """Return the line where an unmarked quote begins that goes on to the end, or the number of lines."""
         count, own = len(self._lines), 0
         for number, line in enumerate(self._lines):
             if number in self._found or not line:
                 continue
-            if len(line) <= LONGEST and (kind := self._begins_message(number, own)):
-                behind = self._behind_header(number + 1)
-                self._found.update(range(number, behind))
+            if len(line) <= LONGEST_HEADING and (kind := self._begins_message(number, own)):
+                after = self._skip_header(number + 1)
+                self._found.update(range(number, after))
                 self._is_message = True
-                if behind == count or not depth(self._lines[behind]):
-                    if kind == "forwarded" and own < _COMMENT:  # nothing else is said: that is the message
-                        self._found.difference_update(range(number, behind))
+                if after == count or not quote_depth(self._lines[after]):
+                    if kind == "forwarded" and own < _COMMENT:  # there is no other text: that is the message
+                        self._found.difference_update(range(number, after))
                         return count
-                    self._take(number, count)
+                    self._add(number, count)
                     return number
-            own += self._letters[number] if not depth(line) else 0
+            own += self._letters[number] if not quote_depth(line) else 0
         return count
 
     def _begins_message(self, number: int, own: int) -> str:
@@ -366,29 +359,29 @@ class _Message:
             return "separator"
         if is_forwarded(line):
             return "forwarded"
-        if own < _SAYS:  # the message's own head
+        if own < _SAYS:  # the header of the message itself
             return ""
         if "@" in line and line.casefold().startswith(OPENS) and is_attribution(line):
-            behind = self._after(number)
-            return "attribution" if behind < len(self._lines) and not depth(self._lines[behind]) else ""
-        if says_from(line):
+            after = self._after(number)
+            return "attribution" if after < len(self._lines) and not quote_depth(self._lines[after]) else ""
+        if is_from_header(line):
             heads = [one for one in self._lines[number : number + _HEADER] if is_header(one)]
-            return "header" if len(heads) > 2 and any(map(says_sent, heads)) else ""
+            return "header" if len(heads) > 2 and any(map(is_sent_header, heads)) else ""
         return ""
 
-    def _behind_header(self, number: int) -> int:
-        """The first line that says something behind the lines of a header."""
+    def _skip_header(self, number: int) -> int:
+        """Return the first line after the lines of a header."""
         for _ in range(2 * _HEADER):
             if number < len(self._lines) and (not self._lines[number] or is_header(self._lines[number])):
                 number += 1
         return number
 
-    def _behind_marks(self, end: int) -> None:
-        """Lines that begin with a mark. Without any line of attribution they may be prompts, or a list of links."""
-        depths = [depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
-        bars = [number < end and is_barred(line) for number, line in enumerate(self._lines)]
-        runs = [*self._marked_runs([depth > 0 for depth in depths])]
-        runs += [(start, behind) for start, behind in _runs(bars) if behind - start > 1]
+    def _after_marks(self, end: int) -> None:
+        """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""
+        depths = [quote_depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
+        bars = [number < end and has_quote_bar(line) for number, line in enumerate(self._lines)]
+        runs = [*self._marked_runs([quote_depth > 0 for quote_depth in depths])]
+        runs += [(start, after) for start, after in _runs(bars) if after - start > 1]
         for start, _ in runs:
             before = self._before(start)
             if before in self._found or is_attribution(self._line(before)):
@@ -399,64 +392,68 @@ class _Message:
                     self._found.update([above] if has_digit(self._line(above)) else [])
         self._found.discard(-1)
         if not self._is_message:
-            runs = self._likely(runs, depths)
-        for start, behind in runs:
-            self._found.update(range(start, behind))
+            runs = self._likely_runs(runs, depths)
+        for start, after in runs:
+            self._found.update(range(start, after))
 
-    def _likely(self, runs: list[tuple[int, int]], depths: list[int]) -> list[tuple[int, int]]:
-        """Of these those that are quotes though nothing says whose: lines cut as in mail, and text of the page behind.
+    def _likely_runs(self, runs: list[tuple[int, int]], depths: list[int]) -> list[tuple[int, int]]:
+        """Return the runs that are quotes although nobody is named: wrapped as in mail, with own text below.
 
-        Articles are written with the same marks, a paragraph a line.
+        Articles use the same marks, with a paragraph a line.
         """
-        cut = sum(self._is_cut(number) for start, behind in runs for number in range(start, behind - 1))
+        cut = sum(self._is_wrapped(number) for start, after in runs for number in range(start, after - 1))
         if not cut:
             return []
-        marked = {number for start, behind in runs for number in range(start, behind)}
+        marked = {number for start, after in runs for number in range(start, after)}
         last = max((n for n, count in enumerate(self._letters) if count >= _SAYS and n not in marked), default=-1)
         return [(a, b) for a, b in runs if b <= last and min((d for d in depths[a:b] if d), default=1) < 3]
 
-    def _is_cut(self, number: int) -> bool:
+    def _is_wrapped(self, number: int) -> bool:
         """Whether a sentence goes on in the next line."""
-        line, behind = self._lines[number], self._lines[number + 1].lstrip(">＞| \t")
-        cut = _CUT[0] <= len(line) <= _CUT[1] and line.count(" ") >= _CUT_WORDS and line[-1:] not in ".:!?;。：！？；"
-        return cut and behind[:1].islower()
+        line, after = self._lines[number], self._lines[number + 1].lstrip(">＞| \t")
+        cut = (
+            _WRAPPED[0] <= len(line) <= _WRAPPED[1]
+            and line.count(" ") >= _WRAPPED_WORDS
+            and line[-1:] not in ".:!?;。：！？；"
+        )
+        return cut and after[:1].islower()
 
     def _marked_runs(self, marked: list[bool]) -> Iterator[tuple[int, int]]:
-        """Runs of marked lines; an empty line between two of them is one."""
+        """Yield runs of marked lines; one empty line may lie between two of them."""
         whole = list(marked)
         for number in range(1, len(whole) - 1):
             if not self._lines[number] and whole[number - 1] and marked[number + 1]:
                 whole[number] = True
         return _runs(whole)
 
-    def _posted(self) -> None:
-        """What forums set before a quote, and the paragraph behind that, if more follows."""
+    def _in_posts(self) -> None:
+        """Find the headings of forum quotes, and the paragraph after each if more text follows."""
         rest = list(accumulate(reversed(self._letters), initial=0))[::-1]
-        #: Where the paragraph ends that each line is in; without an empty line each is one.
+        #: End of the paragraph of each line; in a text without empty lines each line is one.
         ends = list(range(1, len(self._lines) + 1))
         for number in range(len(ends) - 2, -1, -1) if "" in self._lines else ():
             ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
         for number, line in enumerate(self._lines):
             if number in self._found or not is_heading(line):
                 continue
-            behind = self._after(number)
-            if behind < len(self._lines) and behind not in self._found and rest[behind + 1] >= _SAYS:
-                end = ends[behind] if rest[ends[behind]] >= _SAYS else behind + 1
-                self._take(number, end)
+            after = self._after(number)
+            if after < len(self._lines) and after not in self._found and rest[after + 1] >= _SAYS:
+                end = ends[after] if rest[ends[after]] >= _SAYS else after + 1
+                self._add(number, end)
 
     def _signatures(self) -> None:
         for number, line in enumerate(self._lines):
             if line == "--" and number and (self._is_message or number in self._dashes):
-                behind = number + 1
-                while behind < len(self._lines) and behind - number <= _SIGNATURE and behind not in self._found:
-                    behind += 1
-                ends = behind == len(self._lines) or behind in self._found
-                if ends and all(len(one) <= _SIGNATURE_LINE for one in self._lines[number:behind]):
-                    self._found.update(range(number, behind))
+                after = number + 1
+                while after < len(self._lines) and after - number <= _SIGNATURE and after not in self._found:
+                    after += 1
+                ends = after == len(self._lines) or after in self._found
+                if ends and all(len(one) <= _SIGNATURE_LINE for one in self._lines[number:after]):
+                    self._found.update(range(number, after))
             elif len(line) <= _SIGNATURE_LINE and is_sent_from(line):
                 self._found.add(number)
 
-    def _take(self, start: int, end: int) -> None:
+    def _add(self, start: int, end: int) -> None:
         self._found.update(range(start, end))
         self._is_message = True
 
@@ -464,14 +461,14 @@ class _Message:
         return self._lines[number] if number >= 0 else ""
 
     def _before(self, number: int) -> int:
-        """The line before that is not empty, or the one before that; -1 for none."""
+        """Return the nearest of the two lines before that is not empty, or -1."""
         for found in (number - 1, number - 2):
             if found >= 0 and self._lines[found]:
                 return found
         return -1
 
     def _after(self, number: int) -> int:
-        """The same behind it; the number of lines for none."""
+        """Return the nearest of the two lines after that is not empty, or the number of lines."""
         for found in (number + 1, number + 2):
             if found < len(self._lines) and self._lines[found]:
                 return found

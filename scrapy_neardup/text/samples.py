@@ -1,13 +1,11 @@
-"""By what a segmenter and a converter are known beside their names: what they make of a few texts of our own.
+"""Digests of sample texts that identify a segmenter or a converter in the recipe of a state.
 
-A version says little. One of a new dictionary may cut another way in its third number, and one of a new build the same
-way in its first. What matters to a state is whether a text is still cut, or converted, as it was when its pages were
-fingerprinted. So the recipe of a state holds a digest of what these texts became: where that is the same under another
-version, the state is taken on, with a warning; where it is not, it is refused.
+A version number says little: a new dictionary may cut differently in its third digit, a new build the same in its
+first. So the recipe holds a digest of these texts after segmentation or conversion. If the digest is the same under
+another version, the state is accepted with a warning; else it is refused.
 
-It is a sample and no proof. A word in it that is new to a dictionary is noticed, one that is not in it is not. What
-that costs is bounded: a page that is read otherwise than before is like its earlier text by nearly all of it, so it may
-pass once more, and no article is taken for another one.
+A sample proves nothing: new words that it lacks go unnoticed. Then a page is still nearly equal to its earlier text, so
+it may pass once more, but no other article is taken for it.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from hashlib import blake2b
 from scrapy_neardup.text.normalize import simplify
 from scrapy_neardup.text.tokens import words
 
-#: Texts with what segmenters disagree on: names, new words, numbers, measures, idioms, ambiguous runs, other scripts.
+#: Names, new words, numbers, measures, idioms, ambiguous runs, other scripts: segmenters disagree on these.
 TEXTS = (
     "河湾镇的新渡口星期六清晨正式开航，第一班船载着36位乘客和他们的行李，从对岸的柳林村慢慢驶来。",
     "卖豆浆的老周把摊子推到岸边，说自己等这条船等了十一年：“今天的豆浆不收钱！”",
@@ -39,21 +37,21 @@ TRADITIONAL = (
 
 
 def digest(parts: Iterable[str]) -> str:
-    """16 hexadecimal digits that stand for strings in their order."""
-    found = blake2b(digest_size=8)
+    """Return 16 hexadecimal digits for a sequence of strings."""
+    hashed = blake2b(digest_size=8)
     for part in parts:
         packed = part.encode("utf-8", "surrogatepass")
-        found.update(b"%d:" % len(packed) + packed)
-    return found.hexdigest()
+        hashed.update(b"%d:" % len(packed) + packed)
+    return hashed.hexdigest()
 
 
 @cache
 def segmenter_sample() -> str:
-    """What the words of the texts come to, in order; loads the dictionary, as the first page would."""
+    """Return the digest of the segmented texts; loads the dictionary, as the first page would."""
     return digest(word for text in TEXTS for word in (*words(text, singles=True), "\n"))
 
 
 @cache
 def converter_sample() -> str:
-    """What the characters come to; raises SettingsError where there is no converter."""
+    """Return the digest of the converted texts; raises SettingsError without a converter."""
     return digest(map(simplify, TRADITIONAL))

@@ -1,4 +1,8 @@
-"""Sentences of a text."""
+"""Split texts into sentences.
+
+A *line* is the letters and digits of a sentence. Methods mostly need hashes of lines and of all letters, and rarely the
+sentences as strings. So the compiled module keeps the text and makes strings only when asked.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +20,20 @@ import numpy.typing as npt
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, known
-from scrapy_neardup.text.normalize import eased, letters_each, normalize
+from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, character_table
+from scrapy_neardup.text.normalize import expand_characters, letters_each, normalize
 from scrapy_neardup.text.tokens import digits
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Where sentences end.
-#
-# One pass over the text with a character class, never a pattern that can backtrack: hostile pages
-# hold hundreds of thousands of characters without a full stop.
-
-
 _CLOSING = re.escape(CLOSING)
-# A Latin full stop ends a sentence only before white space or what closes a quotation, so that 3.5 and example.com stay
-# whole; the other marks always do, with the quotes and brackets that close behind them. Abbreviations are cut: both
-# copies have them cut. The pattern begins with one class of characters, which is searched twice as fast as a choice.
+# A Latin full stop ends a sentence only before white space or closing quotes, so 3.5 and example.com stay whole. The
+# other marks always do, with closing quotes and brackets after them. Abbreviations are cut, in all copies alike. The
+# pattern cannot backtrack: hostile pages have 100,000s of characters without a full stop. It begins with one character
+# class, twice as fast as an alternative.
 _END = re.compile(rf"[{MARKS}.](?:(?<!\.)|(?=[\s{QUOTES}{_CLOSING}]))[{MARKS}]*[{_CLOSING}]*")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, stripped, without their end marks and without empty pieces.
+    """Split a text at its end marks into stripped sentences that are not empty.
 
     >>> sentences("第一句。“第二句！”他说；\\nIt cost 3.5 million. Nobody paid.")
     ['第一句', '“第二句', '他说', 'It cost 3.5 million', 'Nobody paid.']
@@ -43,111 +41,106 @@ def sentences(text: str) -> list[str]:
     return [piece for piece in map(str.strip, _END.split(text)) if piece]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A text that is cut into sentences once, for all that is asked of it.
-#
-# A *line* here is the letters and digits of a sentence. Nearly all that a method makes of a text is made of the hashes
-# of its lines and of the row of all letters; the sentences themselves are asked for of few pages. So where the compiled
-# module is there the text stays in it, and no string is made of a sentence until one is asked for.
+#: The compiled module takes limits up to this for lines and words.
+_KERNEL_LIMIT = 64
 
 
-#: Longest lines, and words that stand in lines, of which the compiled module finds so many at most.
-_FEW = 64
-
-
-class CutText(ABC):
-    """The sentences of a text that have letters, normalised, and the letters of each as a line."""
+class SegmentedText(ABC):
+    """The normalised sentences of a text that have letters, and a line for each."""
 
     def __init__(self, hashes: Keyed) -> None:
-        #: What lines are hashed by.
+        #: Hashes the lines.
         self.hashes = hashes
 
     @property
     @abstractmethod
     def sentences(self) -> list[str]:
-        """None is empty or holds a line break."""
+        """Sentences; none is empty or holds a line break."""
 
     @property
     @abstractmethod
     def lines(self) -> list[str]:
-        """One for each sentence; none is empty."""
+        """One line for each sentence; none is empty."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many letters all lines have."""
+        """Number of letters of all lines."""
 
     @property
     def text(self) -> str:
-        """Normalised, a sentence a line."""
+        """The normalised text, a sentence a line."""
         return "\n".join(self.sentences)
 
     @property
     def letters(self) -> str:
-        """Those of all lines."""
+        """The letters of all lines."""
         return "".join(self.lines)
 
     def hash(self) -> int:
-        """The hash of all letters."""
+        """Return the hash of all letters."""
         return self.hashes.of(self.letters)
 
-    def shorts(self, least: int = 0) -> npt.NDArray[np.uint32]:
-        """32 bits of the hash of each line, in their order: of those that are worth counting.
+    def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
+        """Return 32 bits of the hash of each line worth counting, in order.
 
-        These are lines of ``least`` letters and more, and shorter ones beside another such: the entries of a menu. A
-        short line by itself is a heading or a caption, which forms share too, and which says what the text is about.
+        These are lines with at least ``least`` letters, and shorter lines next to another short one: menu entries. A
+        single short line is a heading or a caption, which templates share too and which says what the text is about.
         """
         if min(map(len, self.lines), default=least) >= least:
             return self._halves
         short = [False, *(len(line) < least for line in self.lines), False]
-        told = [not own or before or after for before, own, after in zip(short, short[1:], short[2:], strict=False)]
-        found: npt.NDArray[np.uint32] = self._halves[np.array(told)]
-        return found
+        is_countable = [
+            not own or before or after for before, own, after in zip(short, short[1:], short[2:], strict=False)
+        ]
+        countable: npt.NDArray[np.uint32] = self._halves[np.array(is_countable)]
+        return countable
 
-    def counted(self, titles: list[str], least: int, end: int) -> npt.NDArray[np.uint32]:
-        """32 bits of the hash of each title, and of each of the lines that are worth counting (see ``shorts``).
+    def countable_hashes(self, titles: list[str], least: int, end: int) -> npt.NDArray[np.uint32]:
+        """Return 32 bits of the hash of each title, and of each line worth counting (see ``line_hashes``).
 
-        Of more lines than twice ``end`` so many of the first and of the last ones.
+        Of more than ``2 * end`` lines the first and the last ``end``.
         """
-        lines = self.shorts(least)
-        ends = (lines[:end], lines[len(lines) - end :]) if len(lines) > 2 * end else (lines,)
-        told = np.array(self.hashes.every(titles), np.uint64).astype(np.uint32)
-        return np.concatenate((told, *ends))
+        lines = self.line_hashes(least)
+        kept = (lines[:end], lines[len(lines) - end :]) if len(lines) > 2 * end else (lines,)
+        title_hashes = np.array(self.hashes.every(titles), np.uint64).astype(np.uint32)
+        return np.concatenate((title_hashes, *kept))
 
     def lengths(self) -> npt.NDArray[np.uint32]:
-        """How many letters each line has."""
+        """Return the number of letters of each line."""
         return np.array(list(map(len, self.lines)), np.uint32)
 
-    def longest(self, at_least: int, limit: int) -> list[int]:
-        """The hashes of the longest different lines of so many letters, the longest first; equals in their order."""
+    def longest_hashes(self, at_least: int, limit: int) -> list[int]:
+        """Return the hashes of the longest different lines with ``at_least`` letters, the longest first."""
         hashed = dict(zip(self.lines, self._hashes, strict=True))
-        found = [line for line in hashed if len(line) >= at_least]
-        return [hashed[line] for line in sorted(found, key=lambda line: (-len(line), line))[:limit]]
+        long = [line for line in hashed if len(line) >= at_least]
+        return [hashed[line] for line in sorted(long, key=lambda line: (-len(line), line))[:limit]]
 
-    def ends(self, first: int, last: int) -> bytes:
-        """16 bits of the hash of each of so many lines from the beginning and from the end, or of all; big-endian."""
-        short = self._halves.astype(">u2").tobytes()
-        return short if len(short) <= 2 * (first + last) else short[: 2 * first] + short[len(short) - 2 * last :]
+    def end_hashes(self, first: int, last: int) -> bytes:
+        """Return 16 bits, big-endian, of the hash of each of the first and last lines."""
+        packed = self._halves.astype(">u2").tobytes()
+        return packed if len(packed) <= 2 * (first + last) else packed[: 2 * first] + packed[len(packed) - 2 * last :]
 
-    def standing(self, words: list[str]) -> list[str]:
-        """Those of these words, each of 2 to 32 characters, that stand in a line, in their order."""
+    def find_words(self, words: list[str]) -> list[str]:
+        """Return the words, each of 2 to 32 characters, that occur in a line."""
         return [word for word in words if any(word in line for line in self.lines)]
 
     def numbers(self, most: int) -> bytes:
-        """Of the numbers in the lines, runs of digits: 16 bits that all of them come to, and 16 bits each of some.
+        """Return hashes of the numbers (runs of digits): 16 bits of their sum, and 16 bits of some of them.
 
-        These are so many with the smallest hashes, 255 at most, the smallest first; big-endian. Nothing of none.
+        These are the ``most`` (at most 255) smallest hashes in ascending order; big-endian. Empty if there are no
+        numbers.
         """
-        found = sorted({self.hashes.gram(number) for line in self.lines for number in digits(line)})
-        upper = [one >> 48 for one in (sum(found) % 2**64, *found[:most])]
-        return struct.pack(f">{len(upper)}H", *upper) if found else b""
+        hashed = sorted({self.hashes.gram(number) for line in self.lines for number in digits(line)})
+        upper = [one >> 48 for one in (sum(hashed) % 2**64, *hashed[:most])]
+        return struct.pack(f">{len(upper)}H", *upper) if hashed else b""
 
-    def without(self, boilerplate: Set[int]) -> CutText:
-        """The text without the lines of which 32 bits of the hash are among these; itself where none is."""
+    def without(self, boilerplate: Set[int]) -> SegmentedText:
+        """Return the text without lines whose 32-bit hash is among ``boilerplate``."""
         stay = [one not in boilerplate for one in self._halves.tolist()]
         if all(stay):
             return self
-        return Listed(list(compress(self.sentences, stay)), list(compress(self.lines, stay)), self.hashes)
+        return PythonText(list(compress(self.sentences, stay)), list(compress(self.lines, stay)), self.hashes)
 
     @cached_property
     def _hashes(self) -> list[int]:
@@ -158,37 +151,34 @@ class CutText(ABC):
         return np.array(self._hashes, np.uint64).astype(np.uint32)
 
 
-class Listed(CutText):
-    """Of sentences that are at hand as strings."""
+class PythonText(SegmentedText):
+    """Sentences as strings."""
 
     def __init__(self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed) -> None:
-        """``lines``: the letters of each sentence; what has none is left out."""
+        """Take sentences and their letters; sentences without letters are left out."""
         super().__init__(hashes)
         self._sentences = list(compress(sentences, lines))
         self._lines = list(filter(None, lines))
 
     @property
     def sentences(self) -> list[str]:
-        """See ``CutText``."""
         return self._sentences
 
     @property
     def lines(self) -> list[str]:
-        """See ``CutText``."""
         return self._lines
 
     @property
     def size(self) -> int:
-        """See ``CutText``."""
         return sum(map(len, self._lines))
 
 
-class HeldText(CutText):
-    """What the compiled module holds: all that is said by ``CutText``, without strings where that can be."""
+class NativeText(SegmentedText):
+    """A text inside the compiled module."""
 
-    def __init__(self, kernels: Kernels, found: tuple[Any, int], hashes: Keyed) -> None:
+    def __init__(self, kernels: Kernels, text_and_size: tuple[Any, int], hashes: Keyed) -> None:
         self._kernels = kernels
-        self._held, self._size = found
+        self._native, self._size = text_and_size
         self.hashes = hashes
 
     @cached_property
@@ -197,7 +187,7 @@ class HeldText(CutText):
 
     @cached_property
     def lines(self) -> list[str]:
-        return self._kernels.cut_lines(self._held)
+        return self._kernels.cut_lines(self._native)
 
     @property
     def size(self) -> int:
@@ -205,55 +195,55 @@ class HeldText(CutText):
 
     @property
     def text(self) -> str:
-        return self._kernels.cut_sentences(self._held)
+        return self._kernels.cut_sentences(self._native)
 
     @property
     def letters(self) -> str:
-        return self._kernels.cut_letters(self._held)
+        return self._kernels.cut_letters(self._native)
 
     def hash(self) -> int:
-        return self._kernels.cut_hash(self._held, self.hashes.key)
+        return self._kernels.cut_hash(self._native, self.hashes.key)
 
-    def shorts(self, least: int = 0) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._kernels.cut_shorts(self._held, least), np.uint32)
+    def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
+        return np.frombuffer(self._kernels.cut_shorts(self._native, least), np.uint32)
 
-    def counted(self, titles: list[str], least: int, end: int) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._kernels.cut_counted(self._held, least, self.hashes.key, titles, end), np.uint32)
+    def countable_hashes(self, titles: list[str], least: int, end: int) -> npt.NDArray[np.uint32]:
+        return np.frombuffer(self._kernels.cut_counted(self._native, least, self.hashes.key, titles, end), np.uint32)
 
     def lengths(self) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._kernels.cut_lengths(self._held), np.uint32)
+        return np.frombuffer(self._kernels.cut_lengths(self._native), np.uint32)
 
-    def longest(self, at_least: int, limit: int) -> list[int]:
-        if limit > _FEW:
-            return super().longest(at_least, limit)
-        return self._kernels.cut_longest(self._held, at_least, limit)
+    def longest_hashes(self, at_least: int, limit: int) -> list[int]:
+        if limit > _KERNEL_LIMIT:
+            return super().longest_hashes(at_least, limit)
+        return self._kernels.cut_longest(self._native, at_least, limit)
 
-    def ends(self, first: int, last: int) -> bytes:
-        return self._kernels.cut_ends(self._held, first, last)
+    def end_hashes(self, first: int, last: int) -> bytes:
+        return self._kernels.cut_ends(self._native, first, last)
 
     def shingled(self, *forms: int) -> tuple[int, bytes, bytes, list[int]]:
-        """See ``Shingles.of``."""
-        return self._kernels.cut_shingled(self._held, *self.hashes.drawn, *forms)
+        """Return number, sketch, opening sketch and keys of the shingles, see ``Shingles.of``."""
+        return self._kernels.cut_shingled(self._native, *self.hashes.drawn, *forms)
 
-    def standing(self, words: list[str]) -> list[str]:
-        if len(words) > _FEW:
-            return super().standing(words)
-        return self._kernels.cut_standing(self._held, words)
+    def find_words(self, words: list[str]) -> list[str]:
+        if len(words) > _KERNEL_LIMIT:
+            return super().find_words(words)
+        return self._kernels.cut_standing(self._native, words)
 
     def title_words(self, words: list[str], most: int, form: tuple[int, int, int, int]) -> bytes | None:
-        """See ``TitleWords.packed``; None where some words have spaces around them. ``words`` are 64 at most."""
-        return self._kernels.cut_title(self._held, words, *self.hashes.drawn, most, *form)
+        """See ``TitleWords.packed``; None if a word stands between spaces. At most 64 words."""
+        return self._kernels.cut_title(self._native, words, *self.hashes.drawn, most, *form)
 
     def numbers(self, most: int) -> bytes:
-        return self._kernels.cut_numbers(self._held, *self.hashes.drawn, most)
+        return self._kernels.cut_numbers(self._native, *self.hashes.drawn, most)
 
-    def without(self, boilerplate: Set[int]) -> CutText:
-        found = self._kernels.cut_without(self._held, list(boilerplate))
-        return self if found is None else HeldText(self._kernels, found, self.hashes)
+    def without(self, boilerplate: Set[int]) -> SegmentedText:
+        found = self._kernels.cut_without(self._native, list(boilerplate))
+        return self if found is None else NativeText(self._kernels, found, self.hashes)
 
 
-def read(text: str, hashes: Keyed, *, simplified: bool = False) -> CutText:
-    """The sentences of a text that is not normalised yet; ``simplified``: see ``normalize``.
+def read(text: str, hashes: Keyed, *, simplified: bool = False) -> SegmentedText:
+    """Normalise a text and split it into sentences.
 
     >>> found = read("船来了，我们走！\\n* * *", Keyed())
     >>> found.sentences, found.lines
@@ -261,16 +251,16 @@ def read(text: str, hashes: Keyed, *, simplified: bool = False) -> CutText:
     """
     kernels = compiled.kernels
     if kernels is None:
-        return cut(sentences(normalize(text, simplified=simplified)), hashes)
-    found = None if simplified else kernels.cut_text(known(), text, hashes.key, True)
-    if found is None and not simplified and (easier := eased(text)) != text:
-        found = kernels.cut_text(known(), easier, hashes.key, True)
+        return from_sentences(sentences(normalize(text, simplified=simplified)), hashes)
+    found = None if simplified else kernels.cut_text(character_table(), text, hashes.key, True)
+    if found is None and not simplified and (expanded := expand_characters(text)) != text:
+        found = kernels.cut_text(character_table(), expanded, hashes.key, True)
     if found is None:
-        found = kernels.cut_text(known(), normalize(text, simplified=simplified), hashes.key, False)
+        found = kernels.cut_text(character_table(), normalize(text, simplified=simplified), hashes.key, False)
     assert found is not None
-    return HeldText(kernels, found, hashes)
+    return NativeText(kernels, found, hashes)
 
 
-def cut(sentences: list[str], hashes: Keyed) -> Listed:
-    """Those of these sentences, normalised and each without a line break, that have letters."""
-    return Listed(sentences, letters_each(sentences), hashes)
+def from_sentences(sentences: list[str], hashes: Keyed) -> PythonText:
+    """Take normalised sentences without line breaks, and leave out those without letters."""
+    return PythonText(sentences, letters_each(sentences), hashes)

@@ -15,10 +15,10 @@ Unsigned = TypeVar("Unsigned", bound=np.unsignedinteger[Any])
 
 
 def shingles(letters: str, n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint64]:
-    """The hash of every n-gram of a string, in order of place; shape ``(max(1, len - n + 1),)``.
+    """Hash every n-gram of a string, in order; shape ``(max(1, len - n + 1),)``.
 
-    A string shorter than n is one shingle; the empty string has none. The hash is a polynomial over the code points
-    in 64 bits, of which ``hashes`` has the base: the same on every machine.
+    A string shorter than n is one shingle, an empty one has none. The hash is a polynomial over the code points in 64
+    bits with the base of ``hashes``: the same on every machine.
 
     >>> shingles("abcab", 2)[0] == shingles("xab", 2)[1]
     np.True_
@@ -31,8 +31,8 @@ def shingles(letters: str, n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint6
     return hashes.n_grams(code_points(letters).astype(np.uint64), n)
 
 
-def as_shingles(words: Iterable[str], hashes: Keyed = OPEN) -> dict[str, int]:
-    """The hash of each of these words, none of which is empty, as a shingle of a text that holds it."""
+def hash_words(words: Iterable[str], hashes: Keyed = OPEN) -> dict[str, int]:
+    """Hash each word as ``shingles`` hashes it in a text; no word may be empty."""
     kernels = compiled.kernels
     if kernels is not None:
         words = list(words)
@@ -46,20 +46,20 @@ def as_shingles(words: Iterable[str], hashes: Keyed = OPEN) -> dict[str, int]:
 
 
 def smallest_shingles(letters: str, n: int, count: int, hashes: Keyed = OPEN) -> list[int]:
-    """The smallest different hashes: two similar sets are likely to have some of them in common."""
+    """Return the smallest different hashes: two similar sets are likely to share some."""
     kernels = compiled.kernels
     if kernels is not None:
         return kernels.smallest(letters, n, *hashes.drawn, count)
     found = shingles(letters, n, hashes)
     few = distinct(np.partition(found, 4 * count)[: 4 * count] if len(found) > 4 * count else found)
-    if len(few) < count:  # a text that repeats itself
+    if len(few) < count:  # the text repeats itself
         few = distinct(found)
     smallest: list[int] = few[:count].tolist()
     return smallest
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
-    """The number of each character in Unicode, lone surrogates among them.
+    """Return the code point of each character, including lone surrogates.
 
     >>> code_points("a船").tolist()
     [97, 33337]
@@ -68,7 +68,7 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 
 def distinct(values: npt.NDArray[Unsigned]) -> npt.NDArray[Unsigned]:
-    """The different values, the smallest first; many times as fast as ``np.unique``, which hashes what is hashed.
+    """Return the different values in ascending order; faster than ``np.unique``, which hashes them again.
 
     >>> distinct(np.array([3, 1, 3, 2], np.uint32)).tolist()
     [1, 2, 3]

@@ -1,8 +1,8 @@
 """Words and numbers of a normalised text.
 
-Chinese is cut by jieba without its hidden Markov model: the model invents words out of unbroken runs
-in time quadratic in their length, which a hostile page can use to stop a crawl. Where rjieba is installed, which is
-the same dictionary and algorithm compiled, it does the cutting: some fifteen times as fast, word for word the same.
+jieba segments Chinese without its hidden Markov model: on long runs without marks the model takes quadratic time, so a
+hostile page could stop a crawl. rjieba, if installed, has the same dictionary and algorithm compiled: the same words in
+a fifteenth of the time.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, UNSPACED_EDGES, known
+from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, UNSPACED_EDGES, character_table
 from scrapy_neardup.text.shingles import code_points
 
-#: Katakana: Japanese writes names and foreign words in it, each of which ends where another script begins.
+#: Katakana: Japanese names and foreign words, which end where another script begins.
 _KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
-#: Scripts that put no spaces between words and are cut by no dictionary here: each character counts as a word.
+#: Scripts without spaces between words and without a dictionary: each character counts as a word.
 _UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30a0"
 _EDGES = np.array(UNSPACED_EDGES, np.uint32)
 _WORD = re.compile(rf"[{HAN}]+|[{_KATAKANA}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
 _UNSPACED_LETTER = re.compile(rf"[{HAN}{_KATAKANA}{_UNSPACED}]")
 _SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
-#: Places at which a word is looked at that may be a part of another one.
+#: Occurrences of a word to check before the whole text is split.
 _TRIES = 32
 _ALL_HAN = re.compile(rf"[{HAN}\n]*")
 _DIGITS = re.compile(r"[0-9]+")
@@ -43,15 +43,15 @@ _NUMBER = re.compile(
 
 
 def segmenter_name() -> str:
-    """Name, version and mode of the segmenter, for the recipe of a state; the compiled one gives the same words."""
+    """Return name, version and mode of the segmenter for the recipe of a state; rjieba gives the same words."""
     return f"jieba {version('jieba')} without HMM"
 
 
 def words(normalized: str, *, singles: bool = False) -> list[str]:
-    """Words in order: Chinese ones of two characters and more, or all with ``singles``; Latin ones and numbers whole.
+    """Return the words in order: Chinese ones of at least two characters, or with ``singles`` all.
 
-    A run of katakana is one, and of other scripts without spaces that the dictionary does not know, Thai or hiragana,
-    each letter.
+    Words between spaces, numbers and runs of katakana stay whole. In scripts without spaces and dictionary, such as
+    Thai or hiragana, each letter is a word.
 
     >>> words("北京的大桥 opened in 2024")
     ['北京', '大桥', 'opened', 'in', '2024']
@@ -60,7 +60,7 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     """
     if (chinese := _chinese_runs(normalized)) is not None:
         cut = _segmenter()(chinese) if chinese else []
-        return [word for word in cut if word != "\n"] if singles else longer(cut, 1)
+        return [word for word in cut if word != "\n"] if singles else longer_than(cut, 1)
     runs = _WORD.findall(normalized)
     han = [run for run in runs if HAN_CHARACTER.match(run)]
     cut = _segmenter()("\n".join(han)) if han else []
@@ -74,25 +74,25 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
 
 
 def _chinese_runs(normalized: str) -> str | None:
-    """The runs of Chinese characters of a text that has no other words, a line each; None of one that has.
+    """Return the runs of Chinese characters, a line each, or None if the text has other words too.
 
-    All at once, as a call of the segmenter takes as long as ten characters: a line break is a word of its own.
+    One call of the segmenter takes all: each call costs as much as ten characters. A line break is a word of its own.
     """
     kernels = compiled.kernels
     if kernels is not None:
-        return kernels.chinese_runs(known(), normalized)
+        return kernels.chinese_runs(character_table(), normalized)
     joined = "\n".join(_WORD.findall(normalized))
     return joined if _ALL_HAN.fullmatch(joined) else None
 
 
-def longer(words: list[str], length: int) -> list[str]:
-    """Those of these words that have more characters, in their order."""
+def longer_than(words: list[str], length: int) -> list[str]:
+    """Return the words with more characters than ``length``, in order."""
     kernels = compiled.kernels
     return [word for word in words if len(word) > length] if kernels is None else kernels.longer(words, length)
 
 
 def spaced_words(normalized: str) -> list[str]:
-    """The words between spaces, in order.
+    """Return the words between spaces, in order.
 
     >>> spaced_words("大桥 opened in 2024")
     ['opened', 'in', '2024']
@@ -100,10 +100,10 @@ def spaced_words(normalized: str) -> list[str]:
     return _SPACED.findall(normalized)
 
 
-def holds_spaced(normalized: str, word: str) -> bool:
-    """Whether a word is one of the ``spaced_words`` of a text: sooner told than by cutting all of it.
+def has_spaced_word(normalized: str, word: str) -> bool:
+    """Whether a word is one of the ``spaced_words`` of a text; faster than splitting the text.
 
-    >>> holds_spaced("大桥 opened in 2024", "opened"), holds_spaced("大桥 reopened", "opened")
+    >>> has_spaced_word("大桥 opened in 2024", "opened"), has_spaced_word("大桥 reopened", "opened")
     (True, False)
     """
     at, begins = -1, _SPACED.fullmatch(word)
@@ -117,41 +117,41 @@ def holds_spaced(normalized: str, word: str) -> bool:
 
 
 def has_unspaced(letters: str) -> bool:
-    """Whether a fiftieth of the letters and more are of scripts that put no spaces between words.
+    """Whether at least one letter in fifty is of a script without spaces between words.
 
-    No more is asked for, as a Chinese page may be code and tables for the most part.
+    No more is needed, as most of a Chinese page may be code and tables.
 
     >>> has_unspaced("北京opened"), has_unspaced("opened2024")
     (True, False)
     """
     kernels = compiled.kernels
     if kernels is not None:
-        return kernels.has_unspaced(known(), letters)
-    # A text in such a script tells at its beginning.
+        return kernels.has_unspaced(character_table(), letters)
+    # Such a text usually shows it at its beginning.
     if 50 * len(_UNSPACED_LETTER.findall(letters[: len(letters) // 25 + 1])) >= len(letters) > 0:
         return True
     return 50 * int(np.count_nonzero(_are_unspaced(code_points(letters)))) >= len(letters) > 0
 
 
 def are_unspaced(words: list[str]) -> list[bool]:
-    """``has_unspaced`` of each of these words."""
+    """Return ``has_unspaced`` of each word."""
     kernels = compiled.kernels
-    return list(map(has_unspaced, words)) if kernels is None else kernels.are_unspaced(known(), words)
+    return list(map(has_unspaced, words)) if kernels is None else kernels.are_unspaced(character_table(), words)
 
 
 def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
-    """Which of these characters are of scripts that put no spaces between words."""
+    """Return which characters are of scripts without spaces between words."""
     found: npt.NDArray[np.bool_] = np.searchsorted(_EDGES, points, side="right") % 2 == 1
     return found
 
 
 def frequencies(found: Iterable[str], stop: Set[str] = frozenset()) -> dict[str, int]:
-    """How often each word stands there, in order of first occurrence, without the words to ``stop``."""
+    """Count each word, in order of first occurrence, without the ``stop`` words."""
     return {word: count for word, count in Counter(found).items() if word not in stop}
 
 
 def numbers(normalized: str) -> list[str]:
-    """Numbers in order, with their inner points: prices, dates, shares; English and longer Chinese words for them too.
+    """Return numbers in order: digits with inner points, English number words, longer Chinese ones.
 
     >>> numbers("2024年3月, 1,200.5 tons at 9:30, seven ships, 二十三人")
     ['2024', '3', '1,200.5', '9:30', 'seven', '二十三']
@@ -160,7 +160,7 @@ def numbers(normalized: str) -> list[str]:
 
 
 def digits(letters: str) -> list[str]:
-    """Runs of digits in order.
+    """Return runs of digits in order.
 
     >>> digits("2024年3月12")
     ['2024', '3', '12']
@@ -179,10 +179,10 @@ def _segmenter() -> Callable[[str], list[str]]:
 
 @cache
 def jieba_cut() -> Callable[[str], list[str]]:
-    """jieba's own segmentation, by a tokenizer of ours with the dictionary read from the package.
+    """Return jieba's segmentation, with the dictionary read from the package.
 
-    jieba's own loading goes through a cache file in the shared temporary directory, which any local user
-    can plant: the segmentation, and with it every fingerprint, would change unseen.
+    jieba itself loads through a cache file in the shared temporary directory. Any local user can plant that file and so
+    change every fingerprint unseen.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its source has invalid escapes, and it asks for pkg_resources

@@ -147,7 +147,7 @@ def apply_updates(taken: Mapping[str, Any], boilerplate: Boilerplate) -> Boilerp
 class PreparedFingerprint:
     """A fingerprint that a worker made, with its assumptions.
 
-    ``title``: see ``Method.carried``; empty if the fingerprint has none. ``has_site``: whether the fingerprint comes
+    ``title``: see ``Method.pack_title``; empty if the fingerprint has none. ``has_site``: whether the fingerprint comes
     with the counts of the site. ``boilerplate``: what learns from wrong assumptions.
     """
 
@@ -178,7 +178,7 @@ class _LazyTitle:
 
     @cached_property
     def _title(self) -> Any:
-        return self._method.restored(self._encoded.decode(*CODEC))
+        return self._method.unpack_title(self._encoded.decode(*CODEC))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._title, name)

@@ -216,7 +216,7 @@ def encode_risky(html: str) -> Message:
 
 
 def encode_fingerprint(made: Fingerprint, title: str, assumptions: Sequence[Assumption]) -> EncodedFingerprint:
-    """A fingerprint with its assumptions; ``title``: see ``Method.carried``."""
+    """A fingerprint with its assumptions; ``title``: see ``Method.pack_title``."""
     content = title.encode(*CODEC)
     # The sentences of the first assumption are most often those that the state counts. Then they are sent once.
     is_same = assumptions and np.array_equal(assumptions[0].sentences, made.sentences)
@@ -227,7 +227,7 @@ def encode_fingerprint(made: Fingerprint, title: str, assumptions: Sequence[Assu
         made.whole.hex(),
         made.own,
         _hex(sorted(made.boilerplate), "<u4"),
-        made.unframed.hex(),
+        made.site_free.hex(),
         len(content),
         made.quoted,
         made.site is not None,
@@ -241,7 +241,7 @@ def _decode_fingerprint(
 ) -> PreparedFingerprint | None:
     if row is None:
         return None
-    keys, sketch, sentences, whole, own, common, unframed, title, quoted, has_site, answers = row
+    keys, sketch, sentences, whole, own, common, site_free, title, quoted, has_site, answers = row
     assumptions = tuple(
         Assumption(query, _array(asked, "<u4"), np.frombuffer(bytes.fromhex(said), np.bool_))
         for query, asked, said in answers
@@ -253,7 +253,7 @@ def _decode_fingerprint(
         bytes.fromhex(whole),
         own,
         boilerplate=frozenset(_array(common, "<u4").tolist()),
-        unframed=bytes.fromhex(unframed),
+        site_free=bytes.fromhex(site_free),
         quoted=quoted,
     )
     return PreparedFingerprint(made, assumptions, content.read(title), has_site, boilerplate)

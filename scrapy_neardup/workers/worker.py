@@ -111,7 +111,7 @@ class _FingerprintMaker:
 
     def __init__(self, options: dict[str, Any]) -> None:
         hashes = Keyed(bytes.fromhex(options["secret"]))
-        self._method: Method = make_method(options["method"], options["parameters"]).under(hashes)
+        self._method: Method = make_method(options["method"], options["parameters"]).with_hashes(hashes)
         self.boilerplate = Boilerplate()
         # Load what the first page needs, so that its time and memory do not count.
         self.make(Page("", "渡口重新开航", text="渡口今天早上重新开航，第一班船是空的。"))
@@ -121,7 +121,7 @@ class _FingerprintMaker:
         counts = self.boilerplate.on_site(page.site)
         try:
             made = self._method.for_state(page, counts)
-            title = "" if made.title is None else self._method.carried(made.title)
+            title = "" if made.title is None else self._method.pack_title(made.title)
             return encode_fingerprint(made, title, counts.assumptions)
         except Exception:
             return None, b""

@@ -434,7 +434,7 @@ def test_keys_of_too_many_pages_find_nothing(
     before = found(A, "d.jsonl#copy")["keys"]
     method = make_method("cascade", {})
     with opened(state) as store:
-        keyed = method.under(store.hashes)
+        keyed = method.with_hashes(store.hashes)
         own, theirs = (keyed.fingerprint(page(id, "")).keys for id in ("copy", "ferry"))
         key = next(key for key in own if key in theirs)
         for number in range(method.common):
@@ -453,7 +453,9 @@ def test_the_state_says_what_is_boilerplate(
         pair.append(f"{name}.txt")
     (folder / "footer.txt").write_text(text(FOOTER, FOOTER), encoding="utf-8")
     with opened(state) as store:
-        counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=text(FOOTER))).sentences
+        counted = (
+            make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=text(FOOTER))).sentences
+        )
         for number in range(60):
             store.note(counted, f"daybook{number}.example")
     alone = found(*pair, "--no-state")

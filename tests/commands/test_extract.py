@@ -68,7 +68,7 @@ def state(request: pytest.FixtureRequest, folder: Path) -> str:
     place.mkdir(parents=True)
     url = url_of(request.param, place / f"state.{request.param}")
     with opened(url) as store:
-        counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
+        counted = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
         for number in range(50):
             store.note(counted if number < 40 else counted[:0], SITE)
     return url
@@ -207,7 +207,7 @@ def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], fo
 def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str) -> None:
     assert "; the site is unknown; 0 lines with boilerplate here.\n" in run("article.html")
     with opened(state) as store:
-        counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
+        counted = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
         for number in range(60):
             store.note(counted, f"moor{number}.example")
     assert "; the site is unknown; 1 line with boilerplate here.\n" in run("article.html")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.ages import moment
+from scrapy_neardup.ages import parse_time
 from scrapy_neardup.commands import expire, forget
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.verify import check
@@ -213,7 +213,7 @@ def test_pages_that_were_last_seen_before_a_time(
 )
 def test_times_and_ages(time: str, expected: str) -> None:
     now = datetime(2025, 12, 31, tzinfo=timezone.utc)
-    assert moment("--before", time, now) == datetime.fromisoformat(expected).timestamp()
+    assert parse_time("--before", time, now) == datetime.fromisoformat(expected).timestamp()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_times_and_ages(time: str, expected: str) -> None:
 )
 def test_what_is_no_time_is_refused(time: str) -> None:
     with pytest.raises(SettingsError, match="--before is "):
-        moment("--before", time, datetime(2025, 12, 31, tzinfo=timezone.utc))
+        parse_time("--before", time, datetime(2025, 12, 31, tzinfo=timezone.utc))
 
 
 def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.hashing import compiled, mixed
+from scrapy_neardup.hashing import compiled, mix_one
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.keys import pack_key, pack_keys
@@ -28,19 +28,19 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Recurrence
 from scrapy_neardup.state.tally import KEY, RowTally, _line, of_rows
 from scrapy_neardup.text import characters
-from scrapy_neardup.text.characters import known
+from scrapy_neardup.text.characters import character_table
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import eased, letters, letters_each, normalize
+from scrapy_neardup.text.normalize import expand_characters, letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
-from scrapy_neardup.text.quotes import Signs
-from scrapy_neardup.text.sentences import CutText, HeldText, cut, read
-from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
+from scrapy_neardup.text.quotes import SubstringSet
+from scrapy_neardup.text.sentences import NativeText, SegmentedText, from_sentences, read
+from scrapy_neardup.text.shingles import hash_words, shingles, smallest_shingles
 from scrapy_neardup.text.tokens import are_unspaced, has_unspaced, words
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
 KEYED = Keyed(bytes(range(32)))
-KNOWN = known() if compiled.kernels is not None else None
+KNOWN = character_table() if compiled.kernels is not None else None
 CUT = compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.key, True) if compiled.kernels is not None else None
 CUT = CUT and CUT[0]
 SIGNS = compiled.kernels.signs(("渡口",)) if compiled.kernels is not None else None
@@ -82,23 +82,23 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
         return with_it, call()
 
 
-def told(text: CutText) -> list[object]:
+def told(text: SegmentedText) -> list[object]:
     """All that can be asked of a cut text."""
     few = ["渡口", "口a", "a渡", "\ud800\ud800", "口口", "船船"]
     return [
         *(text.size, text.sentences, text.lines, text.text, text.letters, text.hash(), text.lengths().tolist()),
-        *(text.shorts(least).tolist() for least in (0, 1, 2, 6, 5000)),
-        *(text.counted(few, least, end).tolist() for least, end in ((0, 128), (0, 1), (2, 2), (6, 0))),
-        *(text.longest(least, limit) for least in (0, 2, 12) for limit in (1, 3, 64, 65)),
-        *(text.ends(first, last) for first, last in ((0, 0), (1, 0), (0, 1), (2, 3), (16, 8))),
-        *(text.standing(words) for words in (few, few * 11)),
+        *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000)),
+        *(text.countable_hashes(few, least, end).tolist() for least, end in ((0, 128), (0, 1), (2, 2), (6, 0))),
+        *(text.longest_hashes(least, limit) for least in (0, 2, 12) for limit in (1, 3, 64, 65)),
+        *(text.end_hashes(first, last) for first, last in ((0, 0), (1, 0), (0, 1), (2, 3), (16, 8))),
+        *(text.find_words(words) for words in (few, few * 11)),
         *(text.numbers(most) for most in (0, 1, 12, 255)),
     ]
 
 
-def without_some(text: CutText) -> CutText:
+def without_some(text: SegmentedText) -> SegmentedText:
     """The text without lines here and there, among them all that are the same as one of these."""
-    return text.without(frozenset(text.shorts().tolist()[::3]))
+    return text.without(frozenset(text.line_hashes().tolist()[::3]))
 
 
 def titles_from(text: str) -> list[list[str]]:
@@ -128,17 +128,17 @@ STAGES: dict[str, Callable[[str], object]] = {
     "many smallest": lambda text: smallest_shingles(text, 1, 128, KEYED),
     "shingled": lambda text: Shingles.of(read(text, KEYED), CascadeParameters()),
     "shingled long": lambda text: Shingles.of(read(text, KEYED), CascadeParameters(shingle=90, bins=64, key_shingle=1)),
-    "as shingles": lambda text: as_shingles(text.split(), KEYED),
+    "as shingles": lambda text: hash_words(text.split(), KEYED),
     "read": lambda text: told(read(text, KEYED)),
     "read openly": lambda text: told(read(text, OPEN)),
     "read without some lines": lambda text: told(without_some(read(text, KEYED))),
     "words of a title": lambda text: [
-        TitleWords(words, read(text, KEYED)).packed(most) for words in titles_from(text) for most in (1, 3, 255)
+        TitleWords(words, read(text, KEYED)).encode(most) for words in titles_from(text) for most in (1, 3, 255)
     ],
     "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
     "has unspaced": lambda text: [has_unspaced(text), has_unspaced(letters(text)), *map(has_unspaced, text.split())],
     "core words": lambda text: [core_words(text.split() + list(text), count) for count in (-1, 0, 1, 4, 64, 65)],
-    "holds": lambda text: Signs("渡口", "。。", "\ud800\ud800", ".a", "船船船").stand_in(text),
+    "holds": lambda text: SubstringSet("渡口", "。。", "\ud800\ud800", ".a", "船船船").has_match(text),
 }
 
 
@@ -176,7 +176,7 @@ def test_every_character_is_read_the_same() -> None:
     "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "船\u200d来\ufeff了", "①"]
 )
 def test_what_many_pages_hold_takes_no_longer_way(kernels: Kernels, text: str) -> None:
-    easier = eased(text)
+    easier = expand_characters(text)
     assert normalize(easier) == normalize(text) == both(lambda: normalize(text))[1]
     assert kernels.folded(KNOWN, easier) == normalize(text)
     assert kernels.cut_text(KNOWN, easier, KEYED.key, True) is not None
@@ -238,7 +238,7 @@ def test_values_that_all_want_one_place_are_counted_too(kernels: Kernels) -> Non
     want = [
         chr(point)
         for point in range(0x20, 0xD000)
-        if (mixed(mixed(point ^ offset)) * 0x9E3779B97F4A7C15 & 2**64 - 1) >> 54 == 5
+        if (mix_one(mix_one(point ^ offset)) * 0x9E3779B97F4A7C15 & 2**64 - 1) >> 54 == 5
     ]
     few = want[:40]
     assert len(few) > 30
@@ -383,9 +383,9 @@ def test_the_same_words_stand_in_a_text_both_ways(text: str, words: list[str]) -
     """Which words of an earlier title a new text lacks, by their hashes alone."""
 
     def gone() -> list[bool]:
-        title = TitleWords([], cut(text.replace("\n", " ").split("。"), KEYED))
-        old = frozenset(TitleWords(words, cut([], KEYED))._title)
-        return [title._holds(old), *(title._holds(frozenset({one})) for one in old)]
+        title = TitleWords([], from_sentences(text.replace("\n", " ").split("。"), KEYED))
+        old = frozenset(TitleWords(words, from_sentences([], KEYED))._title)
+        return [title._has_words(old), *(title._has_words(frozenset({one})) for one in old)]
 
     with_it, without = both(gone)
     assert with_it == without
@@ -646,8 +646,8 @@ def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed
 def test_what_was_read_is_the_same_where_its_sentences_are_at_hand(text: str) -> None:
     """As they come from another process."""
     held = read(text, KEYED)
-    assert isinstance(held, HeldText)
-    listed = cut(held.sentences, KEYED)
+    assert isinstance(held, NativeText)
+    listed = from_sentences(held.sentences, KEYED)
     assert told(listed) == told(held)
     assert told(without_some(listed)) == told(without_some(held))
     assert Shingles.of(listed, CascadeParameters()) == Shingles.of(held, CascadeParameters())
@@ -684,12 +684,12 @@ def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) 
 
 def test_a_module_of_another_version_is_not_used(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEARDUP_PURE", raising=False)
-    assert compiled._built() is kernels
+    assert compiled._load() is kernels
     monkeypatch.setattr(compiled, "_VERSION", kernels.VERSION + 1)
-    assert compiled._built() is None
+    assert compiled._load() is None
     monkeypatch.undo()
     monkeypatch.setenv("NEARDUP_PURE", "1")
-    assert compiled._built() is None
+    assert compiled._load() is None
 
 
 def test_somebody_is_told_whether_it_is_in_use() -> None:

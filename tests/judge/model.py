@@ -70,7 +70,7 @@ class Text(NamedTuple):
 def _method() -> tuple[Method, MemoryStore]:
     """Under the secret that all states of these tests draw."""
     store = MemoryStore("memory:", {})
-    return make_method("cascade", {}).under(store.hashes), store
+    return make_method("cascade", {}).with_hashes(store.hashes), store
 
 
 @cache

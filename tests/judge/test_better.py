@@ -351,7 +351,7 @@ def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_her
     answer(crawl(ours), WIRE)
     answer(crawl(theirs), WIRE)
     answer(crawl(theirs), TIMES)
-    merge(OpenState(theirs), ours, make_method("cascade", {}).under(ours.hashes))
+    merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
     here = record(ours, WIRE)
     assert here.id != record(theirs, WIRE).id
     assert leader(ours, here.id) == record(ours, TIMES)
@@ -364,7 +364,7 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
     answer(crawl(ours), BLOG)
     answer(crawl(theirs), WIRE)
     answer(crawl(theirs), TIMES)
-    merge(OpenState(theirs), ours, make_method("cascade", {}).under(ours.hashes))
+    merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
     assert record(ours, TIMES).original == record(ours, BLOG).id
     assert leader(ours, record(ours, BLOG).id) is None
     assert said(answer(crawl(ours), TIMES)) == (Kind.UNCHANGED, BLOG.url)

@@ -102,7 +102,7 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
     disclaimer = (
         "本文仅代表作者个人观点与本站立场无关转载请注明出处如有侵权请在三十日内与编辑部联系我们将及时处理" * 2 + "。"
     )
-    key = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=disclaimer)).keys[0]
+    key = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=disclaimer)).keys[0]
     for number in range(METHODS["cascade"].common + 20):
         site = f"{number % sites}.example"
         assert kind(detector, page(f"site{number}", [*story(100 + number), disclaimer], site=site)) is Kind.UNIQUE
@@ -372,7 +372,7 @@ def board(number: int, *, clauses: list[str] = CLAUSES, site: str = "board.examp
 
 def known(store: PageStore, sentences: list[str] = CLAUSES, site: str = "board.example") -> int:
     """How many of these the state knows for boilerplate of a site."""
-    method = make_method("cascade", {}).under(store.hashes)
+    method = make_method("cascade", {}).with_hashes(store.hashes)
     counted = method.fingerprint(Page("", text="\n".join(sentences))).sentences
     return int(store.on_site(site).is_common(counted).sum())
 

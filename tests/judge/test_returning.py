@@ -170,7 +170,7 @@ def test_a_page_with_nothing_left_of_its_own_is_the_copy_that_it_was(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would be boilerplate else, and pass."""
-    guarded = Cascade.guarded
-    monkeypatch.setattr(Cascade, "guarded", lambda *given: replace(guarded(*given), own=0))
+    guarded = Cascade.fingerprint_own
+    monkeypatch.setattr(Cascade, "fingerprint_own", lambda *given: replace(guarded(*given), own=0))
     assert kind(crawl(store), THIRD) is Kind.DUPLICATE
     assert answer(crawl(store), OWN).reason == "boilerplate"

@@ -100,7 +100,7 @@ def test_a_crawl_finds_originals_witnesses_and_those_that_lead_again(url: str) -
 @pytest.mark.parametrize("method", ["nshash", "segments", "punctuation"])
 def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(method: str) -> None:
     """These methods hold hashes of their sketches, which are whole, against keys, which are parts of such."""
-    judge = make_method(method, {}).under(Keyed(b"secret"))
+    judge = make_method(method, {}).with_hashes(Keyed(b"secret"))
     assert isinstance(judge, PublishedMethod)
     made = judge.for_state(page(1, "first"), None)
     signature = signature_of(made.sketch)
@@ -145,7 +145,7 @@ def test_a_fingerprint_under_other_keys_is_the_same_in_all_else() -> None:
 
 def test_what_another_process_has_made_gets_the_keys_of_the_state() -> None:
     with closing(opened("memory:")) as store:
-        method = make_method("cascade", {}).under(store.hashes)
+        method = make_method("cascade", {}).with_hashes(store.hashes)
         options = WorkerOptions(60.0, None, FingerprintOptions("cascade", {}, store.hashes))
         with closing(WorkerPool(options, 1)) as pool:
             [prepared] = pool.submit(FingerprintTask([page(1, "first")])).result()  # type: ignore[misc]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade.rules import compare_again, compare_on_site
-from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
+from scrapy_neardup.methods.cascade.rules import compare_on_site, compare_same_lines
+from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.methods.nshash import NSHash
 from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.state.memory import MemoryStore
@@ -45,13 +45,13 @@ class Known:
 
 NUMBERS = st.integers(0, 2**32 - 1)
 LINES = st.builds(
-    Lines, st.frozensets(NUMBERS, max_size=3), st.dictionaries(NUMBERS, st.integers(1, 255), max_size=SAMPLE)
+    Lines, st.frozensets(NUMBERS, max_size=3), st.dictionaries(NUMBERS, st.integers(1, 255), max_size=MAX_LINES)
 )
 
 
 @given(LINES, st.builds(Known, st.integers(0, 20)))
 def test_on_one_site_the_lines_say_what_they_say_of_two_pages(lines: Lines, counts: Known) -> None:
-    again, compared = compare_again(lines, counts), compare_on_site(lines, lines, counts, similarity=1.0)
+    again, compared = compare_same_lines(lines, counts), compare_on_site(lines, lines, counts, similarity=1.0)
     assert again.ruling is compared.ruling
     assert (again.shared, again.new, again.old) == (compared.shared, 0, 0)
 
@@ -59,13 +59,13 @@ def test_on_one_site_the_lines_say_what_they_say_of_two_pages(lines: Lines, coun
 @pytest.mark.parametrize("site", ["a.example", "b.example"])
 def test_the_sketch_is_the_one_that_the_page_would_have(site: str) -> None:
     store = MemoryStore("memory:", {})
-    method = make_method("cascade", {}).under(store.hashes)
+    method = make_method("cascade", {}).with_hashes(store.hashes)
     lines = "\n".join(story(1, 14))
     page = Page(
         "http://a.example/", "渡口", text=lines, main=lines, headline="渡口", reader="article", site="a.example"
     )
-    again = method.again(method.fingerprint(page).sketch, site, store.on_site(site))
-    here = method.guarded(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
+    again = method.compare_same_bytes(method.fingerprint(page).sketch, site, store.on_site(site))
+    here = method.fingerprint_own(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
     assert again is not None
     assert again[1] == here.sketch
     assert again[0] == method.compare(here, method.fingerprint(page).sketch, frozenset())
@@ -74,10 +74,10 @@ def test_the_sketch_is_the_one_that_the_page_would_have(site: str) -> None:
 
 def test_a_method_of_the_users_that_asks_what_is_common_has_pages_read() -> None:
     class Own(NSHash):
-        def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-            return super().guarded(page, is_common, site)
+        def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+            return super().fingerprint_own(page, is_common, site)
 
     counts = MemoryStore("memory:", {}).on_site("a.example")
     for method, is_known in ((make_method("nshash", {}), True), (Own(), False)):
         sketch = method.fingerprint(Page("http://a.example/", text="".join(story(1, 14)))).sketch
-        assert (method.again(sketch, "a.example", counts) is not None) is is_known
+        assert (method.compare_same_bytes(sketch, "a.example", counts) is not None) is is_known

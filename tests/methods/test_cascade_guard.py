@@ -88,7 +88,11 @@ def both(
     new: Page, old: Page, *, known_before: bool = True, **parameters: Any
 ) -> tuple[Cascade, Fingerprint, Fingerprint]:
     method = Cascade(CascadeParameters(**parameters))
-    return method, method.guarded(new, ALL), method.guarded(old, ALL) if known_before else method.fingerprint(old)
+    return (
+        method,
+        method.fingerprint_own(new, ALL),
+        method.fingerprint_own(old, ALL) if known_before else method.fingerprint(old),
+    )
 
 
 def unguarded(new: Page, old: Page) -> Comparison:
@@ -102,7 +106,7 @@ def unguarded(new: Page, old: Page) -> Comparison:
 @pytest.mark.parametrize("above", [0, 2])
 def test_keys_and_sketch_are_those_of_the_page_without_its_boilerplate(text: str, lines: list[str], above: int) -> None:
     full = page(with_lines(text, lines, above=above))
-    found, own = Cascade().guarded(full, ALL), Cascade().fingerprint(page(text))
+    found, own = Cascade().fingerprint_own(full, ALL), Cascade().fingerprint(page(text))
     assert found.keys == own.keys
     kept, expected = unpacked(found.sketch), unpacked(own.sketch)
     for part in ("title", "site", "shingles", "minwise", "sentences", "numbers", "words", "opening", "order"):
@@ -112,7 +116,7 @@ def test_keys_and_sketch_are_those_of_the_page_without_its_boilerplate(text: str
 
 def test_what_is_whole_stays_known() -> None:
     full = page(with_lines(FERRY, BOILERPLATE))
-    found, plain = Cascade().guarded(full, ALL), Cascade().fingerprint(full)
+    found, plain = Cascade().fingerprint_own(full, ALL), Cascade().fingerprint(full)
     assert found.sentences.tolist() == plain.sentences.tolist()
     assert {OPEN.short(letters(normalize(line))) for line in BOILERPLATE} < set(found.sentences)
     assert unpacked(found.sketch).body == unpacked(plain.sketch).body
@@ -122,24 +126,24 @@ def test_what_is_whole_stays_known() -> None:
 
 
 def test_a_page_without_boilerplate_is_the_same_with_the_guard() -> None:
-    assert Cascade().guarded(page(FERRY), ALL) == Cascade().fingerprint(page(FERRY))
+    assert Cascade().fingerprint_own(page(FERRY), ALL) == Cascade().fingerprint(page(FERRY))
     assert Cascade().fingerprint(page(FERRY)).whole == b""
 
 
 def test_lines_shorter_than_the_parameter_are_neither_counted_nor_left_out() -> None:
     full = page(f"河湾网出品\n{FERRY}\n责任编辑小周")
     guard = marks("河湾网出品", "责任编辑小周")
-    found = Cascade().guarded(full, guard)
+    found = Cascade().fingerprint_own(full, guard)
     own = found.own
     assert own == len(letters(normalize(FERRY))) + 5
-    assert Cascade(CascadeParameters(min_counted=5)).guarded(full, guard).own == own - 5
-    assert Cascade(CascadeParameters(min_counted=7)).guarded(full, guard).own == own + 6
+    assert Cascade(CascadeParameters(min_counted=5)).fingerprint_own(full, guard).own == own - 5
+    assert Cascade(CascadeParameters(min_counted=7)).fingerprint_own(full, guard).own == own + 6
     told = [OPEN.short(line) in found.sentences for line in ("河湾网出品", "责任编辑小周")]
     assert told == [False, True]
 
 
 def test_a_sentence_that_stands_there_twice_is_counted_once_and_left_out_twice() -> None:
-    found = Cascade().guarded(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
+    found = Cascade().fingerprint_own(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
     counts = Counts()
     assert counts.note(found.sentences, "", OPEN, everywhere=True)
     assert counts.everywhere(found.sentences).max() == 1
@@ -147,12 +151,12 @@ def test_a_sentence_that_stands_there_twice_is_counted_once_and_left_out_twice()
 
 
 def test_a_page_of_nothing_but_boilerplate_has_nothing_of_its_own() -> None:
-    found = Cascade().guarded(page(DISCLAIMER, ""), ALL)
+    found = Cascade().fingerprint_own(page(DISCLAIMER, ""), ALL)
     assert (found.own, found.keys) == (0, ())
     assert found.whole
     assert len(found.sentences) == len(BOILERPLATE) + len(OTHER_BOILERPLATE)
     for other in (FERRY, BOILERPLATE[0], ""):
-        assert not Cascade().compare(found, Cascade().guarded(page(other), ALL).sketch, NONE).duplicate
+        assert not Cascade().compare(found, Cascade().fingerprint_own(page(other), ALL).sketch, NONE).duplicate
 
 
 def test_the_hashes_by_which_sentences_are_counted_are_written_down() -> None:
@@ -184,7 +188,7 @@ def test_a_part_of_the_title_that_stands_on_many_pages_is_left_out(title: str) -
     known = title_marks(SITE)
     plain, found, expected = (
         Cascade().fingerprint(page(FERRY, title)),
-        Cascade().guarded(page(FERRY, title), known),
+        Cascade().fingerprint_own(page(FERRY, title), known),
         Cascade().fingerprint(page(FERRY, HEADLINE)),
     )
     assert found.keys == expected.keys != plain.keys
@@ -194,16 +198,16 @@ def test_a_part_of_the_title_that_stands_on_many_pages_is_left_out(title: str) -
 
 
 def test_a_title_of_nothing_else_is_kept() -> None:
-    found = Cascade().guarded(page(FERRY, SITE), title_marks(SITE))
+    found = Cascade().fingerprint_own(page(FERRY, SITE), title_marks(SITE))
     assert found == Cascade().fingerprint(page(FERRY, SITE))
 
 
 def test_a_line_of_the_text_is_not_left_out_for_a_part_of_a_title_nor_the_other_way_round() -> None:
     full = page(f"{FERRY}\n{SITE}", f"{HEADLINE}_{SITE}")
-    assert Cascade().guarded(full, title_marks(SITE)).own == Cascade().fingerprint(full).own
-    assert Cascade().guarded(full, marks(SITE)).own == Cascade().fingerprint(page(FERRY)).own
+    assert Cascade().fingerprint_own(full, title_marks(SITE)).own == Cascade().fingerprint(full).own
+    assert Cascade().fingerprint_own(full, marks(SITE)).own == Cascade().fingerprint(page(FERRY)).own
     by_line, plain = (
-        unpacked(made.sketch) for made in (Cascade().guarded(full, marks(SITE)), Cascade().fingerprint(full))
+        unpacked(made.sketch) for made in (Cascade().fingerprint_own(full, marks(SITE)), Cascade().fingerprint(full))
     )
     assert by_line.words == plain.words
 
@@ -212,7 +216,7 @@ def test_articles_of_one_site_have_no_title_in_common_once_its_name_is_known() -
     new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
     method, known = Cascade(), title_marks(SITE)
     assert method.compare(method.fingerprint(new), method.fingerprint(old).sketch, NONE).likeness is Likeness.SAME_TITLE
-    found = method.compare(method.guarded(new, known), method.guarded(old, known).sketch, NONE)
+    found = method.compare(method.fingerprint_own(new, known), method.fingerprint_own(old, known).sketch, NONE)
     assert (found.duplicate, found.likeness) == (False, None)
 
 
@@ -248,7 +252,9 @@ def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str, known
         one, other = page(new, "渡口旧闻", site="a.example"), page(old, site="b.example")
         if known_before:
             assert compared(one, other).duplicate, f"seed {seed}"
-            assert set(Cascade().guarded(one, ALL).keys) & set(Cascade().guarded(other, ALL).keys), f"seed {seed}"
+            assert set(Cascade().fingerprint_own(one, ALL).keys) & set(Cascade().fingerprint_own(other, ALL).keys), (
+                f"seed {seed}"
+            )
         else:  # the other site's boilerplate is part of the earlier page then
             plain = unguarded(one, other).similarity
             assert compared(one, other, known_before=False).similarity > plain, f"seed {seed}"
@@ -341,7 +347,7 @@ def test_much_boilerplate_does_not_spoil_the_estimate_where_it_was_known_before(
         plain = Cascade().compare(
             Cascade().fingerprint(page(half)), Cascade().fingerprint(page(SECOND_FERRY)).sketch, NONE
         )
-        new, old = (Cascade().guarded(page(with_lines(text, lines)), known) for text in (half, SECOND_FERRY))
+        new, old = (Cascade().fingerprint_own(page(with_lines(text, lines)), known) for text in (half, SECOND_FERRY))
         assert Cascade().compare(new, old.sketch, NONE).similarity == pytest.approx(plain.similarity, abs=0.05), seed
 
 
@@ -352,14 +358,16 @@ def test_of_an_earlier_page_that_turns_out_to_be_boilerplate_for_the_most_part_o
     old, copy = page(with_lines(MILL, lines), site="a.example"), page(with_lines(MILL, lines), "磨坊又转起来了")
     longer = page(with_lines(f"{MILL}\n{SECOND_FERRY.splitlines()[0]}", lines), site="a.example")
     method, filed = Cascade(), Cascade().fingerprint(old).sketch
-    assert method.compare(method.guarded(copy, known), filed, NONE).likeness is Likeness.IDENTICAL
-    found = method.compare(method.guarded(longer, known), filed, NONE)
+    assert method.compare(method.fingerprint_own(copy, known), filed, NONE).likeness is Likeness.IDENTICAL
+    found = method.compare(method.fingerprint_own(longer, known), filed, NONE)
     assert found.similarity > DEFAULTS.certain
     assert not found.duplicate
-    told = method.explain(method.guarded(longer, known), filed, NONE)
+    told = method.explain(method.fingerprint_own(longer, known), filed, NONE)
     assert "Too little is left" in told.decision
     assert values(told)["left"] < 0.5
-    assert method.compare(method.guarded(longer, known), method.guarded(old, known).sketch, NONE).duplicate
+    assert method.compare(
+        method.fingerprint_own(longer, known), method.fingerprint_own(old, known).sketch, NONE
+    ).duplicate
 
 
 MENU = ["首页", "镇务", "新闻", "公告", "渡口", "集市", "学校", "信箱", "地图", "关于"]
@@ -367,14 +375,14 @@ MENU = ["首页", "镇务", "新闻", "公告", "渡口", "集市", "学校", "�
 
 def test_the_entries_of_a_menu_are_left_out_though_they_are_short() -> None:
     known = marks(*MENU)
-    with_menu = Cascade().guarded(page("\n".join([*MENU, FERRY])), known)
-    without = Cascade().guarded(page(FERRY), known)
+    with_menu = Cascade().fingerprint_own(page("\n".join([*MENU, FERRY])), known)
+    without = Cascade().fingerprint_own(page(FERRY), known)
     assert (with_menu.own, with_menu.keys) == (without.own, without.keys)
     assert set(map(OPEN.short, MENU)) <= set(with_menu.sentences)
 
 
 def test_a_short_line_by_itself_is_a_heading_and_stays() -> None:
-    with_heading = Cascade().guarded(page(FERRY.replace("\n", "\n背景\n", 1)), marks("背景"))
+    with_heading = Cascade().fingerprint_own(page(FERRY.replace("\n", "\n背景\n", 1)), marks("背景"))
     assert OPEN.short("背景") not in with_heading.sentences
     assert with_heading.own == len(letters(normalize(FERRY))) + 2
 
@@ -384,7 +392,7 @@ def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> 
     known = marks(*menu, *BOILERPLATE)
     report = "。\n".join(FERRY.split("。")[:6])
     old, new = page("\n".join([*menu, report, *BOILERPLATE])), page(f"{report}\n编辑：老周", "等了十一年，船来了")
-    filed, bare = Cascade().guarded(old, known), Cascade().guarded(new, known)
+    filed, bare = Cascade().fingerprint_own(old, known), Cascade().fingerprint_own(new, known)
     found = Cascade().compare(bare, filed.sketch, NONE)
     told = values(Cascade().explain(bare, filed.sketch, NONE))
     assert told["whole"] < DEFAULTS.least
@@ -399,6 +407,8 @@ def test_pages_whose_boilerplate_is_most_of_either_and_differs_are_no_copies_by_
     one, other = (
         page("\n".join([*some, BELL[:400]]), title) for some, title in ((lines[:40], "甲"), (lines[40:], "乙"))
     )
-    found = Cascade().compare(Cascade().guarded(one, known), Cascade().guarded(other, known).sketch, NONE)
+    found = Cascade().compare(
+        Cascade().fingerprint_own(one, known), Cascade().fingerprint_own(other, known).sketch, NONE
+    )
     assert found.similarity > DEFAULTS.certain
     assert not found.duplicate

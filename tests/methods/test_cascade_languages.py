@@ -169,7 +169,7 @@ def test_a_text_that_is_hardly_any_is_judged_without_an_error(title: str) -> Non
     for name, text in HARDLY_ANY.items():
         method = Cascade()
         one = page(text, title, keywords=(text,), description=text)
-        fingerprint = method.guarded(one, lambda sentences: np.ones(len(sentences), np.bool_))
+        fingerprint = method.fingerprint_own(one, lambda sentences: np.ones(len(sentences), np.bool_))
         plain = method.fingerprint(one)
         assert method.compare(plain, plain.sketch, NONE).identical, name
         assert method.compare(fingerprint, plain.sketch, NONE).identical, name

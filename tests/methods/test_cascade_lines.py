@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
+from scrapy_neardup.text.sentences import from_sentences
 
 WORD = st.integers(0, 2**32 - 1)
-LINES = st.builds(Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, st.integers(1, 255), max_size=SAMPLE))
+LINES = st.builds(
+    Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, st.integers(1, 255), max_size=MAX_LINES)
+)
 
 
 def many(count: int) -> list[str]:
@@ -22,7 +24,7 @@ def many(count: int) -> list[str]:
 
 def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
     """What is kept of a page of these lines."""
-    return Lines.unpack(Lines.packed(cut(lines, OPEN), headlines))[0]
+    return Lines.unpack(Lines.encode(from_sentences(lines, OPEN), headlines))[0]
 
 
 @settings(deadline=None)
@@ -46,9 +48,9 @@ def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
     assert lines.headlines == {OPEN.short("late")}
 
 
-@pytest.mark.parametrize("count", [0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 500])
+@pytest.mark.parametrize("count", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500])
 def test_of_many_lines_those_with_the_smallest_fingerprints_are_kept(count: int) -> None:
-    smallest = sorted(map(OPEN.short, many(count)))[:SAMPLE]
+    smallest = sorted(map(OPEN.short, many(count)))[:MAX_LINES]
     assert sorted(sampled(many(count)).lines) == smallest
     assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
 
@@ -60,9 +62,9 @@ def test_of_many_headlines_the_same_eight_are_kept_in_whatever_order(count: int)
     assert len(kept) == min(count, 8)
 
 
-@pytest.mark.parametrize("count", [0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 500])
+@pytest.mark.parametrize("count", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500])
 def test_up_to_its_reach_a_sample_is_all_of_the_page(count: int) -> None:
     lines = sampled(many(count))
     all_lines = set(map(OPEN.short, many(count)))
     assert {one for one in all_lines if one <= lines.reach} == set(lines.lines)
-    assert lines.reach == (2**32 - 1 if count < SAMPLE else max(lines.lines))
+    assert lines.reach == (2**32 - 1 if count < MAX_LINES else max(lines.lines))

@@ -14,7 +14,7 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CATALOGUE, PROFILES, CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Numbers
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.sentences import cut, read
+from scrapy_neardup.text.sentences import from_sentences, read
 from tests.methods.cascade_pages import explained, judged, page, scattered, values
 
 KEYED = Keyed(b"the secret of a state")
@@ -154,8 +154,8 @@ def test_what_is_packed_is_unpacked(some: frozenset[int], all_of_them: int, shin
 
 def held(count: int, first: int = 0) -> Numbers:
     """Those of a longer text with so many numbers."""
-    text = cut([f"第{number}号船" for number in range(first, first + count)], KEYED)
-    packed = Numbers.packed(text, 500, 12)
+    text = from_sentences([f"第{number}号船" for number in range(first, first + count)], KEYED)
+    packed = Numbers.encode(text, 500, 12)
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
 
 
@@ -176,20 +176,20 @@ def held(count: int, first: int = 0) -> Numbers:
     ],
 )
 def test_the_same_numbers_and_those_that_are_missing(one: Numbers, other: Numbers, same: bool, missing: float) -> None:
-    assert one.same(other) == other.same(one) == same
-    assert one.missing(other) == other.missing(one) == pytest.approx(missing)
+    assert one.equals(other) == other.equals(one) == same
+    assert one.missing_share(other) == other.missing_share(one) == pytest.approx(missing)
 
 
 def test_of_a_text_that_holds_all_numbers_of_a_shorter_one_none_is_missing() -> None:
     """Of both only a sample is kept, and of the longer one it is another one."""
     for count in (6, 12, 13, 40):
-        assert held(count).missing(held(count + 2)) == held(count).missing(held(3 * count)) == 0.0
-        assert held(count).missing(held(count + 2, count)) == 1.0
+        assert held(count).missing_share(held(count + 2)) == held(count).missing_share(held(3 * count)) == 0.0
+        assert held(count).missing_share(held(count + 2, count)) == 1.0
 
 
 def test_where_too_few_of_the_sample_may_be_compared_nothing_is_said() -> None:
     """Of six hundred numbers the twelve that are kept have so small hashes that hardly one of the six is below them."""
-    assert held(6).missing(held(600, 6)) == 0.0
+    assert held(6).missing_share(held(600, 6)) == 0.0
 
 
 def test_numbers_of_a_secret_say_nothing_under_another_one() -> None:

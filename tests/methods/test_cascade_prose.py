@@ -14,9 +14,9 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.minwise import entries, sketch, traced
+from scrapy_neardup.methods.minwise import entries, sketch, trace
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.prose import LineKind, kinds
+from scrapy_neardup.text.prose import LineKind, classify_lines
 from scrapy_neardup.text.sentences import read
 from scrapy_neardup.text.shingles import shingles
 from tests.methods.cascade_pages import (
@@ -196,7 +196,7 @@ def test_of_a_page_with_hardly_any_prose_nothing_is_said() -> None:
 @given(st.text(max_size=300), st.sampled_from([(64, 1), (512, 2), (128, 4), (64, 8)]))
 def test_what_is_traced_are_the_entries_of_the_sketch(text: str, size: tuple[int, int]) -> None:
     hashes = shingles(text, 3)
-    bins, places, kept = traced(hashes, *size)
+    bins, places, kept = trace(hashes, *size)
     assert (entries(sketch(hashes, *size), size[1])[bins] == kept).all()
     assert ((hashes[places] & np.uint64(size[0] - 1)) == bins).all()
     assert len(bins) == len(set((hashes & np.uint64(size[0] - 1)).tolist()))
@@ -215,7 +215,7 @@ def test_the_share_of_prose_is_estimated_well(shared: float) -> None:
 def _exact(new: str, old: str) -> float:
     """The share of the prose of one text that the other one holds."""
     own = read(new, OPEN)
-    both = zip(own.lines, kinds(own.sentences, own.lines), strict=True)
+    both = zip(own.lines, classify_lines(own.sentences, own.lines), strict=True)
     prose = {gram for line, kind in both if kind is LineKind.PROSE for gram in shingles(line, 5).tolist()}
     there = {gram for line in read(old, OPEN).lines for gram in shingles(line, 5).tolist()}
     return len(prose & there) / len(prose)
@@ -225,11 +225,11 @@ def test_another_process_and_a_machine_without_a_compiler_tell_the_same(monkeypa
     method = Cascade()
     new, old = two(CHINESE, CODE)
     title, sketch = method.fingerprint(new).title, method._unpack(method.fingerprint(old).sketch)
-    told = title.prose(5, 512, 2).held_by(sketch)
-    assert told.apart
-    assert method.restored(method.carried(title)).prose(5, 512, 2).held_by(sketch) == told
+    told = title.prose(5, 512, 2).compare(sketch)
+    assert told.is_separate
+    assert method.unpack_title(method.pack_title(title)).prose(5, 512, 2).compare(sketch) == told
     monkeypatch.setattr(compiled, "kernels", None)
-    assert Cascade().fingerprint(new).title.prose(5, 512, 2).held_by(sketch) == told
+    assert Cascade().fingerprint(new).title.prose(5, 512, 2).compare(sketch) == told
 
 
 def test_of_two_sketches_without_the_new_text_nothing_is_said() -> None:
@@ -243,7 +243,7 @@ def test_of_two_sketches_without_the_new_text_nothing_is_said() -> None:
 def test_the_secret_of_a_state_does_not_matter() -> None:
     new, old = two(CHINESE, CODE)
     for number in range(20):
-        method = Cascade(CascadeParameters()).under(Keyed(bytes([number]) * 16))
+        method = Cascade(CascadeParameters()).with_hashes(Keyed(bytes([number]) * 16))
         assert not method.compare(method.fingerprint(new), method.fingerprint(old).sketch, NONE).duplicate, number
 
 

@@ -13,8 +13,8 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.rules import Headlines, OnSite, Ruling, compare_on_site
-from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
+from scrapy_neardup.methods.cascade.rules import Headlines, Ruling, SiteComparison, compare_on_site
+from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.state.memory import MemoryStore
@@ -75,8 +75,8 @@ COPY, UNDECIDED, APART = Ruling
 def test_what_two_pages_may_be_is_the_same_from_either_side(
     headlines: Headlines, shared: int, new: int, old: int, pages: int, ruling: Ruling
 ) -> None:
-    assert OnSite(headlines, shared, new, old, pages).ruling is ruling
-    assert OnSite(headlines, shared, old, new, pages).ruling is ruling
+    assert SiteComparison(headlines, shared, new, old, pages).ruling is ruling
+    assert SiteComparison(headlines, shared, old, new, pages).ruling is ruling
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_what_two_pages_may_be_is_the_same_from_either_side(
     [(0, 0, 0, 0), (5, 0, 0, 0), (0, 1, 0, 1), (60, 20, 40, 0.4), (60, 40, 20, 0.4)],
 )
 def test_the_page_with_more_of_its_own_says_how_much_differs(shared: int, new: int, old: int, differing: float) -> None:
-    assert OnSite(SAME, shared, new, old, 8).differing == differing
+    assert SiteComparison(SAME, shared, new, old, 8).different_share == differing
 
 
 def test_the_evidence_is_told_in_a_sentence() -> None:
-    said = OnSite(ALIKE, 12, 34, 56, 78).sentence()
+    said = SiteComparison(ALIKE, 12, 34, 56, 78).sentence()
     assert all(figure in said for figure in ("12 letters", "34 more", "56", "78 known pages", "headlines are alike"))
 
 
@@ -124,11 +124,11 @@ def lines(*headlines: int, **letters: int) -> Lines:
     return Lines(frozenset(headlines), {int(name[1:]): count for name, count in letters.items()})
 
 
-def compared(new: Lines, old: Lines, counts: SiteCounts, *, titles_alike: bool = False) -> OnSite:
+def compared(new: Lines, old: Lines, counts: SiteCounts, *, titles_alike: bool = False) -> SiteComparison:
     return compare_on_site(new, old, counts, titles_alike=titles_alike)
 
 
-def letters(found: OnSite) -> tuple[int, int, int]:
+def letters(found: SiteComparison) -> tuple[int, int, int]:
     return found.shared, found.new, found.old
 
 
@@ -161,7 +161,7 @@ def test_beyond_the_reach_of_either_sample_nothing_is_compared(full: str) -> Non
 
     The samples reach as far as half of all fingerprints, so a page has twice as many letters as are seen.
     """
-    step = 2**31 // SAMPLE
+    step = 2**31 // MAX_LINES
     few = Lines(frozenset(), {step: 10, 4_000_000_000: 200})
     many = Lines(frozenset(), dict.fromkeys(range(step, 2**31 + 1, step), 10))
     new, old = {"new": (many, few), "old": (few, many), "both": (many, many)}[full]
@@ -169,9 +169,9 @@ def test_beyond_the_reach_of_either_sample_nothing_is_compared(full: str) -> Non
     assert (
         letters(found)
         == {
-            "new": (20, 20 * (SAMPLE - 1), 0),
-            "old": (20, 0, 20 * (SAMPLE - 1)),
-            "both": (20 * SAMPLE, 0, 0),
+            "new": (20, 20 * (MAX_LINES - 1), 0),
+            "old": (20, 0, 20 * (MAX_LINES - 1)),
+            "both": (20 * MAX_LINES, 0, 0),
         }[full]
     )
 
@@ -434,5 +434,7 @@ def test_an_article_that_is_boilerplate_makes_no_copies_between_sites(common: bo
         return np.array([common and one in known for one in asked.tolist()], np.bool_)
 
     method = Cascade()
-    found = method.compare(method.guarded(other, is_common), method.guarded(one, is_common).sketch, frozenset())
+    found = method.compare(
+        method.fingerprint_own(other, is_common), method.fingerprint_own(one, is_common).sketch, frozenset()
+    )
     assert found.duplicate is copies

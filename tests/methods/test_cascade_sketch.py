@@ -16,7 +16,7 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Order, Sketch
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.sentences import from_sentences
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.test_cascade_lines import LINES
 
@@ -117,7 +117,7 @@ SKETCHES = st.builds(
     sentences=st.frozensets(WORD, max_size=255),
     numbers=st.just(Numbers()),
     words=st.frozensets(st.integers(0, 2**24 - 1).map(lambda word: word & ~2), max_size=255),
-    standing=st.just(NONE),
+    words_in_text=st.just(NONE),
     order=st.builds(Order, st.lists(HALF_WORD, max_size=24).map(tuple)),
 )
 SKETCHES = st.builds(
@@ -134,7 +134,7 @@ def test_what_is_packed_is_unpacked(whole: Sketch) -> None:
     lists = len(whole.numbers.pack()) + 4 * len(whole.sentences) + 3 * len(whole.words) + 2 * len(whole.order.sentences)
     assert len(packed) == HEAD + len(whole.minwise) + 8 + lists + 1
     assert Sketch.unpack(packed, len(whole.minwise)) == whole
-    marked = replace(whole, standing=frozenset(sorted(whole.words)[::2]))
+    marked = replace(whole, words_in_text=frozenset(sorted(whole.words)[::2]))
     assert Sketch.unpack(marked.pack(), len(whole.minwise)) == marked
 
 
@@ -192,7 +192,7 @@ def test_of_a_long_text_the_order_is_that_of_both_ends() -> None:
 
 def test_it_says_which_words_of_the_title_stand_in_the_text() -> None:
     def standing(title: str, text: str = f"{FERRY}\n{MILL}") -> int:
-        return len(unpacked(Cascade().fingerprint(page(text, title)).sketch).standing)
+        return len(unpacked(Cascade().fingerprint(page(text, title)).sketch).words_in_text)
 
     assert [standing(title) for title in ("渡口开航", "铜钟", "brook 1874", "brook lighthouse", "", "1982")] == [
         1 + ("开航" in FERRY), 0, 1, 1, 0, 0,
@@ -258,7 +258,7 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
-    lines, _ = Lines.unpack(Lines.packed(cut([letters(normalize(FERRY))], OPEN), []))
+    lines, _ = Lines.unpack(Lines.encode(from_sentences([letters(normalize(FERRY))], OPEN), []))
     assert whole.article is None
     assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
     assert whole.lines is not None
@@ -275,9 +275,9 @@ def test_where_the_article_is_a_part_the_whole_and_the_article_are_kept_apart() 
     assert (whole.whole, whole.shingles, whole.minwise, whole.sentences) == (
         both.whole, both.shingles, both.minwise, both.sentences,
     )  # fmt: skip
-    alone = whole.of_article()
+    alone = whole.article_view()
     assert (alone.whole, alone.shingles, alone.minwise) == (article.whole, article.shingles, article.minwise)
-    assert article.of_article() is article
+    assert article.article_view() is article
 
 
 @pytest.mark.parametrize("headline", ["", "\n", "***", " — \n!"])

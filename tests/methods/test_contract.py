@@ -151,23 +151,23 @@ def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method) -> No
 
 @every_method
 def test_the_keys_of_a_page_in_a_state_are_the_lower_bits_of_those_of_its_fingerprint(method: Method) -> None:
-    keyed = method.under(Keyed(b"a secret"))
+    keyed = method.with_hashes(Keyed(b"a secret"))
     for name, page in PAGES.items():
         keys = keyed.for_state(page, None).keys
-        assert keys == keys_of(keyed.guarded(page, nothing_is_common).keys), name
+        assert keys == keys_of(keyed.fingerprint_own(page, nothing_is_common).keys), name
         assert max(keys, default=0) < 2**40, name
 
 
 class Wide(Cascade):
     """A user's own method, which knows nothing of keys in a state."""
 
-    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        made = super().guarded(page, is_common, site)
+    def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+        made = super().fingerprint_own(page, is_common, site)
         return made.with_keys((*made.keys, 2**64 - 1))
 
 
 def test_so_are_those_of_a_method_that_does_not_ask_for_it() -> None:
-    keys = Wide().under(Keyed(b"a secret")).for_state(PAGES["ferry"], None).keys
+    keys = Wide().with_hashes(Keyed(b"a secret")).for_state(PAGES["ferry"], None).keys
     assert len(keys) > 1
     assert keys[-1] == key_of(2**64 - 1)
 
@@ -307,7 +307,7 @@ def test_an_article_shares_passages_with_itself_and_none_with_another(method: Me
 @every_method
 def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method) -> None:
     for name, page in ALL_PAGES.items():
-        guarded = method.guarded(page, nothing_is_common)
+        guarded = method.fingerprint_own(page, nothing_is_common)
         assert guarded == prints(method.name)[name], name
         assert guarded.sentences.tolist() == prints(method.name)[name].sentences.tolist(), name
 
@@ -370,5 +370,5 @@ def test_a_method_that_is_not_whole_is_refused_with_what_it_lacks() -> None:
 def test_without_a_guard_the_article_is_judged_where_it_can_be_told(method: Method) -> None:
     article = PAGES["ferry"]
     framed = replace(article, text=f"河湾镇日报\n{article.text}\n版权所有，转载请注明出处", main=article.text)
-    if type(method).guarded is Method.guarded:
-        assert method.guarded(framed, nothing_is_common) == prints(method.name)["ferry"]
+    if type(method).fingerprint_own is Method.fingerprint_own:
+        assert method.fingerprint_own(framed, nothing_is_common) == prints(method.name)["ferry"]

@@ -62,10 +62,10 @@ def changes(name: str, directory: Path, *, deciding: bool) -> list[tuple[str, An
 def everything(method: Method) -> list[object]:
     """All that is kept of varied pages, whatever is common, and all that is compared with what is kept."""
     return [
-        (name, made.keys, made.sketch, made.sentences.tolist(), made.whole, made.own, made.boilerplate, made.unframed)
+        (name, made.keys, made.sketch, made.sentences.tolist(), made.whole, made.own, made.boilerplate, made.site_free)
         for name, page in VARIED.items()
         for is_common in (nothing_is_common, every_third_is_common)
-        for made in (method.guarded(page, is_common), method.fingerprint(page))
+        for made in (method.fingerprint_own(page, is_common), method.fingerprint(page))
     ]
 
 

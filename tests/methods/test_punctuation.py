@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.hashing.keys import keys_of
-from scrapy_neardup.methods.punctuation import Punctuation, PunctuationParameters, beside_marks, thirds
+from scrapy_neardup.methods.punctuation import Punctuation, PunctuationParameters, text_beside_marks, thirds
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.text.normalize import normalize
 
@@ -48,7 +48,7 @@ def judged(one: str, other: str, titles: tuple[str, str] = ("", ""), **parameter
     ],
 )
 def test_two_characters_or_words_stand_on_each_side_of_a_mark(text: str, marks: int, string: str) -> None:
-    assert beside_marks(normalize(text)) == (marks, string)
+    assert text_beside_marks(normalize(text)) == (marks, string)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ class TestEdits:
 
     def test_pieces_agree_in_their_own_place_alone(self) -> None:
         one = "渡口，柳林。" * 12
-        assert beside_marks(normalize(one))[1] != beside_marks(normalize(one * 2))[1]
+        assert text_beside_marks(normalize(one))[1] != text_beside_marks(normalize(one * 2))[1]
         assert judged(one + "豆浆", one + one).similarity < 1
 
 

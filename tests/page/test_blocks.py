@@ -12,7 +12,7 @@ from lxml import etree
 
 from scrapy_neardup.page.blocks import Block, find_blocks
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.text.quotes import Told
+from scrapy_neardup.text.quotes import QuoteMarkup as Q
 
 
 def visible_blocks(html: str) -> list[Block]:
@@ -118,7 +118,7 @@ def test_a_headline_is_what_stands_in_an_h1() -> None:
 @pytest.mark.parametrize("end", ["<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"])
 def test_an_end_of_a_line_tells_nothing_of_what_follows(end: str) -> None:
     blocks = visible_blocks(f"<p>one{end}two</p><p>three")
-    assert {(block.frame, block.quote) for block in blocks} == {(False, Told.NOTHING)}
+    assert {(block.frame, block.quote) for block in blocks} == {(False, Q.NONE)}
 
 
 #: Elements, and what each tells of the lines in it.
@@ -153,7 +153,7 @@ def test_a_line_is_what_the_elements_around_it_tell(steps: list[tuple[tuple[str,
     def line() -> None:
         etree.SubElement(open_[-1], "div").text = "ferry"
         told = " ".join(kinds)
-        quotation = Told.QUOTED if "quoted" in told else Told.CITED if "cited" in told else Told.NOTHING
+        quotation = Q.QUOTED if "quoted" in told else Q.CITED if "cited" in told else Q.NONE
         expected.append(Block("ferry", 5 * ("link" in told), "frame" in told, "headline" in told, quotation))
 
     for (tag, attributes, kind), outs in steps:

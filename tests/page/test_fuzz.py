@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.text.normalize import LIMIT, normalize
+from scrapy_neardup.text.normalize import MOST_MARKS, normalize
 from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS
 
@@ -102,7 +102,7 @@ def test_no_text_has_a_long_row_of_marks_once_it_is_normalised(text: str) -> Non
     row = 0
     for char in normalize(text):
         row = row + 1 if unicodedata.combining(char) else 0
-        assert row <= 3 * LIMIT, "a mark becomes two or three at most"
+        assert row <= 3 * MOST_MARKS, "a mark becomes two or three at most"
 
 
 @pytest.mark.parametrize(

@@ -1057,7 +1057,7 @@ def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
         pages.append(
             Page(f"https://log.example/{number}", "", text=" ".join(words) + f".\n{footer}.", site="log.example")
         )
-    keyed = method.under(store.hashes)
+    keyed = method.with_hashes(store.hashes)
     (counted,) = set.intersection(*(set(keyed.fingerprint(page).sentences.tolist()) for page in pages))
     for number, page in enumerate(pages):
         assert common(store, np.array([counted], np.uint32), "log.example") == [False]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.marking import Mark, Part, differing
+from scrapy_neardup.text.marking import Mark, Part, mark_differences
 
 
 def own(parts: list[Part]) -> list[str]:
@@ -18,10 +18,10 @@ def own(parts: list[Part]) -> list[str]:
 @settings(deadline=None)
 @given(st.text("ab .\n。x1 é字！", max_size=80), st.text("ab .\n。x1 é字！", max_size=80))
 def test_the_parts_are_the_texts(one: str, other: str) -> None:
-    first, second = differing(one, other)
+    first, second = mark_differences(one, other)
     assert "".join(part.text for part in first) == one
     assert "".join(part.text for part in second) == other
-    assert all(part.mark is Mark.SHARED for part in differing(one, one)[0])
+    assert all(part.mark is Mark.SHARED for part in mark_differences(one, one)[0])
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_parts_are_the_texts(one: str, other: str) -> None:
 def test_words_and_characters_are_found_that_differ(
     one: str, other: str, expected: tuple[list[str], list[str]]
 ) -> None:
-    first, second = differing(one, other)
+    first, second = mark_differences(one, other)
     assert (own(first), own(second)) == expected
 
 
@@ -47,5 +47,5 @@ def test_words_and_characters_are_found_that_differ(
 )
 def test_a_text_that_repeats_itself_takes_no_long_time(one: str, other: str) -> None:
     begun = process_time()
-    differing(one, other)
+    mark_differences(one, other)
     assert process_time() - begun < 2

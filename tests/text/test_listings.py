@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.prose import LineKind, kinds
+from scrapy_neardup.text.prose import LineKind, classify_lines
 from scrapy_neardup.text.sentences import read
 
 PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
@@ -17,7 +17,7 @@ PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 def told(text: str) -> list[LineKind]:
     """Of the sentences of a text that hold letters."""
     own = read(text, OPEN)
-    return kinds(own.sentences, own.lines)
+    return classify_lines(own.sentences, own.lines)
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_comments_in_another_script_are_not_the_writers_prose() -> None:
 @given(st.lists(st.text(min_size=1).filter(lambda text: any(map(str.isalnum, normalize(text))))))
 def test_any_text_is_told(sentences: list[str]) -> None:
     lines = ["".join(filter(str.isalnum, normalize(sentence))) for sentence in sentences]
-    assert len(kinds(list(map(normalize, sentences)), lines)) == len(sentences)
+    assert len(classify_lines(list(map(normalize, sentences)), lines)) == len(sentences)

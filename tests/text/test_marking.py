@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.marking import Mark, Part, cut, marked, own_letters, sentence_letters
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.text.sentences import sentences
 
 CHINESE = "渡口开航了。“船是空的！”船长说；\n渡口开航了。"
@@ -35,25 +35,25 @@ def by(*known: str) -> dict[str, Mark]:
     ],
 )
 def test_a_sentence_is_marked_wherever_it_stands(text: str, known: list[str], expected: str) -> None:
-    parts = marked(text, lambda own: by(*known).get(own, Mark.NONE))
+    parts = mark_sentences(text, lambda own: by(*known).get(own, Mark.NONE))
     assert bracketed(parts) == expected
 
 
 def test_traditional_characters_are_told_apart_only_if_asked() -> None:
     assert [own_letters("開航", simplified=simplified) for simplified in (False, True)] == ["開航", "开航"]
-    one = marked("渡口開航。", lambda own: by("渡口开航").get(own, Mark.NONE), simplified=True)
+    one = mark_sentences("渡口開航。", lambda own: by("渡口开航").get(own, Mark.NONE), simplified=True)
     assert one[0] == Part("渡口開航", Mark.SHARED)
 
 
 def test_a_text_shares_all_its_sentences_with_itself_typeset_otherwise() -> None:
     known = sentence_letters("the FERRY is back。 it cost 3,5 million！“nobody paid he says”")
-    parts = marked(ENGLISH, lambda own: Mark.SHARED if own in known else Mark.NONE)
+    parts = mark_sentences(ENGLISH, lambda own: Mark.SHARED if own in known else Mark.NONE)
     assert [part.text for part in parts if part.mark is Mark.SHARED] == sentences(ENGLISH)
 
 
 @given(st.text(st.sampled_from('ab1中。.!？；;”") \n\u3000,_')), st.sets(st.sampled_from(["a", "b", "ab", "中", "1"])))
 def test_the_parts_of_a_text_are_the_text(text: str, known: set[str]) -> None:
-    parts = marked(text, lambda own: Mark.BOILERPLATE if own in known else Mark.NONE)
+    parts = mark_sentences(text, lambda own: Mark.BOILERPLATE if own in known else Mark.NONE)
     assert "".join(part.text for part in parts) == text
     expected = [one for one in sentences(text) if own_letters(one) in known]
     assert [part.text for part in parts if part.mark is not Mark.NONE] == expected
@@ -62,4 +62,4 @@ def test_the_parts_of_a_text_are_the_text(text: str, known: set[str]) -> None:
 @pytest.mark.parametrize(("limit", "expected"), [(0, ""), (4, "The "), (7, "The [[bea]]"), (99, "The [[bear]]!")])
 def test_a_text_is_cut_in_the_middle_of_a_mark_if_need_be(limit: int, expected: str) -> None:
     parts = [Part("The "), Part("bear", Mark.SHARED), Part("!")]
-    assert bracketed(cut(parts, limit)) == expected
+    assert bracketed(truncate(parts, limit)) == expected

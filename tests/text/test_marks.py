@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from scrapy_neardup.text.normalize import LIMIT, count_marks, few_marks, normalize
+from scrapy_neardup.text.normalize import MOST_MARKS, count_marks, limit_marks, normalize
 
 #: Rows that whoever normalises them has to put in order.
 ROWS = {
@@ -23,7 +23,7 @@ ROWS = {
 @pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
 def test_of_a_row_thirty_stay(row: str) -> None:
     text = f"a{row * 500}b{row * 10}c"
-    assert few_marks(text) == f"a{(row * 15)}b{row * 10}c"
+    assert limit_marks(text) == f"a{(row * 15)}b{row * 10}c"
     assert count_marks(text) == 1_020
 
 
@@ -32,7 +32,7 @@ def test_a_normalised_text_has_no_long_row(row: str) -> None:
     for invisible in ("", "\u200b", "\u00ad"):
         given = "a" + (row * 15 + invisible) * 1_000
         # One that becomes two by normalising is still counted as one before.
-        assert longest_row(normalize(given)) <= 2 * LIMIT
+        assert longest_row(normalize(given)) <= 2 * MOST_MARKS
 
 
 def longest_row(text: str) -> int:
@@ -57,7 +57,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_what_people_write_stays(text: str) -> None:
-    assert few_marks(text) is text
+    assert limit_marks(text) is text
 
 
 @pytest.mark.slow

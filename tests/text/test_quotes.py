@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.quotes import Told, may_quote, parted, quoted
+from scrapy_neardup.text.quotes import QuoteMarkup as Markup
+from scrapy_neardup.text.quotes import find_quotes, may_quote, split_quotes
 
 ASKED = "When does the ferry sail in winter, and does it take bicycles?"
 ANSWERED = "It sails at ten since May, and bicycles go free of charge."
@@ -48,7 +49,7 @@ def test_what_only_ends_as_a_sign_of_a_quote_does_is_none(text: str) -> None:
     ],
 )
 def test_of_a_message_its_own_words_are_left(text: str) -> None:
-    own, quotes = parted(text)
+    own, quotes = split_quotes(text)
     assert own.strip().removesuffix("See below what she sent to all of us.").strip() == ANSWERED
     assert quotes
     assert ANSWERED not in quotes
@@ -76,7 +77,7 @@ def test_of_a_message_its_own_words_are_left(text: str) -> None:
     ],
 )
 def test_in_doubt_a_line_is_the_pages_own(text: str) -> None:
-    own, quotes = parted(text)
+    own, quotes = split_quotes(text)
     assert quotes == ""
     assert ASKED in own or ASKED not in text
 
@@ -84,18 +85,21 @@ def test_in_doubt_a_line_is_the_pages_own(text: str) -> None:
 @pytest.mark.parametrize("title", ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"])
 def test_of_a_reply_by_its_title_each_marked_line_is_a_quote(title: str) -> None:
     text = f"> {ASKED}\n{ANSWERED}"
-    assert parted(text, title) == (ANSWERED, f"> {ASKED}")
-    assert parted(text, "Reply to Ada: the ferry") == (text, "")
+    assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
+    assert split_quotes(text, "Reply to Ada: the ferry") == (text, "")
 
 
 def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_needs_one() -> None:
     lines = ["Ada wrote on 4 March at 10:03:", ASKED, ANSWERED]
-    assert quoted(lines, [Told.NOTHING, Told.CITED, Told.NOTHING]) == {0, 1}
-    assert quoted(["Ada wrote:", *lines[1:]], [Told.NOTHING, Told.CITED, Told.NOTHING]) == set()
-    assert quoted(["Ada wrote:", *lines[1:]], [Told.NOTHING, Told.QUOTED, Told.NOTHING]) == {0, 1}
-    assert quoted(["张三 发表于 2024-3-4 10:03", ASKED, ANSWERED], [Told.CITED, Told.CITED, Told.NOTHING]) == {0, 1}
+    assert find_quotes(lines, [Markup.NONE, Markup.CITED, Markup.NONE]) == {0, 1}
+    assert find_quotes(["Ada wrote:", *lines[1:]], [Markup.NONE, Markup.CITED, Markup.NONE]) == set()
+    assert find_quotes(["Ada wrote:", *lines[1:]], [Markup.NONE, Markup.QUOTED, Markup.NONE]) == {0, 1}
+    assert find_quotes(["张三 发表于 2024-3-4 10:03", ASKED, ANSWERED], [Markup.CITED, Markup.CITED, Markup.NONE]) == {
+        0,
+        1,
+    }
     # Prompts and menus begin with the same mark.
-    assert quoted([f"> {ASKED}", f"> {ASKED}", ANSWERED], [Told.NOTHING] * 3) == set()
+    assert find_quotes([f"> {ASKED}", f"> {ASKED}", ANSWERED], [Markup.NONE] * 3) == set()
 
 
 @pytest.mark.parametrize(
@@ -125,8 +129,8 @@ def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_n
 def test_no_text_takes_long(piece: str) -> None:
     text = piece * (400_000 // len(piece))
     start = time.process_time()
-    parted(text)
-    parted("\n".join((text[:39_000], "> a", ">b")))
+    split_quotes(text)
+    split_quotes("\n".join((text[:39_000], "> a", ">b")))
     assert time.process_time() - start < 2
 
 
@@ -154,7 +158,7 @@ _MORE = [
 
 @given(st.lists(st.sampled_from([*_LINES, *_MORE]), max_size=30), st.data())
 def test_whatever_stands_in_a_text_nothing_is_lost(lines: list[str], data: st.DataObject) -> None:
-    told = data.draw(st.lists(st.sampled_from(Told), min_size=len(lines), max_size=len(lines)))
-    assert quoted(lines, told) <= set(range(len(lines)))
-    own, quotes = parted("\n".join(lines))
+    told = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
+    assert find_quotes(lines, told) <= set(range(len(lines)))
+    own, quotes = split_quotes("\n".join(lines))
     assert sorted((own + quotes).replace("\n", "")) == sorted("".join(lines))

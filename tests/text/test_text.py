@@ -22,7 +22,7 @@ from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title, title_parts
-from scrapy_neardup.text.tokens import has_unspaced, holds_spaced, numbers, segmenter_name, spaced_words, words
+from scrapy_neardup.text.tokens import has_spaced_word, has_unspaced, numbers, segmenter_name, spaced_words, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -382,7 +382,7 @@ class TestHoldsSpaced:
     @example("ab " * 40 + "a", "a")
     @example("ab " * 40 + "ab", "a")
     def test_a_word_stands_if_it_is_one_of_the_words(self, text: str, word: str) -> None:
-        assert holds_spaced(text, word) == (word in spaced_words(text))
+        assert has_spaced_word(text, word) == (word in spaced_words(text))
 
 
 class TestHasUnspaced:

@@ -67,7 +67,7 @@ def is_right(pool: WorkerPool, number: int, counts: SiteCounts) -> bool:
 def assert_same(prepared: PreparedFingerprint | None, page: Page, method: Method, counts: SiteCounts) -> None:
     assert prepared is not None
     assert all(one.holds(counts) for one in prepared.assumptions)
-    here, there = method.guarded(page, counts.is_common, counts), prepared.verified(page, counts, method)
+    here, there = method.fingerprint_own(page, counts.is_common, counts), prepared.verified(page, counts, method)
     assert there == replace(here, title=there.title)
     assert there.sentences.tolist() == here.sentences.tolist()
 
@@ -78,7 +78,7 @@ def store() -> PageStore:
 
 
 def test_they_are_those_of_this_process(store: PageStore) -> None:
-    method, options = make_method("cascade", {}).under(store.hashes), fingerprints(hashes=store.hashes)
+    method, options = make_method("cascade", {}).with_hashes(store.hashes), fingerprints(hashes=store.hashes)
     pages = [
         raw(0),
         raw(1, ItemMetadata("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
@@ -100,7 +100,7 @@ def test_they_are_those_of_this_process(store: PageStore) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="by a signal")
 def test_what_the_state_says_of_one_page_is_assumed_of_the_next_by_a_new_worker_too(store: PageStore) -> None:
-    method = make_method("cascade", {}).under(store.hashes)
+    method = make_method("cascade", {}).with_hashes(store.hashes)
     for number in range(100, 140):
         page = whole(raw(number))
         store.note(method.fingerprint(page).sentences, page.site, everywhere=True)

@@ -150,7 +150,7 @@ def prepared(method: Method, page: Page, boilerplate: Boilerplate) -> PreparedFi
     """A fingerprint as a worker makes it."""
     counts = boilerplate.on_site(page.site)
     made = method.for_state(page, counts)
-    title = "" if made.title is None else method.carried(made.title)
+    title = "" if made.title is None else method.pack_title(made.title)
     answer = encode_fingerprints([encode_fingerprint(made, title, counts.assumptions), (None, b"")])
     found, nothing = FingerprintTask([page, page]).decode(piped(answer), boilerplate)
     assert found is not None
@@ -162,7 +162,7 @@ def prepared(method: Method, page: Page, boilerplate: Boilerplate) -> PreparedFi
 def test_a_fingerprint_comes_back_as_it_was_made(method: Method) -> None:
     for page in PAGES.values():
         counts = open_store("memory:", {}).on_site(page.site)
-        here = method.guarded(page, counts.is_common, counts)
+        here = method.fingerprint_own(page, counts.is_common, counts)
         there = prepared(method, page, Boilerplate()).verified(page, counts, method)
         assert there == replace(here, title=there.title)
         assert (there.site, there.boilerplate) == (here.site, here.boilerplate)
@@ -178,12 +178,16 @@ def filled() -> PageStore:
     store, method = open_store("memory:", {}), make_method("cascade", {})
     for number in range(20):
         page = Page(f"http://{SITE}/{number}", text="\n".join([*story(number), FOOTER]), site=SITE)
-        store.note(method.under(store.hashes).fingerprint(page).sentences, SITE)
+        store.note(method.with_hashes(store.hashes).fingerprint(page).sentences, SITE)
     return store
 
 
 def test_a_fingerprint_with_a_wrong_assumption_is_made_anew_and_the_next_is_right(filled: PageStore) -> None:
-    method, boilerplate, counts = make_method("cascade", {}).under(filled.hashes), Boilerplate(), filled.on_site(SITE)
+    method, boilerplate, counts = (
+        make_method("cascade", {}).with_hashes(filled.hashes),
+        Boilerplate(),
+        filled.on_site(SITE),
+    )
     page = Page(f"http://{SITE}/new", "A ferry", text="\n".join([*story(30), FOOTER]), site=SITE)
     right = method.for_state(page, counts)
     first = prepared(method, page, boilerplate)

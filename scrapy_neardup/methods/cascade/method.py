@@ -1,19 +1,17 @@
-"""The default method: a coarse filter that finds candidates, a fine check that decides.
+"""The default method: a coarse filter finds candidates, a fine check decides.
 
-The idea is that of the article "网页文本的排重算法", part 9: fingerprints of the core words of title,
-keywords and description rule out the many pages that have nothing to do with this one, fingerprints of
-the body's parts decide among the few that are left. Where it departs from the article, and why:
+The idea is that of part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
+description rule out unrelated pages, and fingerprints of parts of the body decide about the rest. Differences:
 
-* A repost often has another title. So the longest sentences and a few shingles of the body, chosen by
-  smallest hash, are keys as well, and the coarse filter misses nothing that the fine check would take.
-* The article compares its segments for equality, which one edited word breaks. Here the segments are
-  character n-grams in a sketch that estimates their Jaccard similarity and containment.
-* Sentences that stand on many pages are no part of what a page says: they are left out of keys and comparison.
-* At middling similarity an edited repost and a form filled in for another product look alike. What tells them apart
-  is whether each says what its own title says and the other does not (see ``TitleWords``), and whether they are of one
-  site, where what they share may be its form: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
-* Of a page read from HTML two views are compared, all of its prose and the article in it. Between sites either may say
-  copy; within a site the lines and headlines that are not the site's must agree (see ``cascade_site``).
+* Reposts often have another title. So the longest sentences and a few shingles of the body are keys too, and the
+  coarse filter misses nothing that the fine check would accept.
+* The article compares segments for equality, and one edited word breaks that. Here a sketch of character n-grams
+  estimates similarity and containment.
+* Sentences that stand on many pages are left out of keys and comparison.
+* At middling similarity an edited repost looks like a form filled in for another product. Title words (``TitleWords``)
+  and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
+* A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site own
+  lines and headlines must agree too (see ``rules.SiteComparison``).
 """
 
 from __future__ import annotations
@@ -26,18 +24,18 @@ from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is
 from scrapy_neardup.methods.cascade.features import TitleWords
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import Views, read
-from scrapy_neardup.methods.cascade.rules import Bound, FineCheck, compared_again, score, sketch_again, weights
-from scrapy_neardup.methods.cascade.sketch import Lines, Numbers, Order, Shingles, Sketch, article_of, packed_sketch
+from scrapy_neardup.methods.cascade.rules import Bound, FineCheck, compare_same_bytes, move_sketch, score, weights
+from scrapy_neardup.methods.cascade.sketch import Lines, Numbers, Order, Shingles, Sketch, pack_sketch, sketch_article
 from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.sentences import from_sentences
 from scrapy_neardup.text.tokens import words
 
 
 class Cascade(Method):
-    """Core words, long sentences and rare shingles find; shingles, words of the titles, order and numbers decide."""
+    """Core words, long sentences and rare shingles find; shingles, title words, order and numbers decide."""
 
     name: ClassVar[str] = "cascade"
     version: ClassVar[int] = 1
@@ -53,26 +51,26 @@ class Cascade(Method):
         self._families = frozenset(self.parameters.families)
 
     def fingerprint(self, page: Page) -> Fingerprint:
-        return self.guarded(page, nothing_is_common)
+        return self.fingerprint_own(page, nothing_is_common)
 
-    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+    def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         p, hashes = self.parameters, self.hashes
-        # Where nothing is known of the site, boilerplate is taken for its own.
+        # Without counts of the site, all boilerplate counts as the site's.
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
         of_all = Shingles.of(text.own, p)
         of_core = of_all if core is text or core.own.letters == text.own.letters else Shingles.of(core.own, p)
         own = of_all.article
-        whole, unframed = own, None
+        whole, site_free = own, None
         if text.own is not text.whole:
-            whole = article_of(text.whole, p)
-            if text.own.size < text.unframed.size:
-                unframed = article_of(text.unframed, p)
+            whole = sketch_article(text.whole, p)
+            if text.own.size < text.site_free.size:
+                site_free = sketch_article(text.site_free, p)
         most = max(p.sentence_keys, p.max_sentences)
-        longest_of_core = core.own.longest(p.min_sentence, most)
-        longest = longest_of_core if core is text else text.own.longest(p.min_sentence, most)
+        longest_of_core = core.own.longest_hashes(p.min_sentence, most)
+        longest = longest_of_core if core is text else text.own.longest_hashes(p.min_sentence, most)
         title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
-        packed = packed_sketch(
+        packed = pack_sketch(
             (
                 hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.hash(),
                 hashes.short(found.title_letters) if found.title_letters else 0,
@@ -82,22 +80,22 @@ class Cascade(Method):
             ),
             own.minwise,
             of_core.opening,
-            # Of a short page all, as every word of it counts.
-            self._all_sentences(found) if own.shingles < p.short else _halves(longest[: p.max_sentences]),
-            Numbers.packed(core.own, own.shingles, p.max_numbers),
-            title.packed(p.max_title_words),
-            Order.packed(core.own),
-            Lines.packed(text.own, found.headlines) if page.reader else b"",
-            of_core.article.pack() if found.has_part else b"",
+            # In a short page every word counts.
+            self._all_sentences(found) if own.shingles < p.short else _low_halves(longest[: p.max_sentences]),
+            Numbers.encode(core.own, own.shingles, p.max_numbers),
+            title.encode(p.max_title_words),
+            Order.encode(core.own),
+            Lines.encode(text.own, found.headlines) if page.reader else b"",
+            of_core.article.pack() if found.is_article_partial else b"",
         )
         keys = self._about_keys(page, found)
         if "sentences" in self._families:
             keys += longest_of_core[: p.sentence_keys]
         if "shingles" in self._families:
-            # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
-            # to site; but what was taken for the article may differ too.
+            # The text around the article may have the smallest hashes, and differs from site to site. But the article
+            # may have been found differently too, so both give keys.
             keys += of_core.keys
-            keys += of_all.keys if found.has_part else []
+            keys += of_all.keys if found.is_article_partial else []
         return Fingerprint(
             tuple(dict.fromkeys(keys)),
             packed,
@@ -106,25 +104,25 @@ class Cascade(Method):
             text.own.size,
             site,
             found.boilerplate,
-            unframed.pack() if unframed else b"",
+            site_free.pack() if site_free else b"",
             title,
             len(found.quotes),
         )
 
     def _all_sentences(self, found: Views) -> frozenset[int]:
-        """Those of all that is judged. What is quoted counts as one: to say the same of two messages is two things."""
+        """Return all judged sentences; all quoted text counts as one, as equal answers to two messages differ."""
         quotes = [self.hashes.short(found.quotes)] if found.quotes else []
-        return frozenset([*quotes, *found.all.own.shorts().tolist()][:255])
+        return frozenset([*quotes, *found.all.own.line_hashes().tolist()][:255])
 
     def _about_keys(self, page: Page, found: Views) -> list[int]:
-        """Those of title, keywords and description."""
+        """Return the keys of title, keywords and description."""
         families = self._families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         keys = self._core_key("title", found.title) if "title" in families else []
         return keys + self._core_key("about", words(self._normalize(" ".join(about))))
 
     def _core_key(self, family: str, found: list[str]) -> list[int]:
-        """One key of the set of core words; two words at least, or the key would say nothing."""
+        """Return the key of the core words; one word alone says too little."""
         core = sorted(core_words(found, self.parameters.core_words))
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
 
@@ -152,26 +150,27 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
-    def carried(self, title: TitleWords) -> str:
-        words, text = title.made_of
-        return "\n".join(words) + "\n\n" + text
+    def pack_title(self, title: TitleWords) -> str:
+        title_words, text = title.parts
+        return "\n".join(title_words) + "\n\n" + text
 
-    def restored(self, carried: str) -> TitleWords:
-        title, _, told = carried.partition("\n\n")
-        return TitleWords(title.split("\n") if title else [], cut(told.split("\n") if told else [], self.hashes))
+    def unpack_title(self, packed: str) -> TitleWords:
+        title, _, text = packed.partition("\n\n")
+        sentences = text.split("\n") if text else []
+        return TitleWords(title.split("\n") if title else [], from_sentences(sentences, self.hashes))
 
-    def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
+    def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
-        comparison = compared_again(known, here, counts)
-        return None if comparison is None else (comparison, sketch_again(known, sketch, here))
+        comparison = compare_same_bytes(known, here, counts)
+        return None if comparison is None else (comparison, move_sketch(known, sketch, here))
 
     def length(self, sketch: bytes) -> int:
-        """Different shingles of the article, or of all that is no boilerplate: about as many as letters."""
-        return self._unpack(sketch).of_article().shingles
+        """Number of different shingles of the article, or of all own text: about the number of letters."""
+        return self._unpack(sketch).article_view().shingles
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
         check = FineCheck(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
-        p, found, held = check.parameters, check.judgement(), check.held()
+        p, found, prose = check.parameters, check.judgement(), check.shared_prose()
         f = found.features
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
@@ -181,8 +180,8 @@ class Cascade(Method):
             Feature("whole", f.whole, 0.0, "similarity with boilerplate (lower bound)"),
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate (lower bound)"),
             Feature("sentences", f.sentences, 0.0, "share of one page's sentences that the other contains"),
-            Feature("prose", held.prose, 0.0, "share of the new page's prose in the other page (1 if it has little)"),
-            Feature("listing", held.listing, 0.0, "share of the common text that is a listing: code or a table"),
+            Feature("prose", prose.prose, 0.0, "share of the new page's prose in the other page (1 if it has little)"),
+            Feature("listing", prose.listing, 0.0, "share of the common text that is a listing: code or a table"),
             Feature("left", f.left, 0.0, "share of the earlier sketch that is not boilerplate"),
             Feature("forms", check.forms, 0.0, "share of the site's pages that look alike under other titles"),
             Feature("length", f.length, 0.0, "number of different shingles of the larger page"),
@@ -210,10 +209,10 @@ class Cascade(Method):
 
 @lru_cache(maxsize=1)
 def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
-    """A sketch that is held against one earlier page after the other."""
+    """Unpack a sketch, and remember it for the next candidates."""
     return Sketch.unpack(packed, minwise)
 
 
-def _halves(found: list[int]) -> set[int]:
-    """The lower 32 bits of hashes: enough to know a sentence among those of a page."""
+def _low_halves(found: list[int]) -> set[int]:
+    """Return the lower 32 bits of each hash, by which sentences are compared."""
     return {one & 0xFFFFFFFF for one in found}

@@ -9,13 +9,9 @@ from typing import Any, ClassVar
 
 from scrapy_neardup.methods.base import Parameters, decides, names, number, option, whole
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What the default method can be told, and the weights by which it decides.
-
-
-#: What decides on two pages of a catalogue: they are copies if they are nearly the same all over (0.92, which is
-#: ``base`` and ``by_site``), and no word of either title is gone. Products of a family share their description, and
-#: numbers in it, and differ in a name.
+#: Weights for two pages of a catalogue. They are copies if they are nearly equal (0.92 = ``base`` + ``by_site``) and
+#: each has the words of the other's title. Products of a family share their description, and differ by a name and a few
+#: numbers.
 CATALOGUE_WEIGHTS: Mapping[str, float] = {"certain_on_site": 1.0, "by_site": 0.4, "by_gone": 0.5, "by_reworded": 0.0}
 _FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 
@@ -24,13 +20,10 @@ _FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 class CascadeParameters(Parameters):
     """The parameters of ``cascade``; lengths are in letters and digits, shares and similarities in [0, 1].
 
-    From ``certain`` on, similarity alone makes a duplicate of a page of another site, or from ``certain_apart`` on if
-    of either title a word is gone (see ``TitleWords``); where they may be of one site from ``certain_on_site`` on.
-    Below that a score decides: similarity, less ``by_site`` where it may be one site, less ``by_gone`` if a word of one
-    title is gone, plus ``by_title`` under one title, plus ``by_reworded`` where one site tells the same numbers in
-    other words, less ``by_numbers`` times the share of numbers that differ. It must reach ``base``, and the texts with
-    their boilerplate must be alike for ``least``; from ``certain`` on for ``certain_least``, or the one hold most of
-    the other (``excerpt``).
+    From ``certain`` on, similarity alone makes a copy of a page of another site; from ``certain_apart`` on if each
+    title has a word that the other page lacks; from ``certain_on_site`` on if the site may be the same. Below that the
+    score decides: it must reach ``base``. The texts with their boilerplate must also have the similarity ``least``;
+    from ``certain`` on ``certain_least``, or one must contain the other (``excerpt``).
     """
 
     method: ClassVar[str] = "cascade"
@@ -102,16 +95,14 @@ class CascadeParameters(Parameters):
     retitled: float = decides(number(0.5))
 
     def on_catalogue(self) -> CascadeParameters:
-        """Those that decide on two pages of one catalogue: these, or ``CATALOGUE_WEIGHTS`` where that asks for more."""
-        asked: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE_WEIGHTS.items()}
-        asked["by_reworded"] = CATALOGUE_WEIGHTS[
-            "by_reworded"
-        ]  # it speaks for a copy: the less it says, the more is asked for
-        return replace(self, **asked)
+        """Return the parameters for two pages of one catalogue, at least as strict as ``CATALOGUE_WEIGHTS``."""
+        strict: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE_WEIGHTS.items()}
+        strict["by_reworded"] = CATALOGUE_WEIGHTS["by_reworded"]  # the only weight that speaks for a copy
+        return replace(self, **strict)
 
     @property
     def families(self) -> list[str]:
-        """What makes keys, by name."""
+        """The kinds of keys."""
         return _split(self.keys)
 
 
@@ -120,21 +111,15 @@ def _split(names: str) -> list[str]:
     return names.split(",")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Parameters of the default method for fields that the default is wrong for: ``NEARDUP_PROFILE``.
-#
-# A profile sets only what decides, so it may change between crawls of one state; what a user sets himself counts for
-# more. There is none without a reason and a corpus on which it was measured (docs/en/guides/kinds-of-sites.md): for
-# mails and forums the default is right, as quotes are left out of every page.
-
-
-#: The method whose parameters these are.
+#: The method of these profiles.
 METHOD = "cascade"
 ARTICLE, CATALOGUE = "article", "catalogue"
 
-#: Each profile with its parameters.
+#: The values of NEARDUP_PROFILE. A profile sets only deciding parameters, so it may change between crawls of one state;
+#: the user's own parameters take precedence. Each has a reason and a measured corpus
+#: (docs/en/guides/kinds-of-sites.md). Mails and forums need none, as quotes are left out of every page.
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     ARTICLE: {},
-    # From the first page on, and also where the site is not known.
+    # From the first page on, and also for unknown sites.
     CATALOGUE: CATALOGUE_WEIGHTS,
 }

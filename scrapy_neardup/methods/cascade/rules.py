@@ -1,4 +1,4 @@
-"""The rules of cascade: are two sketches copies?"""
+"""The rules of cascade: whether two sketches are copies."""
 
 from __future__ import annotations
 
@@ -10,40 +10,31 @@ from enum import Enum
 import numpy as np
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.methods.cascade.features import Features, HeldProse, compare, overlap
+from scrapy_neardup.methods.cascade.features import Features, SharedProse, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES, Lines, Sketch
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, SiteCounts
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether two pages of one site are one article, or two in one form.
-#
-# Between sites shared text is copying; within a site it may be the template, of which the state knows nothing on a
-# site's first pages. So there the similarity of two pages does not decide alone. It is held against what the new page
-# shows and the earlier one does not, and the other way round, and against their headlines. How often a line has stood
-# on the site tells the template from the article: what stands on two other pages already is no evidence either way.
-
-
-#: Pages of the site on which a line may have stood before to be a page's own: the earlier page is one of them.
+#: An own line of a page is on at most this many noted pages of the site: the earlier page is one.
 _OWN_LINE = 1
-#: The same for a headline: captures and versions of an article, which are filed when they differ, share theirs.
+#: The same for headlines: changed versions of an article, each filed, share theirs.
 _OWN_HEADLINE = 2
-#: Before so many pages of a site are known, nothing is known of its template.
+#: With fewer noted pages a site's template is unknown.
 _FEW_PAGES = 8
-#: The share of own letters, of the two pages' the larger, that may differ: under the same headline, where there is
-#: much or little to go by; under one that is alike; where neither has one of its own; under another; on few pages.
+#: Largest share of different own letters: under the same headline with much or little text; under a similar one; if a
+#: page has none of its own; under another one; on a site with few pages.
 _SAME, _SAME_SHORT, _ALIKE, _OPEN, _OTHER, _EARLY = 0.55, 0.2, 0.4, 0.2, 0.05, 0.05
-#: Own letters that both must share: to count as much, to be any evidence, to outweigh another headline.
+#: Common own letters: much text, the least evidence, and enough to outweigh another headline.
 _MUCH, _LEAST, _OUTWEIGHS = 400, 40, 200
-#: Texts more alike than their lines by so much differ by words here and there: lines were edited, not replaced.
+#: If the texts are more alike than their lines by this much, lines were edited and not replaced.
 _EDITED = 0.3
-#: Under the same headline one page is the other with less around it, if beside so many letters that both have it holds
-#: nearly nothing of its own, and the other one not too much: a print version, a page for phones.
+#: Under the same headline a page contains the other (a print version, a page for phones) if the smaller has almost
+#: nothing of its own besides this much common text, and the larger not too much.
 _WITHIN, _WITHIN_LEAST, _WITHIN_MOST = 0.05, 100, 0.5
 
 
 class Headlines(Enum):
-    """What the headlines of two pages say; those that many pages of the site have are none."""
+    """How the headlines of two pages compare, without those that many pages of the site have."""
 
     SAME = "the same"
     ALIKE = "alike"
@@ -52,21 +43,24 @@ class Headlines(Enum):
 
 
 class Ruling(Enum):
-    """What may become of two pages of one site."""
+    """What two pages of one site may be."""
 
     #: Copies, whatever their similarity.
     COPY = "copy"
     #: Copies if they are similar.
     OPEN = "open"
     #: No copies, whatever their similarity.
-    APART = "apart"
+    DIFFERENT = "different"
 
 
 @dataclass(frozen=True, slots=True)
-class OnSite:
-    """What two pages of one site have of their own, in letters: ``shared`` by both, in the ``new`` one, in the ``old``.
+class SiteComparison:
+    """The own text of two pages of one site, in letters: ``shared``, only in the ``new`` or the ``old`` page.
 
-    ``pages``: how many of the site are known. ``edited``: what differs are lines in two wordings.
+    Between sites common text is copying; within a site it may be the template, unknown on the first pages. So lines and
+    headlines that differ decide too. A line that two other pages of the site have is no evidence.
+
+    ``pages``: noted pages of the site. ``edited``: the lines differ in wording only.
     """
 
     headlines: Headlines
@@ -77,31 +71,35 @@ class OnSite:
     edited: bool = False
 
     @property
-    def differing(self) -> float:
-        """The share of what the page with more of its own does not share with the other one; 0 if neither has any."""
+    def different_share(self) -> float:
+        """Share of own text, of the page with more of it, that the other page lacks."""
         most = max(self.new, self.old)
         return most / (self.shared + most) if self.shared + most else 0.0
 
     @property
     def ruling(self) -> Ruling:
-        """What they may be: see the thresholds above."""
+        """The ruling by the thresholds above."""
         if self.headlines is Headlines.OTHER:
-            return _open_if(self.differing <= _OTHER and self.shared >= _OUTWEIGHS)
+            return _open_if(self.different_share <= _OTHER and self.shared >= _OUTWEIGHS)
         if self.headlines is not Headlines.SAME and self.shared < _LEAST:
-            return Ruling.APART
+            return Ruling.DIFFERENT
         if self.pages < _FEW_PAGES:
-            return _open_if(self.differing <= _EARLY)
+            return _open_if(self.different_share <= _EARLY)
         if self.headlines is not Headlines.SAME:
-            return _open_if(self.differing <= (_ALIKE if self.headlines is Headlines.ALIKE else _OPEN))
+            return _open_if(self.different_share <= (_ALIKE if self.headlines is Headlines.ALIKE else _OPEN))
         least = min(self.new, self.old)
-        if self.shared >= _WITHIN_LEAST and least <= _WITHIN * (self.shared + least) and self.differing <= _WITHIN_MOST:
+        if (
+            self.shared >= _WITHIN_LEAST
+            and least <= _WITHIN * (self.shared + least)
+            and self.different_share <= _WITHIN_MOST
+        ):
             return Ruling.COPY
         if self.edited:
             return Ruling.OPEN
-        return _open_if(self.differing <= (_SAME if self.shared >= _MUCH else _SAME_SHORT))
+        return _open_if(self.different_share <= (_SAME if self.shared >= _MUCH else _SAME_SHORT))
 
     def sentence(self) -> str:
-        """The evidence, for people."""
+        """Describe the evidence."""
         return (
             f"Both pages are of one site, with {self.pages} known pages. Their headlines are {self.headlines.value}. "
             f"Besides the site's own text they share about {self.shared} letters; the new page has {self.new} more, "
@@ -111,41 +109,38 @@ class OnSite:
 
 def compare_on_site(
     new: Lines, old: Lines, counts: SiteCounts | None, *, titles_alike: bool = False, similarity: float = 0.0
-) -> OnSite:
-    """Hold the lines of two pages of one site against each other; ``counts`` is what is known of it, if anything is.
-
-    ``similarity``: that of the texts.
-    """
+) -> SiteComparison:
+    """Compare the lines of two pages of one site; ``similarity`` is that of the texts."""
     asked = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     on_how_many = counts.stood_on(asked) if counts else np.zeros(len(asked), np.uint16)
     stood = dict(zip(asked.tolist(), on_how_many.tolist(), strict=True))
     reach = min(new.reach, old.reach)
-    # What is beyond the samples is taken to be like what is in them.
+    # Assume that lines outside the samples are like those inside.
     more = 2**32 / (reach + 1)
     ours = {line: letters for line, letters in new.lines.items() if line <= reach}
     theirs = {line: letters for line, letters in old.lines.items() if line <= reach}
-    return OnSite(
+    return SiteComparison(
         _headlines(new, old, stood, titles_alike=titles_alike),
         shared=round(more * sum(n for line, n in ours.items() if line in theirs and stood[line] <= _OWN_LINE)),
         new=round(more * sum(n for line, n in ours.items() if line not in theirs and not stood[line])),
         old=round(more * sum(n for line, n in theirs.items() if line not in ours and stood[line] <= _OWN_LINE)),
         pages=counts.pages() if counts else 0,
-        edited=similarity - _alike(ours, theirs) >= _EDITED,
+        edited=similarity - _line_similarity(ours, theirs) >= _EDITED,
     )
 
 
-def compare_again(lines: Lines, counts: SiteCounts) -> OnSite:
-    """What ``compare_on_site`` says of a page and another one with the very same lines."""
+def compare_same_lines(lines: Lines, counts: SiteCounts) -> SiteComparison:
+    """Return ``compare_on_site`` of two pages with the same lines."""
     asked = np.array([*lines.lines, *lines.headlines], np.uint32)
     stood = counts.stood_on(asked).tolist()
     own = sum(n for n, many in zip(lines.lines.values(), stood, strict=False) if many <= _OWN_LINE)
-    is_told = any(many <= _OWN_HEADLINE for many in stood[len(lines.lines) :])
+    has_headline = any(many <= _OWN_HEADLINE for many in stood[len(lines.lines) :])
     more = 2**32 / (lines.reach + 1)
-    return OnSite(Headlines.SAME if is_told else Headlines.OPEN, round(more * own), 0, 0, counts.pages())
+    return SiteComparison(Headlines.SAME if has_headline else Headlines.OPEN, round(more * own), 0, 0, counts.pages())
 
 
-def _alike(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
-    """Jaccard similarity of the lines, each as heavy as it has letters."""
+def _line_similarity(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
+    """Return the Jaccard similarity of the lines, weighted by their letters."""
     both = {**ours, **theirs}
     shared = sum(letters for line, letters in ours.items() if line in theirs)
     return shared / sum(both.values()) if both else 0.0
@@ -161,40 +156,34 @@ def _headlines(new: Lines, old: Lines, stood: dict[int, int], *, titles_alike: b
 
 
 def _open_if(may_be: bool) -> Ruling:
-    return Ruling.OPEN if may_be else Ruling.APART
+    return Ruling.OPEN if may_be else Ruling.DIFFERENT
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The fine check of the default method: what two sketches have in common, and whether that makes a copy.
-
-
-#: The similarity from which containment means anything: of texts less alike, one is more than six times as long as the
-#: other, and what the sketch errs by would be more than what is to be measured.
-TELLING = 0.12
-#: The share of an earlier page's shingles that must be its own: what is left once the others are taken off is as
-#: uncertain as all of them, and with too little of it nothing can be told but that two texts are the same.
+#: Below this similarity one text is over six times as long, and containment is within the sketch's error.
+LEAST_FOR_CONTAINMENT = 0.12
+#: Least share of the earlier page that is not boilerplate by now; with less the estimate is too uncertain.
 _ENOUGH = 0.5
 #: Two articles less alike than this are no copies, whatever stands around them.
 _ARTICLES_APART = 0.3
-#: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
+#: Least different shingles of an article whose letters alone are evidence.
 LEAST_ARTICLE = 40
-#: The share of a page that an earlier one of another site must hold, where the titles may be of one article or the text
-#: is short, so that a line with the source weighs much, and where not. Nobody can have an article dropped with less of
-#: it; and a site's disclaimer, published by somebody else under another title, makes no copies of that site's pages.
-_CARRIED, _CARRIED_RETITLED = 0.6, 0.8
-#: A text that is longer than this many times the earlier one, and holds that, has grown.
+#: Share of a page that an earlier one of another site must contain: where the titles may be of one article or the text
+#: is short (then a source line weighs much), and otherwise. Nobody can have an article dropped with less, and a site's
+#: disclaimer, published elsewhere, makes no copies of that site's pages.
+_CONTAINED, _CONTAINED_RETITLED = 0.6, 0.8
+#: A text has grown if it contains the earlier one and is this many times as long.
 _GROWN = 1.2
-#: Similarity from which another title and another opening outweigh nothing any more.
+#: From this similarity on other titles and openings do not matter.
 _NEARLY = 0.9
-#: Similarity from which two pages of a site look alike, be they copies or two in one form.
+#: From this similarity on two pages of a site look alike: as copies, or by a template.
 ALIKE = 0.5
-#: Titles more alike than this, and with the same numbers, are one title in two spellings.
+#: Titles more alike than this, with the same numbers, are one title in two spellings.
 _TITLES_ALIKE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the comparison of two sketches came to."""
+    """The result of comparing two sketches."""
 
     features: Features
     duplicate: bool
@@ -203,125 +192,131 @@ class Judgement:
 
 
 class FineCheck:
-    """A new page held against an earlier one, by their sketches ``one`` and ``other``.
+    """Compares a new page ``one`` with an earlier one, ``other``, and decides whether they are copies.
 
-    ``common`` are keys of the new page that are no evidence. ``features``: what the whole texts have in common.
+    ``common`` are keys of the new page that are no evidence.
     """
 
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
-        #: Whether both pages are known to be of one site.
+        #: Both sites are known and the same.
         self.same_site = one.site == other.site > 0
-        self.features = compare(one, other, new.whole, common, p, new.unframed, new.title)
+        self.features = compare(one, other, new.whole, common, p, new.site_free, new.title)
         self._title = new.title
         self._site = new.site
         self._one = one
         self._other = other
         self._common = common
-        self.parameters = self._deciding(p)
+        self.parameters = self._for_site(p)
 
-    def under(self, p: CascadeParameters) -> FineCheck:
-        """The same pages under other parameters that decide, on which the features do not depend."""
+    def with_parameters(self, p: CascadeParameters) -> FineCheck:
+        """Return the same check with other deciding parameters; the features do not depend on them."""
         other = copy(self)
-        other.parameters = other._deciding(p)
+        other.parameters = other._for_site(p)
         return other
 
     @property
     def in_form(self) -> bool:
-        """Whether they look alike on one site, and one says what its title says and the other does not."""
+        """Whether they look alike on one site, and a title word of one is missing in the other."""
         return self.same_site and self.features.similarity >= ALIKE and self.features.gone > 0
 
     @property
     def forms(self) -> float:
-        """The share of the site's pages that look like another one so, where both pages are of one."""
+        """Share of the site's pages with such a lookalike; 0 between sites."""
         return self._site.forms() if self._site and self.same_site else 0.0
 
     def judgement(self) -> Judgement:
-        """What text and article say, the prose in them, and on one site the lines."""
+        """Judge by the texts, the articles, their prose, and on one site the lines."""
         found, one, other = self._with_prose(self._by_text()), self._one, self._other
         if one.lines is None or other.lines is None or not self.same_site:
             return found
         if not found.duplicate and one.lines.headlines.isdisjoint(other.lines.headlines):
-            return found  # lines can only make a copy of it under the same headline
+            return found  # lines make a copy only under the same headline
         f = found.features
-        told = compare_on_site(
+        on_site = compare_on_site(
             one.lines,
             other.lines,
             self._site,
             titles_alike=f.title >= _TITLES_ALIKE and not f.title_numbers,
             similarity=1.0 if one.body == other.body else f.similarity,
         )
-        if told.ruling is Ruling.APART and found.duplicate:
-            decision = f"{found.decision} But the common text may be a template, so the page passes. {told.sentence()}"
+        if on_site.ruling is Ruling.DIFFERENT and found.duplicate:
+            decision = (
+                f"{found.decision} But the common text may be a template, so the page passes. {on_site.sentence()}"
+            )
             return Judgement(f, duplicate=False, certain=False, decision=decision)
-        if told.ruling is Ruling.COPY and not found.duplicate:
-            decision = f"One page contains the other, under the same headline. {told.sentence()}"
+        if on_site.ruling is Ruling.COPY and not found.duplicate:
+            decision = f"One page contains the other, under the same headline. {on_site.sentence()}"
             return Judgement(f, duplicate=True, certain=False, decision=decision)
         return found
 
     def likeness(self, found: Judgement) -> Likeness | None:
-        """In which way pages are alike whose texts are not the same."""
+        """Return how two pages with different texts are alike."""
         f, p, one, other = found.features, self.parameters, self._one, self._other
         if found.duplicate:
             return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
-        # What stands around short texts makes them differ in size: of two notices neither is an excerpt.
-        told = f.smaller >= p.short or one.lines is None or other.lines is None
-        if f.containment >= p.excerpt and TELLING <= f.similarity < p.least and told:
+        # The size of a short page depends on the text around it, so of two notices neither is an excerpt.
+        may_be_excerpt = f.smaller >= p.short or one.lines is None or other.lines is None
+        if f.containment >= p.excerpt and LEAST_FOR_CONTAINMENT <= f.similarity < p.least and may_be_excerpt:
             return Likeness.EXCERPT
         same_title = (one.title, one.words) == (other.title, other.words) and one.title > 0
         return Likeness.SAME_TITLE if same_title else None
 
     def has_grown(self) -> bool:
-        """Whether the new text holds the earlier one and more, though the articles in them are the same.
+        """Whether the new text contains the earlier one and more, while the articles are the same.
 
-        So a thread grows of which the first post was taken for the article. Other teasers make no other page.
+        A thread grows so if its first post counts as the article. New teasers alone do not count.
         """
         longer = self._one.whole > _GROWN * self._other.whole
         return longer and self.features.whole_containment >= self.parameters.excerpt
 
-    def held(self) -> HeldProse:
-        """What the earlier page holds of the new one's prose, where the new text is at hand."""
+    def shared_prose(self) -> SharedProse:
+        """Return the common prose, if the new text is at hand."""
         p = self.parameters
-        return HeldProse() if self._title is None else self._title.prose(p.shingle, p.bins, p.bits).held_by(self._other)
+        return (
+            SharedProse() if self._title is None else self._title.prose(p.shingle, p.bins, p.bits).compare(self._other)
+        )
 
     def _with_prose(self, found: Judgement) -> Judgement:
-        """Pages that share a listing and no prose are two articles, but for those that are nearly the same."""
+        """Reject pages that share a listing and no prose, unless they are nearly equal."""
         f = found.features
         if not found.duplicate or f.similarity >= _NEARLY or self._one.body == self._other.body:
             return found
-        if not (held := self.held()).apart:
+        if not (shared := self.shared_prose()).is_separate:
             return found
         decision = (
-            f"{held.listing:.0%} of the common text is a listing (code or a table). The earlier page contains only "
-            f"{held.prose:.0%} of the new page's prose. They are two articles."
+            f"{shared.listing:.0%} of the common text is a listing (code or a table). The earlier page contains only "
+            f"{shared.prose:.0%} of the new page's prose. They are two articles."
         )
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 
-    def _carried(self, found: Judgement) -> Judgement:
-        """Between sites no page is a copy of one that holds too little of it, however alike the rest is."""
+    def _require_containment(self, found: Judgement) -> Judgement:
+        """Reject pages of two sites if the earlier one contains too little of the new one."""
         one, other, f = self._one, self._other, found.features
         if not found.duplicate or self.same_site:
             return found
         short = f.length < self.parameters.short
-        needed = _CARRIED if short or _may_be_retold(one, other, f, self.parameters) else _CARRIED_RETITLED
-        if f.carried >= needed:
+        needed = _CONTAINED if short or _may_be_one_article(one, other, f, self.parameters) else _CONTAINED_RETITLED
+        if f.contained >= needed:
             return found
-        decision = f"The earlier page contains {f.carried:.0%} of this one. With such titles a copy needs {needed:.0%}."
+        decision = (
+            f"The earlier page contains {f.contained:.0%} of this one. With such titles a copy needs {needed:.0%}."
+        )
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 
-    def _deciding(self, p: CascadeParameters) -> CascadeParameters:
+    def _for_site(self, p: CascadeParameters) -> CascadeParameters:
         return p.on_catalogue() if self.forms >= p.catalogue else p
 
     def _by_text(self) -> Judgement:
-        """What the whole texts say, or else the articles in them."""
+        """Judge by the whole texts, or else by the articles in them."""
         f, p, one, other = self.features, self.parameters, self._one, self._other
         if one.body == other.body and (one.article is None or one.article.shingles >= LEAST_ARTICLE):
             what = "articles on both pages" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are identical.")
-        whole = self._carried(Judgement(f, *_decide(f, p)))
+        whole = self._require_containment(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
-        f = compare(one.of_article(), other.of_article(), b"", self._common, p, title=self._title)
-        article = self._carried(Judgement(f, *_decide(f, p)))
+        f = compare(one.article_view(), other.article_view(), b"", self._common, p, title=self._title)
+        article = self._require_containment(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Judged by the articles alone: {article.decision}")
         if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
@@ -329,15 +324,15 @@ class FineCheck:
         return article if f.similarity > whole.features.similarity else whole
 
 
-def _may_be_retold(one: Sketch, other: Sketch, f: Features, p: CascadeParameters) -> bool:
-    """Whether two pages have one title in two wordings, or none at all, or both texts are of what both titles say."""
+def _may_be_one_article(one: Sketch, other: Sketch, f: Features, p: CascadeParameters) -> bool:
+    """Whether the titles are alike, or both missing, or both texts have the words of both titles."""
     if f.title >= p.retitled if one.words and other.words else not (one.words or other.words):
         return True
-    return bool(one.standing and other.standing) and not f.gone
+    return bool(one.words_in_text and other.words_in_text) and not f.gone
 
 
 def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
-    """Weight and meaning of each feature of the score."""
+    """Return weight and meaning of each feature of the score."""
     return {
         "similarity": (1.0, f"Jaccard similarity of {p.shingle}-grams"),
         "form": (-p.by_site, "the common text may be a site's template: same site, or unknown site"),
@@ -349,13 +344,13 @@ def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
 
 
 def score(f: Features, p: CascadeParameters) -> float:
-    """The sum that decides at middling similarity."""
+    """Return the weighted sum of the features."""
     found: float = sum(weight * getattr(f, name) for name, (weight, _) in weights(p).items())
     return found
 
 
 def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
-    """Whether the pages are duplicates, whether by similarity alone, and the rule that says so."""
+    """Return whether the pages are duplicates, whether by similarity alone, and the deciding rule."""
     if f.left < _ENOUGH:
         return (
             False,
@@ -364,8 +359,8 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
         )
     if f.length < p.short:
         copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least and not (f.gone and f.form)
-        told = "every sentence of one page is in the other, with the same numbers" if copy else "the sentences differ"
-        return copy, copy, f"In texts this short, one word makes another notice. Here {told}."
+        reason = "every sentence of one page is in the other, with the same numbers" if copy else "the sentences differ"
+        return copy, copy, f"In texts this short, one word makes another notice. Here {reason}."
     alone = f.similarity >= p.certain
     if f.whole < p.least and not (alone and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt)):
         return False, False, f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
@@ -385,35 +380,31 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether anything can come of a comparison at all, told by the head and the min-wise part of an earlier sketch.
-#
-# Most pages that share a key with a new one share a sentence and nothing else. To see that takes a fiftieth of the time
-# of unpacking a sketch and comparing all of it. What is refused here is what ``FineCheck`` would say nothing of: no
-# test of the rules stands here a second time, only the least similarity that each of them asks for.
-
-
-#: By how much less than is asked for is still compared: more than rounding may differ by from machine to machine.
+#: Tolerance for rounding, which differs between machines.
 _MARGIN = 1e-9
 
 
 class Bound:
-    """What it takes, by these parameters, for two pages to be alike in any way."""
+    """A fast check whether two pages can be alike, by the head and min-wise part of the earlier sketch.
+
+    Most pages with a common key share one sentence and nothing else. This check takes a fiftieth of a full comparison.
+    It tests only the least similarity of all rules, so it rejects nothing that ``FineCheck`` would accept.
+    """
 
     def __init__(self, p: CascadeParameters) -> None:
         self._bits = p.bits
-        # To be copies under different titles, or to look alike on one site; nothing but one title adds to the score,
-        # and the same numbers in other words where a site takes from it. On a catalogue all of these are higher.
+        # The least similarity of all rules. Only equal titles and reworded text add to the score; the catalogue asks
+        # for more.
         scored = p.base + min(0.0, p.by_site - p.by_reworded)
         least = min(ALIKE, p.certain, p.certain_apart, p.certain_on_site, scored, p.short_least)
-        #: Similarity from which pages may be alike; the same of an excerpt, and its containment.
-        self._bounds = least - _MARGIN, TELLING - _MARGIN, p.excerpt - _MARGIN
+        #: Least similarity; least similarity and containment of an excerpt.
+        self._bounds = least - _MARGIN, LEAST_FOR_CONTAINMENT - _MARGIN, p.excerpt - _MARGIN
 
     def may_be_alike(self, one: Sketch, whole: bytes, old: bytes) -> bool:
-        """Whether a new page ``one`` may be like the earlier one of the sketch ``old``, or in one form with it.
+        """Whether a new page ``one`` may be like the page of the sketch ``old``, or in one form with it.
 
-        ``whole``: see ``cascade_features.compare``. Pages read from HTML always may: lines and headlines are not seen
-        here. So may one whose sketch cannot be read, which is for the comparison to say.
+        ``whole``: see ``features.compare``. Pages from HTML always may, as lines and headlines are not checked here. So
+        may unreadable sketches: the comparison reports them.
         """
         if one.lines or one.article:
             return True
@@ -429,25 +420,18 @@ class Bound:
         end = HEAD.size + len(one.minwise)
         order = end + OPENING_BYTES + 4 * sentences + 2 * numbers + 3 * words
         if len(old) <= order or len(old) != order + 1 + 2 * old[order]:
-            return True  # behind a text nothing follows the order of its sentences
+            return True  # only pages from HTML have bytes after the order
         found = overlap(one, old[HEAD.size : end], shingles, all, whole, self._bits)
         least, telling, excerpt = self._bounds
         similarity = found.similarity
         return similarity >= least or (similarity >= telling and found.containment >= excerpt)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What the default method says of a page whose very bytes another page had: without reading them again.
-#
-# The two hold the same text, so all that can differ is what the state knows of the sites: what stands on many pages is
-# no part of a text, and what is the form of a site makes no copies there. Where that might have changed, nothing is
-# said.
+def compare_same_bytes(known: Sketch, site: int, counts: SiteCounts) -> Comparison | None:
+    """Compare a page on ``site`` (0 if unknown) with an earlier one of the same bytes, without reading it.
 
-
-def compared_again(known: Sketch, site: int, counts: SiteCounts) -> Comparison | None:
-    """How a page on a site (its fingerprint, 0 if not known) compares to an earlier one with the same bytes.
-
-    None where the page has to be read.
+    Only the boilerplate and templates of the sites can differ. Returns None if they may matter: then the page must be
+    read.
     """
     if known.article is not None and known.article.shingles < LEAST_ARTICLE:
         return None
@@ -456,13 +440,13 @@ def compared_again(known: Sketch, site: int, counts: SiteCounts) -> Comparison |
     if counts.is_common(np.fromiter(asked, np.uint32, len(asked))).any():
         return None
     same_site = known.site == site > 0
-    if lines and same_site and compare_again(lines, counts).ruling is Ruling.APART:
+    if lines and same_site and compare_same_lines(lines, counts).ruling is Ruling.DIFFERENT:
         return None
     return Comparison(1.0, 1.0, True, True, True, Likeness.IDENTICAL, same_site)
 
 
-def sketch_again(known: Sketch, packed: bytes, site: int) -> bytes:
-    """Its sketch; empty where that cannot be told: on another site, of one that is without some lines."""
+def move_sketch(known: Sketch, packed: bytes, site: int) -> bytes:
+    """Return the sketch for the other site; empty if boilerplate of the first site is missing in it."""
     if known.site == site:
         return packed
     return replace(known, site=site).pack() if known.whole == known.shingles else b""
