@@ -1,4 +1,4 @@
-"""The kinds of pages of benchmarks/hostile.py, in a size that takes no time: read and judged, whatever they are."""
+"""Small pages of every kind in benchmarks/hostile.py are judged or have a reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pages() -> ModuleType:
 
 
 @pytest.mark.slow
-def test_every_kind_is_judged_or_it_is_said_why_not(pages: ModuleType) -> None:
+def test_every_kind_is_judged_or_has_a_reason(pages: ModuleType) -> None:
     source, answers = PageSource(FIELDS, 5_000_000, None), {}
     for name in pages.kinds():
         room = pages.Room(12_000, 250)
