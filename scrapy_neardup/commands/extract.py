@@ -27,7 +27,7 @@ from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.oneline import one_line
-from scrapy_neardup.page.extraction import Line, LineKind
+from scrapy_neardup.page.extraction import Line, LineRole
 from scrapy_neardup.page.reading import Reading
 from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.report.clean import SENTENCE
@@ -65,7 +65,7 @@ examples:
 
 _STDIN = "-"
 #: Length of the longest role.
-_WIDTH = max(len(role.value) for role in LineKind)
+_WIDTH = max(len(role.value) for role in LineRole)
 #: A state counts so many pages of a site at most.
 _MOST_PAGES = 256
 
@@ -160,7 +160,7 @@ def _data(found: Dissection) -> dict[str, Any]:
         "main": page.main,
         "lines": [
             {
-                "role": one.kind.value,
+                "role": one.role.value,
                 "text": one.text,
                 "boilerplate": [part.text for part in one.parts if part.mark is Mark.BOILERPLATE],
                 "pages": one.pages or None,
@@ -176,14 +176,14 @@ def _lines(found: Dissection, *, coloured: bool) -> Iterator[str]:
     yield format_facts(facts)
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
-        yield f"{one.kind.value:<{_WIDTH}}  {_format_line(one, coloured=coloured)}{pages}"
+        yield f"{one.role.value:<{_WIDTH}}  {_format_line(one, coloured=coloured)}{pages}"
     if not found.lines:
         yield "It shows no text."
 
 
 def _format_line(one: Line, *, coloured: bool) -> str:
     """Return a line with its marks; without marks if its role says that all of it is boilerplate."""
-    parts = [Part(one.text)] if one.kind is LineKind.BOILERPLATE and not coloured else one.parts
+    parts = [Part(one.text)] if one.role is LineRole.BOILERPLATE and not coloured else one.parts
     return " ".join(format_parts(parts, coloured=coloured).split())
 
 

@@ -185,10 +185,11 @@ class AsyncPageReader:
 
     async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> ReadPage | UnreadPage:
         """The page, or the draft of a page that may take long."""
-        if self._page_pool is None or self.spent < self._start_after:
+        pool = self._page_pool  # None once another page finds that no worker can start
+        if pool is None or self.spent < self._start_after:
             return _as_read_page(self._timed(self._source.read_here, draft))
-        result = await self._run(self._page_pool, draft.content, turn)
-        self._report_replaced(self._page_pool)
+        result = await self._run(pool, draft.content, turn)
+        self._report_replaced(pool)
         if isinstance(result, ReadPage):
             return _as_read_page(self._source.accept(draft, result.page), result.prepared)
         if not isinstance(result, NoWorker):

@@ -1,4 +1,4 @@
-"""The hash by which pages are found, and mixers for hashed numbers.
+"""The hash that finds pages, and mixers for hashed numbers.
 
 Of farmhash only ``fingerprint64`` is the same on every machine; ``hash64`` depends on the build and must never reach a
 state.

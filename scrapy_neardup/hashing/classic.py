@@ -1,7 +1,7 @@
 """The string hashes of the literature: RS, JS, PJW, ELF, BKDR, SDBM, DJB and AP, in 32 or 64 bits.
 
 Partow's collection "General Purpose Hash Function Algorithms" has these names. Part 6 of the series 网页文本的排重算法
-compares them, and work on SimHash uses SDBM in 64 bits. They serve to repeat such work; states use ``fingerprint64``.
+compares them, and work on SimHash uses SDBM in 64 bits. They serve to repeat this work; states use ``fingerprint64``.
 
 Each is a walk over UTF-8 bytes that changes one word ``h``, modulo 2**32 as published:
 

@@ -3,7 +3,7 @@
 Anyone can find 32 printable characters with a given farmhash fingerprint in a second, whatever its seed. So farmhash
 may find an earlier page but never proves two texts equal. BLAKE2b under a key (RFC 7693) does. N-grams are too many for
 it: a polynomial hashes them, with base and character values drawn from the key. This is universal hashing (Carter and
-Wegman 1979): who does not know the base finds no collisions.
+Wegman 1979): without the base nobody finds collisions.
 """
 
 from __future__ import annotations

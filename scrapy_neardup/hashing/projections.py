@@ -86,7 +86,6 @@ def _sum_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
 
 def _sum_weights(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return for each bit the weight of hashes with it less that of the others, by byte values."""
     of_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8) + _OFFSETS
     sums = np.bincount(of_bytes.ravel(), np.repeat(weights, 8), minlength=2048).reshape(8, 256) @ _BITS
     return sums.ravel()

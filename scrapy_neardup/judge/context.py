@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.drops import Drops
@@ -16,6 +16,22 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+
+if TYPE_CHECKING:
+    from functools import cached_property as lazy
+else:
+
+    class lazy:  # noqa: N801  # it is used as a decorator
+        """``cached_property`` without its lock, which takes longer than most look-ups before Python 3.12."""
+
+        def __init__(self, function):
+            self._function = function
+            self._name = function.__name__
+
+        def __get__(self, instance, owner=None):
+            value = instance.__dict__[self._name] = self._function(instance)
+            return value
+
 
 #: Of a page that is compared with no other.
 NO_FINGERPRINT = Fingerprint((), b"")
@@ -53,22 +69,21 @@ class Context:
         self.policy = crawl.policy
         self.in_flight = crawl.in_flight
         self.page = page
+        #: The newest record of the URL.
+        self.known: Record | None = crawl.store.find(page.url)
+        #: The manual verdict on the URL.
+        self.manual_verdict: Opinion | None = crawl.manual_verdicts.of(page.url)
         self.fingerprint = fingerprint
         self.reason = reason
 
     # What the state knows of the page's URL.
 
-    @cached_property
-    def known(self) -> Record | None:
-        """The newest record of the URL."""
-        return self.store.find(self.page.url)
-
-    @cached_property
+    @lazy
     def former(self) -> FormerMatch | None:
         """The page compared, by a former method, with the known page of a former recipe."""
         return self.crawl.former_methods.compare(self.page, self.known)
 
-    @cached_property
+    @lazy
     def known_comparison(self) -> Comparison:
         """The page compared with the known record, which has a sketch."""
         assert self.known is not None
@@ -86,11 +101,6 @@ class Context:
             return Match(known.id, known.url, known.first_seen, *alike)
         return self.match(Found(self.known_comparison, known, known)) if known.is_delivered else None
 
-    @cached_property
-    def manual_verdict(self) -> Opinion | None:
-        """The manual verdict on the URL."""
-        return self.crawl.manual_verdicts.of(self.page.url)
-
     @property
     def is_kept(self) -> bool:
         """Whether a person said that the page is no copy."""
@@ -98,7 +108,7 @@ class Context:
 
     # Earlier pages.
 
-    @cached_property
+    @lazy
     def matched(self) -> Matched:
         """The earlier page that this one is most like."""
         known, page = self.known, self.page
@@ -106,10 +116,9 @@ class Context:
         return self.crawl.matching.best(page.url, self.fingerprint, page.canonical, delivered)
 
     @property
-    def marked_fingerprint(self) -> Fingerprint:
+    def filed_fingerprint(self) -> Fingerprint:
         """The fingerprint, marked if the page looks like others of its site under another title."""
-        in_form = self.matched.in_form
-        return self.fingerprint if self.fingerprint.in_form == in_form else replace(self.fingerprint, in_form=in_form)
+        return replace(self.fingerprint, in_form=True) if self.matched.in_form else self.fingerprint
 
     def is_copy(self, comparison: Comparison) -> bool:
         """Whether a comparison makes the page a copy."""

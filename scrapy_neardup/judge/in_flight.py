@@ -131,7 +131,10 @@ class InFlight:
             _remove(self._by_key, key, reservation)
 
     def _first(self, found: tuple[Reservation, ...]) -> Reservation | None:
-        return next((one for one in found if one not in self.given_up), None)
+        for one in found:
+            if one not in self.given_up:
+                return one
+        return None
 
 
 _Name = TypeVar("_Name", str, int)
@@ -143,11 +146,11 @@ def _add(table: _Table[_Name], name: _Name, reservation: Reservation) -> None:
 
 
 def _remove(table: _Table[_Name], name: _Name, reservation: Reservation) -> None:
-    left = tuple(one for one in table.get(name, ()) if one is not reservation)
-    if left:
-        table[name] = left
-    else:
-        table.pop(name, None)
+    found = table.get(name, ())
+    if found == (reservation,):
+        del table[name]
+    elif found:
+        table[name] = tuple(one for one in found if one is not reservation)
 
 
 class ReadOnlyInFlight(InFlight):

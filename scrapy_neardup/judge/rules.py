@@ -168,7 +168,7 @@ def judge_copy(context: Context) -> Ruling | None:
     standing = find_standing(context, best, common)
     if standing is Standing.ORIGINAL:
         return pass_as_original(context)
-    filed = with_distinctive_keys(context.marked_fingerprint, common)
+    filed = with_distinctive_keys(context.filed_fingerprint, common)
     if standing is Standing.COPY:
         return pass_or_drop(context, best, filed)
     return pass_in_group(context, standing, best, filed)
@@ -188,7 +188,8 @@ def wait_for_copy(context: Context) -> Blocked | None:
 def pass_as_original(context: Context) -> Ruled:
     """The page is an original from now on."""
     common, best, _ = context.matched
-    fingerprint, page, previous = context.marked_fingerprint, context.page, context.previous
+    fingerprint, page = context.filed_fingerprint, context.page
+    previous = context.previous if context.known is not None else None
     kind, match, likeness, by_hand = Kind.UNIQUE, None, None, False
     if best is not None:
         is_copy = context.is_copy(best.comparison)
@@ -222,9 +223,14 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+#: Rules that ask nothing about a page whose URL is new, as most are; they are skipped to save time.
+_FOR_KNOWN_URLS: tuple[Rule, ...] = (judge_former, judge_unchanged, judge_returned_copy)
+_FOR_NEW_URLS = tuple(rule for rule in RULES if rule not in _FOR_KNOWN_URLS)
+
+
 def judge(context: Context) -> Ruling:
     """Judge a page that was read. Raises StoreError; then nothing is reserved."""
-    for rule in RULES:
+    for rule in _FOR_NEW_URLS if context.known is None else RULES:
         if (ruling := rule(context)) is not None:
             return ruling
     raise AssertionError("the last rule answers for every page")

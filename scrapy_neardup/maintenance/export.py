@@ -34,13 +34,10 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, check_recipe, is_method_of, pack_recipe
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Originals of one state that are copies of those of another.
-
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Of which original a page is a copy, how like, and whether it is to speak for that one as a witness."""
+    """A page's original, the similarity, and whether the page is a witness."""
 
     original: int
     comparison: Comparison
@@ -48,9 +45,9 @@ class Copy:
 
 
 def method_of(recipe: Mapping[str, Any], own: Method | None = None) -> Method | None:
-    """The method by which the pages of a recipe were fingerprinted: ``own`` if it fits, else a built-in one.
+    """Return the method of a recipe: ``own`` if it fits, else a built-in one.
 
-    None if neither does, as for a method of somebody else's or one with a lexicon, of which the recipe has a digest.
+    None for a custom method, or one with a lexicon, because the recipe has only a digest of it.
     """
     if own is not None and is_method_of(recipe, own.recipe()):
         return own
@@ -58,10 +55,9 @@ def method_of(recipe: Mapping[str, Any], own: Method | None = None) -> Method | 
 
 
 def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
-    """Of which original in the store a page of another state is a copy, as a crawl would have judged it.
+    """Return the original in the store that a page of another state copies, judged as in a crawl.
 
-    Two things are not in a record, and both make a copy less likely, not more: the boilerplate of the page, and what
-    the project's policy takes for copies beside what the method says.
+    A record lacks the page's boilerplate and the project's policy; both make a copy less likely.
     """
     if not page.sketch:
         return None
@@ -72,15 +68,11 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     return Copy(found.original.group, found.comparison, differs and found.compared.is_original)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What somebody has said of pages by hand, on its way to another state.
-
-
 _LAST_SECOND = 2**32
 
 
 def judgement_to(one: Opinion) -> dict[str, Any]:
-    """A judgement as the object of its line.
+    """Return a manual verdict as the object of its line.
 
     >>> judgement_to(Opinion("https://a.example/", ManualVerdict.KEEP, "", 1714521600))
     {'judged': 'keep', 'url': 'https://a.example/', 'other': '', 'when': 1714521600}
@@ -89,7 +81,7 @@ def judgement_to(one: Opinion) -> dict[str, Any]:
 
 
 def judgement_from(data: Mapping[str, Any]) -> Opinion:
-    """The judgement of a line's object; raises ValueError that says what is wrong with it."""
+    """Return the manual verdict in a line. Raises ValueError."""
     judged, url, other, when = (data.get(name) for name in ("judged", "url", "other", "when"))
     if len(data) != 4 or not isinstance(url, str) or not isinstance(other, str):
         raise ValueError("its manual verdict names no page")
@@ -102,9 +94,9 @@ def judgement_from(data: Mapping[str, Any]) -> Opinion:
 
 
 def take_judgements(said: Iterable[Opinion], store: PageStore) -> tuple[int, int]:
-    """Write down those of another state that this one lacks or has said otherwise before; of two the newer one stays.
+    """Take manual verdicts of another state; the newer one of two stays.
 
-    Returns how many were taken, and of how many pages the two said different things.
+    Return how many were taken, and on how many pages the states disagreed.
     """
     taken, against = [], 0
     for one in said:
@@ -118,11 +110,7 @@ def take_judgements(said: Iterable[Opinion], store: PageStore) -> tuple[int, int
     return len(taken), against
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# All that a state holds of a page, and how it is written in a line of an export.
-
-
-#: An id is the time in nanoseconds; from here on a store could give no larger one.
+#: Ids are nanoseconds; a store could not continue after this one.
 _LAST_ID = 2**63
 _HEX = re.compile(r"[0-9a-f]{16}")
 _NAMES = frozenset(
@@ -134,7 +122,7 @@ _EVIDENCE = {one.name: type(getattr(_EMPTY, one.name)) for one in fields(Evidenc
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """A page's record, when the page was last seen (in seconds since 1970), and what can be told of it."""
+    """A record, its last sight in seconds since 1970, and its evidence."""
 
     record: Record
     seen: int
@@ -142,10 +130,10 @@ class Filed:
 
 
 def to_data(filed: Filed) -> dict[str, Any]:
-    """A page as the object of its line; what is as most pages have it is left out.
+    """Return a page as the object of its line, without default values.
 
-    Ids and keys are 16 hexadecimal digits, as JSON's numbers lose the last ones in many languages. A similarity
-    has five decimals, which tell each of its 65,536 steps.
+    Ids and keys are 16 hexadecimal digits, as JSON numbers lose digits in many languages. Five decimals of a similarity
+    keep its 65,536 steps.
 
     >>> to_data(Filed(Record(26, "https://a.example/", 26), 1714521600))
     {'id': '000000000000001a', 'url': 'https://a.example/', 'seen': 1714521600}
@@ -177,7 +165,7 @@ def to_data(filed: Filed) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> Filed:
-    """The page of a line's object; raises ValueError that says what is wrong with it."""
+    """Return the page in a line. Raises ValueError."""
     if unknown := sorted(data.keys() - _NAMES):
         raise ValueError(f"{unknown[0]!r:.60} is no field of a page")
     id = _number(data.get("id"), "id")
@@ -202,13 +190,13 @@ def from_data(data: Mapping[str, Any]) -> Filed:
 
 
 def to_line(data: Mapping[str, Any]) -> bytes:
-    """A line of an export. Text stands as it is; lone surrogates too, in the way of UTF-8 that Python can read back."""
+    """Format a line; lone surrogates stay readable for Python."""
     line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return line.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def from_line(line: bytes) -> dict[str, Any]:
-    """The object of a line; raises ValueError for anything else."""
+    """Parse a line. Raises ValueError."""
     try:
         data = json.loads(line.decode("utf-8", "surrogatepass"))
     except RecursionError:
@@ -253,45 +241,41 @@ def _typed(value: Any, name: str, kind: type) -> Any:
     return value
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Where pages come from: an export, or a state that is open.
-
-
 #: The number of the export format.
 VERSION = 3
 
-#: Put around the pages of a source, to show how far it is.
+#: Shows progress.
 Watch = Callable[[Iterable[Filed]], Iterable[Filed]]
 
 
 class Source(Protocol):
-    """Pages that were fingerprinted by one recipe."""
+    """Pages with one recipe: an export, or an open state."""
 
     @property
     def name(self) -> str:
-        """What it is called in a message."""
+        """Its name in messages."""
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """By what the pages were fingerprinted, as plain data."""
+        """The recipe, as plain data."""
 
     @property
     def secret(self) -> Secret | None:
-        """Under which they were, if it is there: several states may share one that none of them holds."""
+        """The secret, if it is known."""
 
     @property
     def counts(self) -> Counts:
-        """On how many pages sentences stand."""
+        """Return the boilerplate counts."""
 
     @property
     def judgements(self) -> Sequence[Opinion]:
-        """What somebody has said of pages by hand."""
+        """Yield the manual verdicts."""
 
     def pages(self) -> Iterator[Filed]:
-        """All pages by id, as often as they are asked for."""
+        """Yield all pages by id; may be called again."""
 
 
-#: Bytes of a line: more than a page has with its texts.
+#: Bytes of a line, more than a page with its texts has.
 LONGEST_LINE = 50_000_000
 
 
@@ -300,23 +284,23 @@ class OpenState:
 
     def __init__(self, store: PageStore) -> None:
         self.name = store.location
-        #: Without the format, which is that of the store and not of the pages.
+        #: Without the format, which is the store's.
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
         self._store = store
 
     @property
     def counts(self) -> Counts:
-        """A copy of its counts of sentences."""
+        """Return a copy of the counts."""
         return _loaded(self._store.counted())
 
     @property
     def judgements(self) -> list[Opinion]:
-        """All judgements in it."""
+        """Yield the manual verdicts."""
         return list(judgements(self._store))
 
     def pages(self) -> Iterator[Filed]:
-        """All pages by id, as they are when their turn comes; not those that count only if their feed is stored."""
+        """Yield the current pages by id, without unsealed ones."""
         store, pending = self._store, self._pending()
         at = 0
         for record in store.records():
@@ -327,15 +311,15 @@ class OpenState:
             yield Filed(record, store.last_seen(record.url), store.evidence(record.id))
 
     def _pending(self) -> npt.NDArray[np.uint64]:
-        """Ids of the pages that are not sealed, 8 bytes each: there are some while a crawl is at work on the state."""
+        """Return the unsealed ids; there are some while a crawl runs."""
         ids = array("Q", (last_id(journal) for journal, _ in self._store.rows(b"j")))
         return np.sort(np.array(ids, np.uint64))
 
 
 class ExportFile:
-    """The pages of a file that ``write_export`` wrote; once this is made, the whole file has been read and verified.
+    """The pages of an exported file, which the constructor reads and verifies completely.
 
-    Raises NearDupError that says what is wrong with the file; also later, if it is another by then.
+    Raises NearDupError; later too, if the file has changed.
     """
 
     def __init__(self, path: Path, watch: Watch = iter) -> None:
@@ -345,7 +329,7 @@ class ExportFile:
         self.judgements: list[Opinion] = []
         self._path = path
         blocks: dict[int, bytes] = {}
-        #: How many pages there are.
+        #: The number of pages.
         self.size = sum(1 for _ in watch(self._read(blocks, self.judgements)))
         try:
             self.counts = _loaded(blocks)
@@ -353,7 +337,7 @@ class ExportFile:
             raise self._damaged(str(error)) from None
 
     def pages(self) -> Iterator[Filed]:
-        """All pages by id; what is wrong behind the last one is told after it."""
+        """Yield all pages by id; an error comes after the last good one."""
         return self._read({}, [])
 
     def _read(self, blocks: dict[int, bytes], said: list[Opinion]) -> Iterator[Filed]:
@@ -391,7 +375,7 @@ class ExportFile:
             raise self._damaged(f"line {number}: {error}") from None
 
     def _head(self, line: bytes) -> dict[str, Any]:
-        """The first line, which says what the file is."""
+        """Read the first line, which identifies the file."""
         try:
             data = from_line(line)
         except ValueError:
@@ -421,9 +405,9 @@ class ExportFile:
 
 
 def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by: str = SETTING) -> None:
-    """Raise StoreMismatch, with all that differs, for the first of the sources that is of another recipe.
+    """Raise StoreMismatch, with all differences, for the first source with another recipe.
 
-    ``named_by``: what the user can change to begin another state.
+    ``named_by``: what the user can change.
     """
     for source in sources:
         if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):
@@ -435,7 +419,7 @@ def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a packed file; raises ValueError where it cannot be unpacked. One that is not packed is one line."""
+    """Yield the lines of a compressed file. Raises ValueError. An uncompressed file is one line."""
     try:
         with path.open("rb") as file:
             if file.read(2) != b"\x1f\x8b":
@@ -455,7 +439,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _own_secret(head: Mapping[str, Any]) -> Secret | None:
-    """The secret in the head of an export; raises ValueError if it is not that of the pages."""
+    """Return the secret in the head. Raises ValueError if it is not that of the pages."""
     if "secret" not in head:
         return None
     secret = Secret(bytes.fromhex(head["secret"])) if isinstance(head["secret"], str) else None
@@ -474,24 +458,20 @@ def _take_block(data: Mapping[str, Any], blocks: dict[int, bytes]) -> None:
 
 
 def _loaded(blocks: Mapping[int, bytes]) -> Counts:
-    """Counts as a table; raises ValueError for what is none."""
+    """Return counts as a table. Raises ValueError."""
     counts = Counts()
     for block, packed in blocks.items():
         counts.load(block, packed)
     return counts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A state becomes a file.
-
-
 def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> int:
-    """Write a state, or what is looked at of one; returns the number of pages. Memory does not grow with it.
+    """Write a state or a snapshot to a file; return the number of pages. Memory is bounded.
 
-    Pages that are not sealed are left out: whoever takes the file would know them for good.
+    Unsealed pages are left out.
     """
     state, pages, digest = OpenState(store), 0, sha256()
-    # Neither a name nor a time stands in the head: the same state makes the same bytes.
+    # Without name and time, so that equal states give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=stream, mtime=0) as packed:
 
         def put(data: Mapping[str, Any]) -> None:
@@ -512,16 +492,11 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> in
     return pages
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A file becomes a state.
-
-
 def import_state(source: Source, store: PageStore, watch: Watch = iter) -> int:
-    """Fill a state that holds no page yet and is of the source's recipe; returns the number of pages.
+    """Fill an empty state with the recipe of the source; return the number of pages.
 
-    Nothing counts before all is there: what an import that was stopped has added is taken back when the state is next
-    opened. Only one that is stopped while it seals, at the very end, leaves a part, which ``merge`` completes. Raises
-    NearDupError if there are pages.
+    Pages are sealed at the end, so an interrupted import is rolled back at the next opening. If it stops while sealing,
+    ``merge`` completes it. Raises NearDupError if there are pages.
     """
     if store.pages:
         raise NearDupError(

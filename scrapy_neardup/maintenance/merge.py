@@ -20,31 +20,28 @@ from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What is to become of each page of a source, decided before anything is written.
-
 
 class Fate(Enum):
-    """What becomes of a page."""
+    """What happens to a page of the source."""
 
-    #: Nobody here knows its URL: it is added.
+    #: Its URL is new: it is added.
     NEW = "new"
-    #: It is known, and what is known stays.
+    #: It is known, and our version stays.
     KNOWN = "known"
-    #: The same, but it was delivered there earlier.
+    #: Our version stays, but the source had delivered it earlier.
     OLDER = "older"
-    #: The same, but it was last seen there.
+    #: Our version stays, but the source saw it later.
     SEEN_LATER = "seen later"
-    #: It takes the place of what is known.
+    #: It replaces our version.
     RENEWED = "renewed"
 
 
 @dataclass(slots=True)
 class Plan:
-    """How many pages have which fate; and by the ids that they have in the source, what differs.
+    """Fates of all pages, counted, and the differences by id of the source.
 
-    ``ids``: the id here of a page that has another there. ``copies``: originals there that are copies of an original
-    here. ``raised``: ids here of pages that were no originals and become some. It grows with these alone.
+    ``ids``: our ids of pages with another id. ``copies``: originals that copy one of ours. ``raised``: our pages that
+    become originals. Memory grows with these alone.
     """
 
     pages: Counter[Fate] = field(default_factory=Counter)
@@ -53,13 +50,13 @@ class Plan:
     raised: set[int] = field(default_factory=set)
 
     def here(self, id: int) -> int:
-        """The id here of a page of the source."""
+        """Return our id of a page."""
         return self.ids.get(id, id)
 
     def original(self, id: int, store: PageStore) -> int:
-        """The original here of what has a page of the source for its original.
+        """Return our original for an original of the source.
 
-        Where that is known here as a copy, it is the original of that: there are no chains.
+        If that is a copy here, its own original counts: there are no chains.
         """
         if id in self.copies:
             return self.copies[id].original
@@ -71,7 +68,7 @@ class Plan:
 
 
 def make_plan(source: Source, store: PageStore, method: Method | None, watch: Watch = iter) -> Plan:
-    """Decide on every page; with a method, originals are compared with those in the store."""
+    """Decide on every page; with a method, compare originals with ours."""
     plan = Plan()
     judgements = ManualVerdicts(store)
     taken: set[int] = set()
@@ -96,20 +93,19 @@ def make_plan(source: Source, store: PageStore, method: Method | None, watch: Wa
 
 
 def known_as(record: Record, store: PageStore) -> Record | None:
-    """The page of the store that has the URL."""
+    """Return our page with the URL."""
     if (found := store.find(record.url)) is not None:
         return found
-    # Where another URL has the same hash, or one was cut for its length, it is not found by the URL.
+    # The URL does not find it if another URL has the same hash, or if it was truncated.
     same = store.record(record.id)
     return same if same is not None and same.url == record.url else None
 
 
 def fate(filed: Filed, known: Record | None, last_seen: int) -> Fate:
-    """What becomes of a page of which ``known`` is known here, that was seen at ``last_seen`` for the last time.
+    """Return the fate of a page last seen at ``last_seen``, of which we know ``known``.
 
-    It is as if the page had been crawled here when it was last seen there. So an original keeps its place if it has
-    become a copy since, for others may stand on it; so does a copy that was delivered, beside one that was not; and a
-    page that could not be judged takes no place of one that was.
+    As if we had crawled it then. An original stays one, because others depend on it; so does a delivered copy beside
+    one that was dropped. An unjudged page never replaces a judged one.
     """
     record = filed.record
     if known is None:
@@ -127,45 +123,32 @@ def fate(filed: Filed, known: Record | None, last_seen: int) -> Fate:
 
 
 def is_unjudged(record: Record) -> bool:
-    """Whether a page could not be judged: it is nobody's original, and nobody's copy."""
+    """Whether a page could not be judged."""
     return record.original == record.id and record.similarity == 0
 
 
 def _free(id: int, store: PageStore, taken: set[int]) -> int:
-    """The id, or the next one that no other page has."""
+    """Return the id, or the next free one."""
     while id in taken or store.record(id) is not None:
         id += 1
     return id
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A state takes in the pages of another.
-#
-# Pages are united by URL, as if those of the other state had been crawled here when they were last seen there:
-#
-# * A page that nobody here knows is added, with the time when it was first seen for its id; if another page has that
-#   id, with the next free one. What names it is changed with it.
-# * Of a page that both know, the version that was last seen later stays; it keeps the id that it has here.
-#   An original stays one, for its copies stand on it; if it has become a copy since, only the time is taken.
-# * An original that the method calls a copy of one of this state's becomes its copy, and its own copies go with it.
-#   They are witnesses no longer, or a group could drift. Originals of the same state are not compared: they have been.
-# * A page that stands for its group there stands for it here; but if the original there is a copy of one here, the
-#   group has here the page that stands for that.
-# * What was delivered there stays delivered: a page that is a copy here has its sketch still, and is unchanged when it
-#   comes again with the same text.
-#
-# * Of two judgements on one page the newer one stays. A page that is kept by hand becomes nobody's copy.
-#
-# So a second merge of the same pages finds all of them known, and changes nothing.
+# Pages are united by URL, as if we had crawled them when the source saw them last. A new page is added with its first
+# sight as id; if that id is taken, with the next free one, and its references follow. Of a known page the version seen
+# later stays, under our id. An original stays one, because its copies depend on it. An original of the source that
+# copies one of ours becomes its copy, together with its own copies; they are no witnesses any more, or a group could
+# drift. A page that stands for its group there stands for it here, unless its original is a copy of ours. A delivered
+# page stays delivered, so it is unchanged when it comes again. Of two manual verdicts the newer one stays; a page kept
+# by hand becomes no copy. So a second merge of the same pages changes nothing.
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge did with the pages of a source.
+    """The result of a merge.
 
-    ``added``: nobody here knew them; ``known``: stayed as they were; ``newer``: were last seen there, or could only be
-    judged there. ``copies``: originals there that are copies of an original here. ``judgements``: what was said there
-    by hand and taken; ``against``: of how many pages both sides had said different things.
+    ``added``: new here. ``known``: unchanged. ``newer``: seen later there, or judged only there. ``copies``: originals
+    that copy one of ours. ``judgements``: manual verdicts taken; ``against``: pages on which both sides disagreed.
     """
 
     added: int
@@ -177,11 +160,10 @@ class Merged:
 
 
 def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = iter) -> Merged:
-    """Take all pages of a source of the same recipe into a store; with a method, copies across the two are found.
+    """Add all pages of a source with our recipe; with a method, find copies across the two.
 
-    What is added counts when all is there: if a merge is stopped, the next opening takes it back. Pages that are newer
-    there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
-    another id or become copies, and no others.
+    Pages are sealed at the end, so an interrupted merge is rolled back at the next opening. Pages that are newer there
+    may have been renewed; the same merge again completes it. Memory grows with pages that change id or become copies.
     """
     method = method.with_hashes(store.hashes) if method else None
     judgements, against = take_judgements(source.judgements, store)
@@ -203,7 +185,7 @@ def _write(source: Source, store: PageStore, plan: Plan, watch: Watch) -> None:
         known = store.record(plan.here(record.id))
         what = fate(filed, known, store.last_seen(record.url))
         if what is Fate.NEW:
-            # Where its id is taken, it keeps its age; else the next merge would take it for older than itself.
+            # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
             placed = _aged(_placed(record, plan, store), record)
             store.add(placed, _evidence_here(filed, plan), generation=generation, seen=filed.seen)
         elif what in (Fate.OLDER, Fate.SEEN_LATER) and known:
@@ -215,7 +197,7 @@ def _write(source: Source, store: PageStore, plan: Plan, watch: Watch) -> None:
                 _renew(filed, known, plan, store)
     store.seal(generation, store.unsealed(generation))
     store.end(generation)
-    # They name pages that a kill might have taken back until now; originals first, as copies may name them.
+    # They name pages that a kill could have rolled back until now; originals first, as copies may name them.
     for are_copies in sorted(later):
         for filed in watch(source.pages()):
             known = store.record(plan.here(filed.record.id))
@@ -226,12 +208,12 @@ def _write(source: Source, store: PageStore, plan: Plan, watch: Watch) -> None:
 
 
 def _names_another(filed: Filed) -> bool:
-    """Whether a page is told of by means of another one: its original, or one that it is like."""
+    """Whether a page refers to another one: its original, or one that it resembles."""
     return filed.record.original != filed.record.id or bool(filed.evidence and filed.evidence.like)
 
 
 def _renew(filed: Filed, known: Record, plan: Plan, store: PageStore) -> None:
-    """Put the other state's version of a page in the place of ours."""
+    """Replace our version of a page."""
     record, told = _placed(filed.record, plan, store), _evidence_here(filed, plan)
     seen = max(filed.seen, store.last_seen(known.url))
     if record.original == record.id and filed.record.original != filed.record.id:  # its original is this page itself
@@ -250,7 +232,7 @@ def _aged(placed: Record, *versions: Record) -> Record:
 
 
 def _placed(record: Record, plan: Plan, store: PageStore) -> Record:
-    """The record of a page with the ids and the original that it has here."""
+    """Return the record with our ids."""
     placed = replace(record, id=plan.here(record.id))
     if (copy := plan.copies.get(record.id)) is not None:
         placed = replace(placed, original=copy.original, similarity=copy.comparison.similarity, delivered=True)
@@ -267,7 +249,7 @@ def _placed(record: Record, plan: Plan, store: PageStore) -> Record:
 
 
 def _evidence_here(filed: Filed, plan: Plan) -> Evidence | None:
-    """What can be told of a page, as far as it is true here."""
+    """Return the evidence with our ids."""
     told = filed.evidence
     if (copy := plan.copies.get(filed.record.id)) is not None:
         found = copy.comparison

@@ -24,16 +24,16 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.tally import KEY as TALLY
 from scrapy_neardup.text.prose import why_unjudged
 
-#: Rows that are made anew: postings, records with their evidence, URLs, counts of sentences, crawls under way.
+#: First letters of rows that are made anew: postings, records with evidence, URLs, counts, running crawls.
 _OURS = frozenset(b"kreoubgjx")
 _META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER, TALLY))
 _BATCH = 1000
-#: Rows that are written at once; a page is some ten of them, and what is common among their keys is seen from then on.
+#: Rows per batch, some ten for each page. Common keys are known from then on.
 _ROWS = 2000
 
 
 class Way(Enum):
-    """What became of a page."""
+    """How a page came over."""
 
     FEED = "new fingerprint, from the feed"
     TEXT = "new fingerprint, from the text in the state"
@@ -45,28 +45,28 @@ class Way(Enum):
 
 @dataclass(slots=True)
 class Migrated:
-    """How many pages have which way; the rows of the feed, and how many of them are of a page that was filed by it."""
+    """Pages by way; rows of the feed, and how many belong to a filed page."""
 
     pages: Counter[Way] = field(default_factory=Counter)
     rows: int = 0
     used: int = 0
-    #: Ids of the pages whose row came.
+    #: Ids of pages with a row in the feed.
     fed: set[int] = field(default_factory=set)
 
 
 class Migration:
-    """One state on its way into an empty one of another recipe and the same secret."""
+    """Copies one state into an empty one with another recipe and the same secret."""
 
     def __init__(self, old: PageStore, new: PageStore, method: Method, min_letters: int) -> None:
         self._old, self._new = old, new
         self._method = method.with_hashes(new.hashes)
         self._min_letters = min_letters
-        #: Whether fingerprints of the two can be compared, whatever tools read the pages.
+        #: Whether fingerprints of both can be compared, apart from tools.
         self.is_same_method = fits(_method_of(old), _method_of(new))
         self.found = Migrated()
 
     def take_all(self, watch: Watch = unwatched) -> None:
-        """Bring over all that the old state holds. Raises StoreError."""
+        """Bring everything over. Raises StoreError."""
         old, new = self._old, self._new
         if self.is_same_method:
             new.add_counts(OpenState(old).counts)
@@ -75,7 +75,7 @@ class Migration:
         own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
         soon = Changes({FORMER: pack_former([*recipes, own])})
         for record, told in with_evidence(old, watch):
-            # By the bytes it would be known as it was read by the former tools.
+            # Its bytes would recognise it as the former tools read it.
             way, placed = self._placed(replace(record, body=0), kept_page(record.url, told))
             self.found.pages[way] += 1
             self._file(placed, told, old.last_seen(record.url), soon)
@@ -92,7 +92,7 @@ class Migration:
         new.write(soon)
 
     def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
-        """What ``PageStore.add`` would write, to be written with that of other pages: nobody reads the state yet."""
+        """Add the rows of ``PageStore.add`` to a batch."""
         self._new.file_postings(record, soon)
         soon.put(record_key(record.id), record.pack())
         if told is not None:
@@ -100,7 +100,7 @@ class Migration:
         soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
 
     def take_feed(self, pages: Iterable[Page | None]) -> None:
-        """Fingerprint those pages anew that are in a feed; ``None`` is a row of which no page can be made."""
+        """Fingerprint pages that are in a feed; ``None`` is a row without a page."""
         for page in pages:
             known = self._new.find(page.url) if page else None
             self.found.rows += 1
@@ -116,7 +116,7 @@ class Migration:
             self._new.add(filed, told, replaces=known.id, seen=seen)
 
     def _placed(self, record: Record, page: Page | None) -> tuple[Way, Record]:
-        """What becomes of a page, and its record here."""
+        """Return the way of a page, and its new record."""
         if record.similarity == 0 and record.original == record.id:
             return Way.UNJUDGED, record
         if record.is_light and not record.sketch and not record.former:
@@ -128,7 +128,7 @@ class Migration:
         return Way.URL, replace(record, keys=(), sketch=b"", former=True)
 
     def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
-        """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
+        """Return the record with its fingerprint; an original or witness has keys."""
         known = self._new.on_site(page.site)
         made = self._method.for_state(page, known)
         common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
@@ -150,20 +150,20 @@ class Migration:
         return not page.unread and not why_unjudged(page.text, self._min_letters)
 
     def _way_of(self, known: Record) -> Way:
-        """What became of a page before its row came."""
+        """Return the way of a page before its row came."""
         page = kept_page(known.url, self._new.evidence(known.id))
         if known.former:
             return Way.URL
         return Way.TEXT if page is not None and self._is_enough(page) else Way.KEPT
 
     def _take_rows(self, rows: Iterator[Row]) -> None:
-        """Those that are of no page's fingerprint, as they are."""
+        """Copy rows that belong to no fingerprint."""
         kept = (row for row in rows if row[0][0] not in _OURS and row[0] not in _META)
         while batch := list(islice(kept, _BATCH)):
             self._new.write(Changes(dict(batch)))
 
 
 def _method_of(store: PageStore) -> dict[str, object]:
-    """What fingerprints depend on beside the tools, other people's, that read and cut a text."""
+    """Return the parts of a recipe besides tools."""
     tools = {SAMPLES, "extractor", "segmenter", "script"}
     return {name: value for name, value in store.recipe.items() if name not in tools}

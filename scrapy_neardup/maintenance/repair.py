@@ -42,28 +42,26 @@ from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, se
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.tally import KEY, RowTally, secret_at
 
-# ----------------------------------------------------------------------------------------------------------------------
-# All rows of a damaged state that can be read: from both ends, then between the places that cannot be.
+# A range is read from both ends; the gap between is halved and tried again.
 
 
-#: Ranges that are tried for one prefix.
+#: Ranges to try for one prefix.
 _TRIES = 1500
-#: Bytes of a key by which a range is halved: all keys of a state differ in them.
+#: Bytes of a key that halve a range; all keys differ in them.
 _WIDTH = 17
 
 
 class Salvage:
-    """Reads what can be read; ``gaps`` counts the ranges of rows that could not."""
+    """Reads what is readable; ``gaps`` counts unreadable ranges."""
 
     def __init__(self, copy: DamagedCopy) -> None:
         self._copy = copy
         self.gaps = 0
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """The readable rows that begin with ``prefix``: in byte order if all are, else in that of luck; none twice.
+        """Yield the readable rows with a prefix, each once; in byte order if all are readable.
 
-        A range is read from its front, then from its end. What lies between the two places where that stopped is
-        halved and tried again, the widest first.
+        The widest gaps come first.
         """
         behind = after(prefix)
         assert behind is not None  # no prefix of ours ends in 255
@@ -86,7 +84,7 @@ class Salvage:
         self.gaps += sum(low != end for (low, _), end in zip(lost, [b"", *(high for _, high in lost)], strict=False))
 
     def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
-        """The rows with these keys, where they can be read."""
+        """Yield the readable rows of these keys."""
         for key in keys:
             yield from self._front(key, key + b"\0")
 
@@ -95,7 +93,7 @@ class Salvage:
             yield from self._ordered(low, high, reverse=False)
 
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
-        """Yields what can be read of a range from both ends; returns the range between, None if it is all read."""
+        """Yield the readable rows of a range from both ends; return the gap, or None."""
         try:
             for row in self._ordered(low, high, reverse=False):
                 yield row
@@ -112,7 +110,7 @@ class Salvage:
             return low, high
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
-        """Rows that go one way: a tree whose nodes are mixed up would else be walked for ever."""
+        """Stop at rows out of order, because a damaged tree may have loops."""
         for key, value in self._copy.rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
                 raise UnreadableError("there is a row where it cannot be")
@@ -124,7 +122,7 @@ class Salvage:
 
 
 def _range(low: bytes, high: bytes) -> tuple[int, bytes, bytes]:
-    """A range as it is queued, by its width."""
+    """Return a range for the queue, by width."""
     return _number(low) - _number(high), low, high
 
 
@@ -137,24 +135,19 @@ def _halved(low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
     return [(low, middle), (middle, high)] if low < middle < high else [(low, high)]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Filing the readable rows of a damaged state into a new one.
-
-
-#: Rows that are written in one batch.
+#: Rows per batch.
 _BATCH = 20_000
-#: Lengths of the keys of pages, of URLs' values and of postings.
+#: Lengths of the keys of pages, of URL rows and of postings.
 _ID_KEY, _SEEN, _PAIR = 9, 12, 17
 
 
 @dataclass(frozen=True, slots=True)
 class Refiled:
-    """What was saved and what was not.
+    """What was saved.
 
-    ``broken``: records that were read, but are not whole, or have another URL than the one that names them.
-    ``named``: pages that other rows name and that are not there. ``unsealed``: pages of a crawl that was killed, left
-    out as an opening would have taken them back. ``replaced``: earlier versions of a URL. ``gaps``: ranges of rows that
-    cannot be read.
+    ``broken``: records that are damaged or have another URL than their URL row. ``named``: missing pages that other
+    rows name. ``unsealed``: pages of a killed crawl, rolled back. ``replaced``: earlier versions of a URL. ``gaps``:
+    unreadable ranges.
     """
 
     pages: int
@@ -168,7 +161,7 @@ class Refiled:
 
 
 def refile(salvage: Salvage, store: PageStore, watch: Watch = unwatched) -> Refiled:
-    """File every readable record in an empty store, with postings and URLs made from the records."""
+    """File every readable record in an empty store; records give postings and URLs."""
     filing = _Filing(salvage, store)
     filing.take_records(watch)
     evidence = filing.take_evidence(watch)
@@ -188,7 +181,7 @@ class _Filing:
         self._waiting = 0
         self.unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
         self.broken = self.replaced = self.named = 0
-        #: Pages that URLs name, by id; the hash of each URL, and when it was last seen, in seconds since 1970.
+        #: Ids in URL rows; the hash of each URL, and its last sight in seconds since 1970.
         self._ids, self._urls, self._seen = self._read_urls()
 
     def _read_urls(self) -> tuple[array[int], array[int], array[int]]:
@@ -217,7 +210,7 @@ class _Filing:
         self.named = len(np.setdiff1d(self._expected(), column(saved)))
 
     def _rows(self, prefix: bytes, taken: array[int]) -> Iterator[Row]:
-        """The readable rows of pages; where there are gaps, those that other rows name are asked for one by one."""
+        """Yield the readable rows of pages; in gaps, look up pages that other rows name."""
         gaps = self._salvage.gaps
         yield from self._salvage.rows(prefix)
         if self._salvage.gaps > gaps:
@@ -225,7 +218,7 @@ class _Filing:
             yield from self._salvage.look_up(prefix + id.to_bytes(8, "big") for id in missing.tolist())
 
     def _expected(self) -> Ids:
-        """Ids of pages that URLs name, and keys where there are gaps."""
+        """Return ids in URL rows, and keys in gaps."""
         ids = column(self._ids)
         if self._salvage.gaps:
             filed = array("Q", self._filed())
@@ -261,7 +254,7 @@ class _Filing:
         return record.first_seen if at is None else self._seen[at]
 
     def _is_of_another_url(self, record: Record) -> bool:
-        """Whether the URL in a record is not the one that names it."""
+        """Whether a record has another URL than the row that names it."""
         at = self._place(record.id)
         return at is not None and self._urls[at] != last_id(url_key(record.url, self._store.hashes))
 
@@ -286,7 +279,7 @@ class _Filing:
         return len(taken)
 
     def take_former(self, watch: Watch) -> None:
-        """The former recipes, and the sketches by them: a page that comes again is known by these to be unchanged."""
+        """Take former recipes and sketches, which recognise unchanged pages."""
         packed = dict(self._salvage.look_up([FORMER])).get(FORMER)
         try:
             recipes = len(unpack_former(packed)) if packed is not None else 0
@@ -331,16 +324,12 @@ class _Filing:
         self._changes, self._waiting = Changes(), 0
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A mended copy of a damaged state: what can be read is filed anew, the damaged one stays as it is.
-
-
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What became of a state.
+    """The result of a repair.
 
-    ``before``: the pages that it counted when it was last written to, None if that cannot be read. ``assumed``: whether
-    the recipe had to be taken from elsewhere. ``findings``: what a check of the new state found.
+    ``before``: the number of pages at the last write, None if unreadable. ``assumed``: whether the recipe came from
+    elsewhere. ``findings``: the check of the new state.
     """
 
     location: str
@@ -364,12 +353,11 @@ def repair(
     watch: Watch = unwatched,
     secret: Secret | None = None,
 ) -> Repaired:
-    """Make a mended copy of the state at ``source`` (its kind and location) at ``target``, where nothing may be yet.
+    """Make a repaired copy of the state at ``source`` (class and location) at ``target``, which must be free.
 
-    ``recipe`` is taken if that of the state cannot be read; ``secret`` is the one that the state does not hold itself.
-    All work is done beside the target, in a directory that is removed in any case; the target appears when it is whole.
-    Raises StoreLocked while a crawl uses the source,
-    StoreError if nothing of it can be read or there is no room.
+    ``recipe`` replaces an unreadable one; ``secret``: one that the state does not hold. The work happens beside the
+    target, which appears when it is complete. Raises StoreLocked while a crawl uses the source, StoreError if nothing
+    is readable or there is no room.
     """
     (kind, location), (new_kind, new_location) = source, target
     place, witness = Path(new_location), new_kind.witness_of(new_location)
@@ -410,7 +398,7 @@ def repair(
 
 
 def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None, bytes | None]:
-    """The recipe, the count of pages and the state's own secret, as far as they can be read.
+    """Return recipe, number of pages and own secret, as far as they are readable.
 
     Raises StoreMismatch for another format.
     """
@@ -427,13 +415,13 @@ def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int 
 
 
 def _beside(kind: type[PageStore], location: str) -> bytes | None:
-    """The secret that the witness of a state holds."""
+    """Return the secret in the witness."""
     witness = kind.witness_of(location)
     return secret_at(witness) if witness is not None else None
 
 
 def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:
-    """The secret of the state; where it cannot be told by the recipe, the one that is there."""
+    """Return the secret that fits the recipe, or the only one."""
     if recipe is not None:
         return secret_of(recipe, own, given, location)
     return given if own is None else Secret(own)

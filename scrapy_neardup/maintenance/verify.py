@@ -34,17 +34,13 @@ from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, p
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.tally import KEY
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a check of a state found.
-
-
-#: Problems that are named; the others are counted.
+#: Problems to name; the others are counted.
 NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is not as it must be: its kind, by which such are counted, and what it is."""
+    """A problem: its kind, and a description."""
 
     kind: str
     what: str
@@ -52,11 +48,10 @@ class Problem:
 
 @dataclass(slots=True)
 class Findings:
-    """What was looked at, and what is wrong.
+    """The result of a check.
 
-    ``lost``: copies whose original is gone, which is no problem: an original that was updated leaves its place.
-    ``shared``: pages whose URL has the hash of another one's, which is none either. ``pages``, ``keys``, ``urls``,
-    ``evidence``, ``blocks``, ``judgements``: rows of each sort.
+    ``lost``: copies whose original is gone, which is allowed: an updated original leaves its place. ``shared``: pages
+    whose URL hash belongs to another page, which is allowed too. The other numbers count rows of each sort.
     """
 
     pages: int = 0
@@ -72,22 +67,18 @@ class Findings:
 
     @property
     def sound(self) -> bool:
-        """Whether all is as it must be."""
+        """Whether there is no problem."""
         return not self.counts
 
     def add(self, kind: str, what: str, many: int = 1) -> None:
-        """Note a problem; the first few are kept by what they are, all are counted."""
+        """Count a problem, and describe the first few."""
         self.counts[kind] += many
         if len(self.problems) < NAMED:
             self.problems.append(Problem(kind, what))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Rows of a state that are not of its pages: what reads them tells a check whether they are whole.
-
-
 class KeptRows(NamedTuple):
-    """Those that begin with a prefix; ``unpack`` raises ValueError for a row that is none of them."""
+    """Rows of a small table; ``unpack`` raises ValueError for a damaged one."""
 
     prefix: bytes
     what: str
@@ -102,23 +93,19 @@ KEPT = (
 )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Records, URLs and postings of a state, each against the others.
-
-
-#: Rows that are compared at once.
+#: Rows per batch.
 _BATCH = 2**16
-#: Lengths of keys, and of a URL's value.
+#: Lengths of keys, and of a URL row.
 _ID_KEY, _SEEN = 9, 12
 #: More postings than any key has.
 _ALL = 2**32
 
 
 class Pages:
-    """What is held of every record: see ``Members``; hash of its URL, number and sum of its keys.
+    """Columns of all records: see ``Members``; hash of the URL, number and sum of the keys.
 
-    ``whole`` says whether all could be read: if not, what names another page may be right. ``former``: ids of the pages
-    of a former recipe.
+    ``whole``: all records were readable; else a row that names an unknown page may be right. ``former``: pages of
+    former recipes.
     """
 
     def __init__(self, hashes: Keyed) -> None:
@@ -133,7 +120,7 @@ class Pages:
         self._done()
 
     def add(self, record: Record) -> None:
-        """Take the next record, by id."""
+        """Add the next record, by id."""
         self._collector.add(record)
         self._ids.append(record.id)
         if record.former:
@@ -144,12 +131,12 @@ class Pages:
         self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
 
     def end(self, *, whole: bool) -> None:
-        """There are no more."""
+        """Finish the columns."""
         self._done()
         self.whole = whole
 
     def place(self, id: int) -> int | None:
-        """Where the page with this id stands among all; None if there is none."""
+        """Return the position of a page; None if there is none."""
         at = bisect_left(self._ids, id)
         return at if at < len(self._ids) and self._ids[at] == id else None
 
@@ -159,7 +146,7 @@ class Pages:
 
 
 def read_pages(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    """Unpack all records; what was written must come out when it is packed again."""
+    """Unpack all records, and pack them again to compare."""
     whole, led = True, array("Q")
     try:
         for key, packed in watch(store.rows(b"r"), total=store.pages):
@@ -189,7 +176,7 @@ def read_pages(store: PageStore, found: Findings, pages: Pages, watch: Watch) ->
 
 
 def unpacked(key: bytes, packed: bytes) -> Record | None:
-    """The record of a row; None if it cannot be what was written."""
+    """Return the record of a row; None if it is damaged."""
     try:
         record = Record.unpack(last_id(key), packed)
         return record if key == record_key(record.id) and record.pack() == packed else None
@@ -204,7 +191,7 @@ def _record(store: PageStore, id: int) -> Record | None:
 
 
 def check_urls(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    """Each URL names a page with that URL, and each page is named by its URL."""
+    """Verify that URLs and pages name each other."""
     named = np.zeros(len(pages.urls), np.bool_)
     for key, seen in watch(store.rows(b"u"), total=store.pages, what="URLs"):
         found.urls += 1
@@ -225,7 +212,7 @@ def check_urls(store: PageStore, found: Findings, pages: Pages, watch: Watch) ->
 
 
 def _unnamed(store: PageStore, found: Findings, id: int) -> None:
-    """Why a page is not named by its URL; if another URL has the same hash, that is no mistake."""
+    """Say why no URL names a page; empty if another URL has the same hash."""
     record = _record(store, id)
     if record is None:
         return
@@ -240,7 +227,7 @@ def _unnamed(store: PageStore, found: Findings, id: int) -> None:
 
 
 def check_postings(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    """Each page is filed under its keys, and under no others."""
+    """Verify that each page is filed under exactly its keys."""
     many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
     rows = watch(store.rows(b"k"), what="keys")
     for keys, ids in _postings(_reachable(rows, found) if store.has_lists else rows, found):
@@ -263,7 +250,7 @@ def check_postings(store: PageStore, found: Findings, pages: Pages, watch: Watch
 
 
 def _postings(rows: Iterable[Row], found: Findings) -> Iterator[tuple[Ids, Ids]]:
-    """Keys and ids of all postings, in batches."""
+    """Yield keys and ids of all postings, in batches."""
     postings = _pairs(rows, found)
     while batch := list(islice(postings, _BATCH)):
         both: npt.NDArray[np.uint64] = np.array(batch, np.uint64)
@@ -279,7 +266,7 @@ def _pairs(rows: Iterable[Row], found: Findings) -> Iterator[tuple[int, int]]:
 
 
 def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
-    """The rows; of those that no look-up comes to it is told."""
+    """Yield the rows, and report those that no look-up reaches."""
     head: Row = (b"", b"")
     for row in rows:
         if is_unreachable(row[0], head):
@@ -289,13 +276,9 @@ def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
         yield row
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether a state holds together: every row is read, and compared with the others that speak of the same page.
-
-
 #: First letters of keys; see ``scrapy_neardup.state.layout``.
 _PREFIXES = b"bcdefghjkmnorux"
-#: What stands below ``m``.
+#: Names below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY, COUNTED))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
@@ -304,11 +287,11 @@ _BODY, _ID = 6, 8
 
 
 def check(store: PageStore, watch: Watch = unwatched) -> Findings:
-    """Read every row of an open state and say what is wrong; changes nothing.
+    """Read every row of an open state and report problems. It changes nothing.
 
-    Held of all pages at once are about a hundred bytes a page. Postings are compared with the keys of records by number
-    and sum for each page, so that neither has to be looked up; keys that are wrong and come to the same sum are not
-    found, by a chance of one in 2**64. Every row has a checksum, and all together the sum in the tally.
+    It needs about a hundred bytes a page. Postings are compared with the keys of records by number and sum for each
+    page; wrong keys with an equal sum escape with a chance of one in 2**64. Every row has a checksum, and the tally has
+    their sum.
     """
     found = Findings()
     pages = Pages(store.hashes)
@@ -332,7 +315,7 @@ def check(store: PageStore, watch: Watch = unwatched) -> Findings:
 
 
 def _go_on(step: Callable[[], None], found: Findings) -> None:
-    """What cannot be read is a problem too, and the other steps tell more."""
+    """Report what cannot be read, and go on with the next step."""
     try:
         step()
     except StoreError as error:
@@ -354,7 +337,7 @@ def _check_evidence(store: PageStore, found: Findings, pages: Pages, watch: Watc
 
 
 def _check_former(store: PageStore, found: Findings, pages: Pages) -> None:
-    """Sketches by the recipes before a migration."""
+    """Verify sketches of former recipes."""
     recipes = len(former_recipes(store))
     former = frozenset(pages.former)
     for key, packed in store.rows(b"o"):
@@ -407,7 +390,7 @@ def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object])
 
 
 def _check_rest(store: PageStore, found: Findings) -> None:
-    """What is only there while a crawl runs, and what nobody knows."""
+    """Verify rows of running crawls, and report unknown rows."""
     for key, _ in store.rows(b"m"):
         if key not in _NAMES:
             found.add("unknown row", f"this version does not write the key {key!r}")

@@ -131,11 +131,11 @@ class Parameters:
 
     def recipe(self) -> dict[str, Any]:
         """Return the parameters on which fingerprints depend, with a digest for each file."""
-        return {name: value for name, value in self.as_data().items() if name not in self._names_of_deciding()}
+        return {name: value for name, value in self.as_data().items() if name not in self._deciding_names()}
 
     def decisions(self) -> dict[str, Any]:
         """Return the deciding parameters: they may differ between crawls of one state."""
-        return {name: getattr(self, name) for name in self._names_of_deciding()}
+        return {name: getattr(self, name) for name in self._deciding_names()}
 
     def as_data(self) -> dict[str, Any]:
         """Return all parameters, with a digest for each file."""
@@ -143,7 +143,7 @@ class Parameters:
         files = [one.name for one in fields(self) if one.metadata.get("file") and values[one.name]]
         return {**values, **{name: _digest(values[name]) for name in files}}
 
-    def _names_of_deciding(self) -> list[str]:
+    def _deciding_names(self) -> list[str]:
         return [one.name for one in fields(self) if one.metadata.get("decides")]
 
 
@@ -184,7 +184,6 @@ class Method(ABC):
     memory_only: ClassVar[bool] = False
 
     def __init__(self, parameters: Any = None) -> None:
-        """Take an instance of ``parameters_type``, or the defaults."""
         self.parameters: Any = self.parameters_type() if parameters is None else parameters
         #: Hashes all text that strangers have written.
         self.hashes = OPEN

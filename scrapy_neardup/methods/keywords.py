@@ -64,8 +64,8 @@ class KeywordsParameters(Parameters):
     @property
     def rules(self) -> list[str]:
         """The names of the rules."""
-        given = self.rule.split(",")
-        return list(_RULES) if "any" in given else given
+        rules = self.rule.split(",")
+        return list(_RULES) if "any" in rules else rules
 
 
 class Keywords(PublishedMethod):
@@ -117,7 +117,6 @@ class Keywords(PublishedMethod):
         return self.hashes.md5(string.encode("utf-8")) if string else 0
 
     def _description(self, text: Text) -> int:
-        """Hash the letters of the description, or of the first text."""
         described = letters(normalize(text.page.description, simplified=self.parameters.simplified))
         data = (described or text.letters).encode("utf-8", "replace")
         return self.hashes.md5(data if described else data[:_OPENING]) if data else 0

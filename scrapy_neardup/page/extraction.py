@@ -209,7 +209,7 @@ def absolute_url(url: str, link: str) -> str:
     return joined if joined.startswith(("http://", "https://")) else ""
 
 
-class LineKind(str, Enum):
+class LineRole(str, Enum):
     """How a line of a page is used; the value is its name in JSON."""
 
     #: Judged, and part of the article.
@@ -230,17 +230,17 @@ class LineKind(str, Enum):
     OTHER = "other"
 
 
-_IGNORED = (LineKind.QUOTE, LineKind.FRAME, LineKind.LINKS, LineKind.OTHER)
+_IGNORED = (LineRole.QUOTE, LineRole.FRAME, LineRole.LINKS, LineRole.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line and its boilerplate sentences. A line of boilerplate only has that kind itself.
+    """A line and its boilerplate sentences. A line of boilerplate only has that role itself.
 
     ``pages``: the least number of pages on which one of these sentences is.
     """
 
-    kind: LineKind
+    role: LineRole
     parts: tuple[Part, ...]
     pages: int = 0
 
@@ -249,10 +249,10 @@ class Line:
         """The whole line."""
         return "".join(part.text for part in self.parts)
 
-    def spans(self) -> list[tuple[str, LineKind]]:
-        """Return the parts of the line with their kinds."""
+    def spans(self) -> list[tuple[str, LineRole]]:
+        """Return the parts of the line with their roles."""
         return [
-            (part.text, LineKind.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.kind) for part in self.parts
+            (part.text, LineRole.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts
         ]
 
 
@@ -264,15 +264,15 @@ def classify_lines(
     ``boilerplate`` takes the ``own_letters`` of a sentence. It returns the number of its pages if the sentence is
     ignored as boilerplate, else 0.
     """
-    kinds = _line_kinds(analysis.blocks, analysis.reading)
-    visible = [(block.text, kind) for block, kind in zip(analysis.blocks, kinds, strict=True)]
-    unseen = [(text, LineKind.UNSEEN) for text in analysis.reading.unseen]
-    return [_classify(text, kind, boilerplate, simplified=simplified) for text, kind in visible + unseen]
+    roles = _line_roles(analysis.blocks, analysis.reading)
+    visible = [(block.text, role) for block, role in zip(analysis.blocks, roles, strict=True)]
+    unseen = [(text, LineRole.UNSEEN) for text in analysis.reading.unseen]
+    return [_classify(text, role, boilerplate, simplified=simplified) for text, role in visible + unseen]
 
 
-def _classify(text: str, kind: LineKind, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
-    if kind in _IGNORED:
-        return Line(kind, (Part(text),))
+def _classify(text: str, role: LineRole, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
+    if role in _IGNORED:
+        return Line(role, (Part(text),))
     counts = []
 
     def mark(sentence: str) -> Mark:
@@ -283,17 +283,17 @@ def _classify(text: str, kind: LineKind, boilerplate: Callable[[str], int], *, s
 
     parts = tuple(mark_sentences(text, mark, simplified=simplified))
     own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
-    return Line(kind if own else LineKind.BOILERPLATE, parts, min(counts, default=0))
+    return Line(role if own else LineRole.BOILERPLATE, parts, min(counts, default=0))
 
 
-def _line_kinds(blocks: list[Block], reading: Reading) -> Iterator[LineKind]:
+def _line_roles(blocks: list[Block], reading: Reading) -> Iterator[LineRole]:
     quoted = reading.quoted or (False,) * len(blocks)
     for block, kept, in_main, quote in zip(blocks, reading.kept, reading.in_main, quoted, strict=True):
         if quote:
-            yield LineKind.QUOTE
+            yield LineRole.QUOTE
         elif kept:
-            yield LineKind.ARTICLE if in_main and reading.main else LineKind.PROSE
+            yield LineRole.ARTICLE if in_main and reading.main else LineRole.PROSE
         elif block.frame:
-            yield LineKind.FRAME
+            yield LineRole.FRAME
         else:
-            yield LineKind.LINKS if is_link_line(block, letters(block.text)) else LineKind.OTHER
+            yield LineRole.LINKS if is_link_line(block, letters(block.text)) else LineRole.OTHER

@@ -10,7 +10,7 @@ import lxml.html
 
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import visible_texts
-from scrapy_neardup.page.extraction import Line, LineKind
+from scrapy_neardup.page.extraction import Line, LineRole
 from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
 from scrapy_neardup.report.html import filled_in, policy, safe_html, text_of, this_one, without_names
@@ -24,13 +24,13 @@ def marked_page(
     from markupsafe import Markup
 
     style = text_of("marked.css")
-    roles = Counter(line.kind for line in lines)
+    roles = Counter(line.role for line in lines)
     values = {
         "title": clean_line(page.title or page.url, TITLE),
         "url": page.url,
         "facts": [(name, clean_line(value, 2 * SENTENCE)) for name, value in facts if value],
-        "legend": [(role.value, words(f"role.{role.value}"), roles[role]) for role in LineKind if roles[role]],
-        "unseen": [clean_text(line.text) for line in lines if line.kind is LineKind.UNSEEN],
+        "legend": [(role.value, words(f"role.{role.value}"), roles[role]) for role in LineRole if roles[role]],
+        "unseen": [clean_text(line.text) for line in lines if line.role is LineRole.UNSEEN],
         "body": Markup(_marked_body(html, page.url, lines)),  # noqa: S704  # made safe there
         "language": words.language,
         "say": words,
@@ -66,7 +66,7 @@ def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
     return safe_html(root if body is None else body, url)
 
 
-def _roles(lines: Sequence[Line]) -> Iterator[LineKind]:
+def _roles(lines: Sequence[Line]) -> Iterator[LineRole]:
     """Return the role of each character that is no white space."""
     for line in lines:
         for text, role in line.spans():
@@ -75,19 +75,19 @@ def _roles(lines: Sequence[Line]) -> Iterator[LineKind]:
                     yield role
 
 
-def _stretches(text: str, roles: Iterator[LineKind]) -> Iterator[tuple[LineKind, str]]:
+def _stretches(text: str, roles: Iterator[LineRole]) -> Iterator[tuple[LineRole, str]]:
     """Cut a text into stretches of one role. White space joins the stretch before it."""
-    told: list[tuple[LineKind | None, str]] = []
+    told: list[tuple[LineRole | None, str]] = []
     role = None
     for char in text:
-        role = role if char.isspace() else next(roles, LineKind.OTHER)
+        role = role if char.isspace() else next(roles, LineRole.OTHER)
         told.append((role, char))
     first = next(role for role, _ in told if role)
     for role, piece in groupby(told, lambda one: one[0] or first):
         yield role or first, "".join(char for _, char in piece)
 
 
-def _span(text: str, role: LineKind) -> lxml.html.HtmlElement:
+def _span(text: str, role: LineRole) -> lxml.html.HtmlElement:
     span = lxml.html.Element("span", {"class": role.value})
     span.text = clean_text(text)  # lxml takes no control characters
     return span

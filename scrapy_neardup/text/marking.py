@@ -14,7 +14,7 @@ from scrapy_neardup.text.sentences import sentences
 
 
 class Mark(str, Enum):
-    """What a part of a text is; the value is its name in JSON."""
+    """The kind of a part; the value is its name in JSON."""
 
     NONE = ""
     #: The other text has this sentence too.
@@ -32,7 +32,7 @@ class Part:
 
 
 def own_letters(sentence: str, *, simplified: bool = False) -> str:
-    """Return the normalised letters and digits of a sentence, by which sentences are compared.
+    """Return the normalised letters and digits of a sentence, to compare it.
 
     >>> own_letters("“Ｔhe ferry, at 9!”")
     'theferryat9'

@@ -62,7 +62,7 @@ _PROSE_SIGNS, _PROSE_LEAST, _PROSE_WORDS = 0.02, 20, 6
 
 
 class LineKind(Enum):
-    """What a sentence or line reads as.
+    """The kind of a sentence or line.
 
     A listing is code, a log or a table: full of signs or digits, or of words longer than any language has. Characters
     alone decide, so every language is treated alike. ``OTHER`` is uncertain: headings, short lines, list entries,
@@ -97,7 +97,6 @@ def classify_lines(sentences: list[str], lines: list[str]) -> list[LineKind]:
 
 
 def _classify(sentence: str, line: str) -> LineKind:
-    """Classify a sentence by itself."""
     # Combining vowels are neither letters nor marks here.
     marks = sum(mark.isascii() or not category(mark).startswith("M") for mark in _MARKS.findall(sentence))
     shown, words = len(line) + marks, len(sentence.split())

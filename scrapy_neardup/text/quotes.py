@@ -10,7 +10,7 @@ No page can make this slow: all patterns have bounded repetitions and see only s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate
@@ -40,7 +40,6 @@ class SubstringSet:
 
     @cached_property
     def _prepared(self) -> Any:
-        """The strings as the compiled module takes them; it must be there."""
         assert compiled.kernels is not None
         return compiled.kernels.signs(self._strings)
 
@@ -190,18 +189,18 @@ def opens_quote(line: str) -> bool:
 
 
 def is_heading(line: str) -> bool:
-    """Whether a forum writes such a line before a quote."""
+    """Whether a line may stand before a forum's quote."""
     may_be = 4 < len(line) <= LONGEST_HEADING and any(map(line.__contains__, _IN_HEADING))
     return may_be and _POSTED.fullmatch(line) is not None
 
 
 def is_separator(line: str) -> bool:
-    """Whether a mail program writes such a line before the answered message."""
+    """Whether a line separates a mail from the answered message."""
     return line[:1] == "-" and _SEPARATOR.fullmatch(line) is not None
 
 
 def is_forwarded(line: str) -> bool:
-    """Whether a mail program writes such a line before a forwarded message."""
+    """Whether a line introduces a forwarded message."""
     return line[:1] in "-BbAaDd" and _FORWARDED.fullmatch(line) is not None
 
 
@@ -226,7 +225,7 @@ def is_sent_from(line: str) -> bool:
 
 
 def is_reply_to(title: str) -> bool:
-    """Whether a subject is that of a reply."""
+    """Whether a subject marks a reply."""
     return _REPLY.match(title) is not None
 
 
@@ -271,14 +270,19 @@ def split_quotes(text: str, title: str = "") -> tuple[str, str]:
     found = find_quotes(lines, is_reply=is_reply_to(title))
     if not found:
         return text, ""
-    own = [line for number, line in enumerate(lines) if number not in found]
-    return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in found)
+    return split_lines(lines, found)
+
+
+def split_lines(lines: Sequence[str], quotes: Set[int]) -> tuple[str, str]:
+    """Split lines into own text and quotes, given the numbers of the quotes."""
+    own = [line for number, line in enumerate(lines) if number not in quotes]
+    return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in quotes)
 
 
 def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_reply: bool = False) -> frozenset[int]:
     """Return the numbers, from 0, of the lines that are quotes or signatures.
 
-    ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title is that of a reply.
+    ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title marks a reply.
     """
     if len(lines) > _MOST_LINES or (not any(markup) and not may_quote("\n".join(lines))):
         return frozenset()
@@ -286,8 +290,6 @@ def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_
 
 
 class _Message:
-    """The lines of one text, and the numbers of its quoted lines."""
-
     def __init__(self, lines: Sequence[str], markup: Sequence[QuoteMarkup], *, is_reply: bool) -> None:
         #: Lines that begin a signature.
         self._dashes = {number for number, line in enumerate(lines) if line.rstrip("\r") == "-- "}
@@ -370,7 +372,6 @@ class _Message:
         return ""
 
     def _skip_header(self, number: int) -> int:
-        """Return the first line after the lines of a header."""
         for _ in range(2 * _HEADER):
             if number < len(self._lines) and (not self._lines[number] or is_header(self._lines[number])):
                 number += 1
@@ -409,7 +410,6 @@ class _Message:
         return [(a, b) for a, b in runs if b <= last and min((d for d in depths[a:b] if d), default=1) < 3]
 
     def _is_wrapped(self, number: int) -> bool:
-        """Whether a sentence goes on in the next line."""
         line, after = self._lines[number], self._lines[number + 1].lstrip(">＞| \t")
         cut = (
             _WRAPPED[0] <= len(line) <= _WRAPPED[1]

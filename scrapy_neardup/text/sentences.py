@@ -85,7 +85,7 @@ class SegmentedText(ABC):
         """Return 32 bits of the hash of each line worth counting, in order.
 
         These are lines with at least ``least`` letters, and shorter lines next to another short one: menu entries. A
-        single short line is a heading or a caption, which templates share too and which says what the text is about.
+        single short line is a heading or a caption: templates share it, but it names the topic.
         """
         if min(map(len, self.lines), default=least) >= least:
             return self._halves
@@ -155,7 +155,6 @@ class PythonText(SegmentedText):
     """Sentences as strings."""
 
     def __init__(self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed) -> None:
-        """Take sentences and their letters; sentences without letters are left out."""
         super().__init__(hashes)
         self._sentences = list(compress(sentences, lines))
         self._lines = list(filter(None, lines))

@@ -127,7 +127,7 @@ def has_unspaced(letters: str) -> bool:
     kernels = compiled.kernels
     if kernels is not None:
         return kernels.has_unspaced(character_table(), letters)
-    # Such a text usually shows it at its beginning.
+    # The beginning of a text is usually enough.
     if 50 * len(_UNSPACED_LETTER.findall(letters[: len(letters) // 25 + 1])) >= len(letters) > 0:
         return True
     return 50 * int(np.count_nonzero(_are_unspaced(code_points(letters)))) >= len(letters) > 0
@@ -140,7 +140,6 @@ def are_unspaced(words: list[str]) -> list[bool]:
 
 
 def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
-    """Return which characters are of scripts without spaces between words."""
     found: npt.NDArray[np.bool_] = np.searchsorted(_EDGES, points, side="right") % 2 == 1
     return found
 

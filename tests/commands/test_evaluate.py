@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,16 @@ from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
 
 
 @pytest.fixture(autouse=True)
-def methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in set(METHODS) - {"cascade"}:
-        monkeypatch.delitem(METHODS, name)
-    for method in (First, Broken, Unmakeable, Unsaid):
-        monkeypatch.setitem(METHODS, method.name, method)
+def methods() -> Iterator[None]:
+    """A few methods; afterwards all are there again, in their order."""
+    all_methods = dict(METHODS)
+    METHODS.clear()
+    METHODS.update(
+        {"cascade": all_methods["cascade"], **{one.name: one for one in (First, Broken, Unmakeable, Unsaid)}}
+    )
+    yield
+    METHODS.clear()
+    METHODS.update(all_methods)
 
 
 @pytest.fixture(scope="module")

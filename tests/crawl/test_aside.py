@@ -154,11 +154,17 @@ def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
 
 def test_if_no_worker_can_start_all_pages_are_read_here_after_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     pool = Pool(NoWorker("too_slow", "the process cannot be started: no memory."))
-    desk = Desk(pool)
-    assert [desk.read(), desk.read()] == ["here", "here"]
-    assert len(pool.tasks) == 1
-    [line] = [line for line in caplog.messages if "NEARDUP_WORKERS" in line]
-    assert "the process cannot be started: no memory." in line
+    desk, line = Desk(pool), Turns()
+
+    async def read_two() -> list[str]:
+        reads = await asyncio.gather(*(desk.reader.read(desk.draft(ARTICLE), line.join()) for _ in range(2)))
+        return [read.page.text for read in reads]
+
+    assert asyncio.run(read_two()) == ["here", "here"]
+    assert desk.read() == "here"
+    assert len(pool.tasks) == 2, "the third page is not sent"
+    [warning] = [line for line in caplog.messages if "NEARDUP_WORKERS" in line]
+    assert "the process cannot be started: no memory." in warning
     desk.reader.close()
     assert pool.is_closed
 

@@ -50,7 +50,7 @@ def test_other_values_are_no_url(value: object) -> None:
 
 
 def test_the_content_names_an_item_without_url() -> None:
-    items = ({"text": "One."}, {"html": "One."}, {"text": "Two."}, {})
+    items: list[dict[str, Any]] = [{"text": "One."}, {"html": "One."}, {"text": "Two."}, {}]
     names = [fields().content_name(item) for item in items]
     assert names[0] == names[1]
     assert len(set(names)) == 3

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
-from scrapy_neardup.page.extraction import Extractor, Line, LineKind, analyse, classify_lines, extract
+from scrapy_neardup.page.extraction import Extractor, Line, LineRole, analyse, classify_lines, extract
 from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.page.reading import locate_text, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
@@ -26,7 +26,7 @@ def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int]
 
 
 def test_each_line_has_its_kind() -> None:
-    assert [(line.kind.value, line.text) for line in of_page(ARTICLE)] == [
+    assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
         ("frame", "Home | News"),
         ("article", "The ferry sails again"),
         *(("article", paragraph) for paragraph in PARAGRAPHS),
@@ -43,26 +43,26 @@ def test_each_line_has_its_kind() -> None:
 def test_quotes_in_messages_are_quotes_and_citations_are_not(before: str) -> None:
     quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
     lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert [line.kind for line in lines[:2]] == [LineKind.QUOTE] * 2
-    assert {line.kind for line in lines[2:]} <= {LineKind.ARTICLE, LineKind.PROSE}
+    assert [line.role for line in lines[:2]] == [LineRole.QUOTE] * 2
+    assert {line.role for line in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}
     cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert LineKind.QUOTE not in {line.kind for line in cited}
+    assert LineRole.QUOTE not in {line.role for line in cited}
 
 
 def test_pages_without_an_article_or_without_prose() -> None:
-    assert {line.kind for line in of_page(PROSE)} == {LineKind.PROSE}
-    assert [line.kind for line in of_page(NONE)] == [LineKind.FRAME, LineKind.FRAME]
+    assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
+    assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
     assert of_page("") == of_page("<p> </p>") == []
 
 
 def test_the_text_of_the_users_extractor_is_judged() -> None:
     lines = of_page(ARTICLE, by_hand)
-    assert [line.text for line in lines if line.kind is LineKind.PROSE] == [PARAGRAPHS[0]]
-    assert [line.text for line in lines if line.kind is LineKind.OTHER] == [
+    assert [line.text for line in lines if line.role is LineRole.PROSE] == [PARAGRAPHS[0]]
+    assert [line.text for line in lines if line.role is LineRole.OTHER] == [
         *("The ferry sails again", *PARAGRAPHS[1:], ASIDE, "* * *")
     ]
-    assert [(line.kind, line.text) for line in lines[-2:]] == [
-        *((LineKind.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
+    assert [(line.role, line.text) for line in lines[-2:]] == [
+        *((LineRole.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
     ]
 
 
@@ -87,19 +87,19 @@ def test_boilerplate_is_marked_by_sentence_and_by_line() -> None:
     first, *_, last, second = of_page(html, pages=pages)
     assert [first, last, second] == [
         Line(
-            LineKind.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40
+            LineRole.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40
         ),
         Line(
-            LineKind.BOILERPLATE,
+            LineRole.BOILERPLATE,
             (Part("Write to us", Mark.BOILERPLATE), Part(". "), Part("Call us", Mark.BOILERPLATE), Part("!")),
             pages=20,
         ),
-        Line(LineKind.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
+        Line(LineRole.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
     ]
 
 
 def test_an_ignored_line_is_not_called_boilerplate() -> None:
-    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].kind is LineKind.FRAME
+    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].role is LineRole.FRAME
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,6 @@ class Prose:
     """
 
     def __init__(self, own: SegmentedText, sketch: tuple[int, int, int]) -> None:
-        """Take the page's own text, and the length of shingles, bins and bits of its sketch."""
         self._own = own
         self._sketch = sketch
         self._kinds = classify_lines(own.sentences, own.lines)
@@ -173,7 +172,6 @@ class TitleWords:
         return pack_words(words, self._find_in_text(words))
 
     def _find_in_text(self, words: list[int]) -> frozenset[int]:
-        """Return which of these title words occur in the text."""
         hashed = {self._title[one]: one for one in words}
         unspaced = [word for word in hashed if word in self._unspaced]
         found = self._own.find_words([word for word in unspaced if len(word) in _LENGTHS])
@@ -184,13 +182,12 @@ class TitleWords:
 
     @cached_property
     def _unspaced(self) -> frozenset[str]:
-        """The title words of scripts without spaces."""
         words = list(dict.fromkeys(self._words))
         return frozenset(compress(words, are_unspaced(words)))
 
     @cached_property
     def _title(self) -> dict[int, str]:
-        """The words by their hashes in ascending order; unspaced words hashed as n-grams of a text."""
+        """The words by their hashes, ascending; unspaced words are hashed as n-grams of a text."""
         spaced = [word for word in self._words if word not in self._unspaced]
         found = {self._own.hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word in spaced}
         unspaced = [word for word in dict.fromkeys(self._words) if word in self._unspaced and len(word) >= _LENGTHS[0]]
@@ -222,7 +219,6 @@ class TitleWords:
         return False
 
     def _sentences_with(self, word: str) -> list[int]:
-        """Return the hashes of kept sentences with a word."""
         if word in self._unspaced:
             return [hashed for hashed, _, line in self._end_sentences if word in line]
         return [hashed for hashed, one, _ in self._end_sentences if word in one and word in spaced_words(one)]
@@ -240,7 +236,6 @@ class TitleWords:
 
     @cached_property
     def _spaced_hashes(self) -> frozenset[int]:
-        """The hashes of words between spaces."""
         found = {word for one in self._own.sentences for word in spaced_words(one)}
         return frozenset([hashed & _HASH for hashed in self._own.hashes.every(found)])
 
@@ -404,7 +399,7 @@ def compare(
         site=float(one.site == other.site) if one.site and other.site else 0.5,
         form=form,
         reworded=float(bool(form) and alike and _are_reworded(one, other, title)),
-        sentences=_shared_share(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
+        sentences=_overlap_share(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
         left=theirs / other.shingles if other.shingles else 1.0,
         same_numbers=one.numbers == other.numbers,
         length=length,
@@ -432,7 +427,6 @@ def _same_title(one: Sketch, other: Sketch) -> bool:
 
 
 def _count_gone(one: Sketch, other: Sketch, most: int, title: TitleWords | None) -> int:
-    """Return ``TitleWords.count_gone``, or 0 without the new text."""
     return 0 if title is None or one.words == other.words else title.count_gone(other, most)
 
 
@@ -459,7 +453,6 @@ def _numbers_differ(one: Set[int], other: Set[int]) -> bool:
     return bool(digits[0] and digits[1] and digits[0] != digits[1])
 
 
-def _shared_share(one: frozenset[int], other: frozenset[int], ignored: set[int]) -> float:
-    """Return the share of the smaller set in the other one, without ``ignored``; 0 if nothing is left."""
+def _overlap_share(one: frozenset[int], other: frozenset[int], ignored: set[int]) -> float:
     few = min(len(one - ignored), len(other - ignored))
     return len((one & other) - ignored) / few if few else 0.0

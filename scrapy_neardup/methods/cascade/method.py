@@ -115,11 +115,10 @@ class Cascade(Method):
         return frozenset([*quotes, *found.all.own.line_hashes().tolist()][:255])
 
     def _about_keys(self, page: Page, found: Views) -> list[int]:
-        """Return the keys of title, keywords and description."""
         families = self._families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         keys = self._core_key("title", found.title) if "title" in families else []
-        return keys + self._core_key("about", words(self._normalize(" ".join(about))))
+        return keys + self._core_key("about", words(normalize(" ".join(about), simplified=self.parameters.simplified)))
 
     def _core_key(self, family: str, found: list[str]) -> list[int]:
         """Return the key of the core words; one word alone says too little."""
@@ -128,11 +127,11 @@ class Cascade(Method):
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         p = self.parameters
-        return self._bound.may_be_alike(_unpacked_last(new.sketch, p.bins * p.bits // 8), new.whole, old)
+        return self._bound.may_be_alike(_unpack_cached(new.sketch, p.bins * p.bits // 8), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         p = self.parameters
-        one, other = _unpacked_last(new.sketch, p.bins * p.bits // 8), self._unpack(old)
+        one, other = _unpack_cached(new.sketch, p.bins * p.bits // 8), self._unpack(old)
         check = FineCheck(p, new, one, other, common)
         found = check.judgement()
         if one.body == other.body:
@@ -199,17 +198,13 @@ class Cascade(Method):
             simplified=p.simplified,
         )
 
-    def _normalize(self, text: str) -> str:
-        return normalize(text, simplified=self.parameters.simplified)
-
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters
         return Sketch.unpack(packed, p.bins * p.bits // 8)
 
 
 @lru_cache(maxsize=1)
-def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
-    """Unpack a sketch, and remember it for the next candidates."""
+def _unpack_cached(packed: bytes, minwise: int) -> Sketch:
     return Sketch.unpack(packed, minwise)
 
 

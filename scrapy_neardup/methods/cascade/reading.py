@@ -14,7 +14,7 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text import sentences
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.quotes import split_quotes
+from scrapy_neardup.text.quotes import split_lines, split_quotes
 from scrapy_neardup.text.sentences import SegmentedText
 from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
@@ -114,13 +114,10 @@ def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Key
 
 
 def _split_page(page: Page) -> tuple[str, str]:
-    """Return the page's own text and the text it quotes."""
     if page.reader in _HTML_READERS:
         if not page.quotes:
             return page.text, ""
-        quotes, lines = frozenset(page.quotes), page.text.split("\n")
-        own = [line for number, line in enumerate(lines) if number not in quotes]
-        return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in quotes)
+        return split_lines(page.text.split("\n"), frozenset(page.quotes))
     return split_quotes(page.text, page.title)
 
 

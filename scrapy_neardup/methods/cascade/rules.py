@@ -111,19 +111,19 @@ def compare_on_site(
     new: Lines, old: Lines, counts: SiteCounts | None, *, titles_alike: bool = False, similarity: float = 0.0
 ) -> SiteComparison:
     """Compare the lines of two pages of one site; ``similarity`` is that of the texts."""
-    asked = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
-    on_how_many = counts.stood_on(asked) if counts else np.zeros(len(asked), np.uint16)
-    stood = dict(zip(asked.tolist(), on_how_many.tolist(), strict=True))
+    fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
+    page_counts = counts.stood_on(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
+    pages = dict(zip(fingerprints.tolist(), page_counts.tolist(), strict=True))
     reach = min(new.reach, old.reach)
     # Assume that lines outside the samples are like those inside.
     more = 2**32 / (reach + 1)
     ours = {line: letters for line, letters in new.lines.items() if line <= reach}
     theirs = {line: letters for line, letters in old.lines.items() if line <= reach}
     return SiteComparison(
-        _headlines(new, old, stood, titles_alike=titles_alike),
-        shared=round(more * sum(n for line, n in ours.items() if line in theirs and stood[line] <= _OWN_LINE)),
-        new=round(more * sum(n for line, n in ours.items() if line not in theirs and not stood[line])),
-        old=round(more * sum(n for line, n in theirs.items() if line not in ours and stood[line] <= _OWN_LINE)),
+        _headlines(new, old, pages, titles_alike=titles_alike),
+        shared=round(more * sum(n for line, n in ours.items() if line in theirs and pages[line] <= _OWN_LINE)),
+        new=round(more * sum(n for line, n in ours.items() if line not in theirs and not pages[line])),
+        old=round(more * sum(n for line, n in theirs.items() if line not in ours and pages[line] <= _OWN_LINE)),
         pages=counts.pages() if counts else 0,
         edited=similarity - _line_similarity(ours, theirs) >= _EDITED,
     )
@@ -131,23 +131,22 @@ def compare_on_site(
 
 def compare_same_lines(lines: Lines, counts: SiteCounts) -> SiteComparison:
     """Return ``compare_on_site`` of two pages with the same lines."""
-    asked = np.array([*lines.lines, *lines.headlines], np.uint32)
-    stood = counts.stood_on(asked).tolist()
-    own = sum(n for n, many in zip(lines.lines.values(), stood, strict=False) if many <= _OWN_LINE)
-    has_headline = any(many <= _OWN_HEADLINE for many in stood[len(lines.lines) :])
+    fingerprints = np.array([*lines.lines, *lines.headlines], np.uint32)
+    pages = counts.stood_on(fingerprints).tolist()
+    own = sum(n for n, many in zip(lines.lines.values(), pages, strict=False) if many <= _OWN_LINE)
+    has_headline = any(many <= _OWN_HEADLINE for many in pages[len(lines.lines) :])
     more = 2**32 / (lines.reach + 1)
     return SiteComparison(Headlines.SAME if has_headline else Headlines.OPEN, round(more * own), 0, 0, counts.pages())
 
 
 def _line_similarity(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
-    """Return the Jaccard similarity of the lines, weighted by their letters."""
     both = {**ours, **theirs}
     shared = sum(letters for line, letters in ours.items() if line in theirs)
     return shared / sum(both.values()) if both else 0.0
 
 
-def _headlines(new: Lines, old: Lines, stood: dict[int, int], *, titles_alike: bool) -> Headlines:
-    ours, theirs = ({one for one in page.headlines if stood[one] <= _OWN_HEADLINE} for page in (new, old))
+def _headlines(new: Lines, old: Lines, pages: dict[int, int], *, titles_alike: bool) -> Headlines:
+    ours, theirs = ({one for one in page.headlines if pages[one] <= _OWN_HEADLINE} for page in (new, old))
     if ours & theirs:
         return Headlines.SAME
     if not ours or not theirs:
@@ -307,7 +306,6 @@ class FineCheck:
         return p.on_catalogue() if self.forms >= p.catalogue else p
 
     def _by_text(self) -> Judgement:
-        """Judge by the whole texts, or else by the articles in them."""
         f, p, one, other = self.features, self.parameters, self._one, self._other
         if one.body == other.body and (one.article is None or one.article.shingles >= LEAST_ARTICLE):
             what = "articles on both pages" if one.article or other.article else "texts"
@@ -436,8 +434,8 @@ def compare_same_bytes(known: Sketch, site: int, counts: SiteCounts) -> Comparis
     if known.article is not None and known.article.shingles < LEAST_ARTICLE:
         return None
     lines = known.lines
-    asked = known.sentences.union(lines.lines, lines.headlines) if lines else known.sentences
-    if counts.is_common(np.fromiter(asked, np.uint32, len(asked))).any():
+    sentences = known.sentences.union(lines.lines, lines.headlines) if lines else known.sentences
+    if counts.is_common(np.fromiter(sentences, np.uint32, len(sentences))).any():
         return None
     same_site = known.site == site > 0
     if lines and same_site and compare_same_lines(lines, counts).ruling is Ruling.DIFFERENT:
