@@ -21,8 +21,8 @@ from scrapy.crawler import Crawler
 from scrapy.spiders import Spider
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_neardup.crawl.drop_watch import DropWatch
 from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
@@ -187,7 +187,7 @@ class State:
                 self.missing[one.url] = match.url
             else:
                 self.missing.pop(one.url, None)
-        add_site_drops(self.store, watch.counted(), self.pages)
+        add_site_drops(self.store, watch.counts(), self.pages)
         return drops, alarms(told)
 
     def keep(self) -> None:

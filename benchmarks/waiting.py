@@ -13,7 +13,7 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,10 +22,9 @@ from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.statscollectors import StatsCollector
 
-from scrapy_neardup.crawl.feeds import FeedWatch
-from scrapy_neardup.crawl.ledger import Account, End, Ledger
-from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.ledger import Ledger
+from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.visits import End, JudgedPage
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Fingerprint, Kind, Verdict
@@ -76,6 +75,9 @@ class Forgetful:
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         self.sealed += sealed
 
+    def seal(self, ids: Sequence[int]) -> None:
+        self.sealed += len(ids)
+
 
 def one_feed() -> Exporter:
     return Exporter(Slot("mem://a"))
@@ -114,21 +116,16 @@ def measured(kind: str, count: int) -> tuple[int, int, float]:
     make, items = KINDS[kind]
     exporter, detector, notes = make(), Forgetful(), Notes(StatsCollector(Crawler(Spider)))
     slots = list(exporter.slots)
-
-    def seal(ids: Any) -> None:
-        detector.sealed += len(ids)
-
-    watch = FeedWatch(cast(FeedExporter, exporter), seal)
-    ledger = Ledger(cast(Detector, detector), watch, Outage(notes, None), lambda: None)
+    ledger = Ledger(cast(Detector, detector), notes, Outage(notes, None), cast(FeedExporter, exporter))
     spider = Spider("any")
     before, begun = memory(), time.perf_counter()
     for _ in range(count):
         id = time.time_ns()
         verdict, record = Verdict(Kind.UNIQUE, "https://a.example/", id), Record(id, "https://a.example/", id)
-        account = Account(Reservation(verdict, Fingerprint((), b""), record))
+        page = JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
         for _ in range(items):
-            account.enter()
-            ledger.ended(account, End.SCRAPED, watch.export(None, spider))
+            page.in_pipelines += 1
+            ledger.end(page, End.SCRAPED, ledger.feeds.export(None, spider))
     held = memory() - before
     for slot in cast(list[FeedSlot], exporter.slots):
         slot.storage.store(cast(Any, None))

@@ -38,7 +38,7 @@ FERRY = (
     "before the winter storms. Two brothers from the village took the engine apart twice, and put it together thrice."
 )
 SQLITE = "sqlite:///"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def page(family: int, version: int = 0) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from scrapy_neardup.crawl.tagging import TaggedCsvExporter
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.settings import is_enabled
 
-#: What Scrapy writes CSV with, unless a project says otherwise.
+#: Scrapy's exporter for CSV, unless a project names another one.
 _CSV = "scrapy.exporters.CsvItemExporter"
 
 
@@ -33,7 +33,7 @@ class Addon:
             exporters["csv"] = TaggedCsvExporter
 
     def open_spider(self) -> None:
-        """Called of pipelines alone, and this is none: Scrapy would take it for one that has nothing to do."""
+        """Raise SettingsError: Scrapy calls this only if ITEM_PIPELINES names the add-on."""
         raise SettingsError(
             "ITEM_PIPELINES names scrapy_neardup.Addon, which is no pipeline. Move it to "
             'ADDONS = {"scrapy_neardup.Addon": 500}; it adds its pipeline itself.'

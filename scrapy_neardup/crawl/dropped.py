@@ -1,8 +1,7 @@
-"""A feed of the items that were dropped as copies, each with its verdict: by Scrapy's own feed exports.
+"""A feed of the items that were dropped as copies, each with its verdict.
 
-The exporter of this feed is one that Scrapy's crawler does not know of. It gets its items from us, and its signals
-reach nobody: who hears that feeds are closed would take the crawl's own for stored. Whatever goes wrong with it, the
-crawl goes on, and what becomes of any item stays the same.
+Scrapy's feed exporter writes it, with a crawler of its own. Its signals reach nobody, or the crawl's own feeds would
+count as stored when this one is closed. Its errors change nothing else: the crawl goes on.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from scrapy_neardup.oneline import line_logger
 logger = line_logger(__name__)
 
 _SETTING = "NEARDUP_DROPPED_FEED"
-#: What the project says of its own feeds and would be wrong here: which fields there are, how many items a batch has.
+#: Settings of the project for its own feeds that would be wrong here.
 _DEFAULTS: Mapping[str, Any] = {"fields": None, "batch_item_count": 0}
 
 
 class DroppedFeed:
-    """Writes items that are dropped as copies: of whatever class, as dicts with the verdict in a field."""
+    """Writes items of any class that are dropped as copies, as dicts with the verdict in a field."""
 
     def __init__(self, crawler: Crawler, feeds: Mapping[str, Mapping[str, Any]], field: str, notes: Notes) -> None:
-        """``feeds``: as FEEDS. Raises SettingsError for one that Scrapy cannot write to, or that is a feed already."""
+        """``feeds``: as FEEDS. Raises SettingsError for one that Scrapy cannot write, or that is a feed already."""
         others = {place_of(str(uri)) for uri in crawler.settings.getdict("FEEDS")}
         if same := [uri for uri in feeds if place_of(uri) in others]:
             raise SettingsError(f"{_SETTING} is {same[0]!r}, which is already a feed of this crawl. Name another one.")
@@ -56,7 +55,7 @@ class DroppedFeed:
     def _open(self, spider: Spider) -> None:
         try:
             self._exporter.open_spider(spider)
-        except Exception as error:  # whatever a storage, or a placeholder in its name, raises
+        except Exception as error:  # from a storage, or a placeholder in its name
             self._failed(f"{type(error).__name__}: {error}")
 
     def _item_dropped(self, item: Any, exception: BaseException, spider: Spider) -> None:
@@ -78,7 +77,7 @@ class DroppedFeed:
 
     def _failed(self, why: str) -> None:
         self._notes.count(stats.DROPPED_FEED_FAILED)
-        if self._notes.is_new("dropped feed"):
+        if self._notes.mark_logged("dropped feed"):
             logger.error(
                 "The feed of %s cannot be written (%s). The crawl goes on without it. List the dropped pages with: "
                 "scrapy neardup dropped --last. (Further errors are only counted.)",
@@ -88,7 +87,7 @@ class DroppedFeed:
 
 
 class _IsolatedCrawler:
-    """What an exporter asks of a crawler, as if this had the one feed alone."""
+    """The crawler as an exporter sees it, with this one feed."""
 
     def __init__(self, crawler: Crawler, feeds: Mapping[str, Mapping[str, Any]], failed: Callable[[str], None]) -> None:
         self._crawler = crawler
@@ -97,7 +96,7 @@ class _IsolatedCrawler:
         self.settings = Settings()
         self.settings.attributes = {**crawler.settings.attributes}
         for name, value in (("FEEDS", {uri: {**_DEFAULTS, **of} for uri, of in feeds.items()}), ("FEED_URI", None)):
-            self.settings.attributes.pop(name, None)  # or that of the crawl itself would be changed
+            self.settings.attributes.pop(name, None)  # or the setting of the crawl itself would change
             self.settings.set(name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -105,7 +104,7 @@ class _IsolatedCrawler:
 
 
 class _NoSignals(SignalManager):
-    """Sends to nobody; what a storage connects, it connects to the crawl."""
+    """Sends to nobody. A storage that connects a handler connects it to the crawl."""
 
     def __init__(self, real: SignalManager) -> None:
         super().__init__(self)
@@ -114,7 +113,7 @@ class _NoSignals(SignalManager):
 
 
 class _Stats:
-    """The stats of the crawl, but for those of its own feeds."""
+    """The stats of the crawl without those of its own feeds."""
 
     def __init__(self, real: Any, failed: Callable[[str], None]) -> None:
         self._real = real

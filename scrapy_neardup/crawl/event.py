@@ -1,4 +1,4 @@
-"""Waiting for something that somebody else does, for a limited time, on whatever loop Scrapy runs."""
+"""Wait for an event with a timeout, on any event loop that Scrapy supports."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from twisted.internet.defer import Deferred
 
 
 class Event:
-    """Happens once; any number may wait for it."""
+    """Happens once; any number of tasks may wait for it."""
 
     def __init__(self) -> None:
         self._happened = False
         self._waiting: list[Deferred[None]] = []
 
     def happen(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all tasks that wait."""
         self._happened = True
         waiting, self._waiting = self._waiting, []
         for one in waiting:
@@ -23,7 +23,7 @@ class Event:
                 one.callback(None)
 
     async def wait(self, seconds: float) -> bool:
-        """Whether it happened within that time."""
+        """Wait at most so long; returns whether it has happened."""
         if self._happened:
             return True
         arrived: Deferred[None] = Deferred()

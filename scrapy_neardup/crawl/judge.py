@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.drop_watch import DropWatch
 from scrapy_neardup.crawl.event import Event
-from scrapy_neardup.crawl.ledger import Account
-from scrapy_neardup.crawl.notes import LowTextSites, Notes
-from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
-from scrapy_neardup.crawl.visits import Case, PendingVerdict, Visit, fields_of
-from scrapy_neardup.errors import ExtractionError, PageError, StoreError
+from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
+from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
@@ -28,15 +25,16 @@ from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
 from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
+    from scrapy_neardup.judge.remote import RemoteJudgement
     from scrapy_neardup.judge.remote_crawl import SharedCrawl
 
 
 logger = line_logger(__name__)
 
-#: Makes the page of an item, or what is to be read for it.
+#: Makes the page of an item, or the draft of a page that is still to be read.
 Make = Callable[[], "Page | UnreadPage"]
 
-#: What to do about pages that pass for want of something, where the reason alone does not say it.
+#: Cures for pages that pass unjudged, where the reason does not say enough.
 _CURES = {
     "too_large": (
         ": it exceeds NEARDUP_MAX_HTML, NEARDUP_MAX_TEXT, 100,000 tags or the memory limit. It is not read again "
@@ -46,8 +44,7 @@ _CURES = {
 }
 
 
-def _without_response() -> Page:
-    """What is said of an item that came with neither content nor response, where the add-on is on."""
+def _refuse_without_response() -> Page:
     raise ExtractionError(
         "no_content",
         "the item has no text, no HTML and no response. It comes from start(), from an errback, or from 'scrapy "
@@ -57,111 +54,94 @@ def _without_response() -> Page:
 
 
 class Judge:
-    """Judges each page once, and lets a page wait for a near-duplicate that is still on its way."""
+    """Judges each page once, and lets it wait for near-duplicates in flight."""
 
     def __init__(
         self,
         source: PageSource,
+        reader: AsyncPageReader,
         detector: Detector,
         notes: Notes,
         outage: Outage,
-        wait: float,
         *,
+        wait: float,
         listings: bool = True,
         watch: DropWatch | None = None,
-        aside: AsyncPageReader | None = None,
         shared: SharedCrawl | None = None,
     ) -> None:
-        """``wait``: how many seconds a page waits for each one before it. ``listings``: whether several items may be
-        several rows. ``shared``: how the detector is asked where the state is on a server.
+        """``wait``: seconds that a page waits for each one before it. ``listings``: several items may be several rows.
 
-        ``watch`` sees each page that was judged against others. ``aside`` reads pages from HTML; without it
-        they are read where they would hold up the crawl.
+        ``shared``: asks the detector where the state is on a server.
         """
-        self._extraction = 0.0
         self._source = source
+        self._reader = reader
         self._detector = detector
         self._notes = notes
         self._outage = outage
         self._wait = wait
-        self._silent_sites = LowTextSites()
         self._listings = listings
         self._watch = watch
-        self._aside = aside
-        self._sharing = shared
+        self._shared = shared
+        self._low_text = LowTextSites()
         self._turns = Turns()
-        #: Bodies of pages that have come and are not judged yet, and of how many.
-        self._coming: Counter[int] = Counter()
+        #: Digests of the pages that are not judged yet.
+        self._bodies: Counter[int] = Counter()
+        self._drafting = 0.0
 
     @property
     def extraction(self) -> float:
         """Seconds spent on making pages."""
-        return self._extraction + (self._aside.spent if self._aside is not None else 0.0)
+        return self._drafting + self._reader.spent
 
-    async def case(self, item: Any, visit: Visit) -> Case:
-        """The case that an item belongs to.
+    async def judge(self, item: Any, visit: Visit) -> JudgedPage:
+        """The page of an item, with its verdict.
 
-        Items of one response that bring no content of their own share a case if they have one URL, or one part of a
-        page: they are one article. Several without both are rows of a listing, and each has its own.
+        Items of one response without own content share a page if they have one URL, or one part of a page: they are
+        one article. Several without both are rows of a listing, and each is a page.
         """
-        fields = fields_of(item)
-        served, url = visit.served, self._url(fields, visit)
-        if visit.is_bare and not self._source.fields.has_content(fields):
-            return await self._hear(url, _without_response)
-        if served is None or self._source.fields.has_content(fields):
-            return await self._hear(url, partial(self._source.prepare, fields, served, url))
-        if self._source.fields.part(fields):
-            return self._tell_row(await self._shared(visit, url, partial(row_page, fields, url)), fields)
-        if self._listings and visit.items > 1 and not self._source.fields.url(fields):
+        fields, names, served = fields_of(item), self._source.fields, visit.served
+        has_content, url = names.has_content(fields), self._url(fields, visit)
+        if visit.has_no_response and not has_content:
+            return await self._judge(url, _refuse_without_response)
+        draft = partial(self._source.prepare, fields, served, url)
+        if served is None or has_content:
+            return await self._judge(url, draft)
+        if names.part(fields):
+            return self._warn_of_row(await self._judge_once(visit, url, partial(row_page, fields, url)), fields)
+        if self._listings and visit.items.are_several and not names.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
-            return self._tell_row(await self._hear(url, partial(row_page, fields, url)), fields)
-        return await self._shared(visit, url, partial(self._source.prepare, fields, served, url))
+            return self._warn_of_row(await self._judge(url, partial(row_page, fields, url)), fields)
+        return await self._judge_once(visit, url, draft)
 
-    def _tell_row(self, case: Case, fields: Item) -> Case:
-        """Say of the first row that passes that it is one, and what to do about that."""
-        if case.verdict.reason == ROW and self._notes.is_new(ROW):
+    def _warn_of_row(self, page: JudgedPage, fields: Item) -> JudgedPage:
+        if page.verdict.reason == ROW and self._notes.mark_logged(ROW):
             logger.warning(
                 "%s passes: its response gave several items without their own texts, so the page's text belongs to "
                 "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
                 "unchanged. %s. If all are one article, give them the page's URL, or set NEARDUP_LISTINGS = False. "
                 "(Further rows are only counted.)",
-                case.verdict.sentence(),
+                page.verdict.sentence(),
                 self._source.text_cure(fields),
             )
-        return case
-
-    async def _shared(self, visit: Visit, url: str, make: Make) -> Case:
-        """The case of a page of the visit, which is heard for the first of its items, and again if it was lost."""
-        while (hearing := visit.hearings.get(url)) is not None:
-            if hearing.case is None:
-                await hearing.over.wait(3600)  # the judging itself is bounded
-            elif not hearing.case.is_lost:
-                return hearing.case
-            else:
-                break
-        visit.hearings[url] = hearing = PendingVerdict()
-        hearing.case = case = await self._hear(url, make)
-        if case.account is not None:
-            case.account.coming = visit.coming
-        hearing.over.happen()
-        return hearing.case
+        return page
 
     def _url(self, fields: Item, visit: Visit) -> str:
         """The item's URL, else its response's, and its part; call it once for each item.
 
-        Of several items of one response that bring content, but neither URL nor part, the second and later get a
-        number; so does the first where another item has the response's URL.
+        Items of one response with content, but neither URL nor part, get a number from the second on. The first gets
+        one where another item has the response's URL.
         """
-        has_content, part = self._source.fields.has_content(fields), self._source.fields.part(fields)
-        if own := self._source.fields.url(fields):
-            url = self._source.fields.article_url(fields, own)
-            if has_content and visit.items > 1:
-                self._see_text(fields, url, visit)
+        names = self._source.fields
+        has_content = names.has_content(fields)
+        if own := names.url(fields):
+            url = names.article_url(fields, own)
+            if has_content and visit.items.are_several:
+                self._warn_of_shared_url(fields, url, visit)
             return url
         if visit.served is None:
-            return self._source.fields.content_name(fields)
-        if not has_content or part:
-            return self._source.fields.article_url(fields, visit.served.url)
+            return names.content_name(fields)
+        if not has_content or names.part(fields):
+            return names.article_url(fields, visit.served.url)
         visit.unnamed += 1
         if visit.unnamed == 1 and not (visit.is_claimed or (visit.has_bare and not self._listings)):
             return visit.served.url
@@ -169,10 +149,9 @@ class Judge:
             visit.unnamed += 1
         return url
 
-    def _see_text(self, fields: Item, url: str, visit: Visit) -> None:
-        """Tell once of several texts under one URL: each counts as a new version of the one before it."""
+    def _warn_of_shared_url(self, fields: Item, url: str, visit: Visit) -> None:
         text = self._source.fields.content_hash(fields)
-        if visit.texts.setdefault(url, text) != text and self._notes.is_new("part"):
+        if visit.texts.setdefault(url, text) != text and self._notes.mark_logged("part"):
             logger.warning(
                 "Several items of one response have different texts but one URL, %s. Each counts as a new version of "
                 "the one before, so all of them come again in every crawl. For posts or comments, name the field that "
@@ -181,8 +160,61 @@ class Judge:
                 one_line(url),
             )
 
-    async def _hear(self, url: str, make: Make) -> Case:
-        verdict, reservation = await self._judge(url, make)
+    async def _judge_once(self, visit: Visit, url: str, make: Make) -> JudgedPage:
+        """The page that items of a visit share: judged for the first of them, and again if it was lost."""
+        while known := visit.pages.get(url):
+            if isinstance(known, Event):
+                await known.wait(3600)  # judging takes less
+            elif not known.is_lost:
+                return known
+            else:
+                break
+        visit.pages[url] = judged = Event()
+        visit.pages[url] = page = await self._judge(url, make)
+        page.response_items = visit.items
+        judged.happen()
+        return page
+
+    async def _judge(self, url: str, make: Make) -> JudgedPage:
+        """Judge the page that an item makes. Whatever goes wrong, the page is unjudged and the item passes."""
+        turn = self._turns.join()
+        try:
+            ruled = await self._rule(self._make(make), turn)
+        except PageError as error:
+            ruled = _unjudged(url, error.reason)
+            sentence = ruled.verdict.sentence()
+            self._notes.warn_once(error.reason, "%s passes: %s.", sentence, str(error).rstrip("."))
+        except StoreError as error:
+            self._outage.report(error)
+            ruled = _unjudged(url, "store_failed")
+        except Exception:  # an unforeseen page must not cost the item; the traceback says what to mend
+            self._notes.count(stats.ERRORS)
+            ruled = _unjudged(url, "method_failed")
+            self._notes.warn_once("method_failed", "%s passes.", ruled.verdict.sentence(), exc_info=True)
+        else:
+            self._warn_of_unjudged(ruled.verdict)
+        finally:
+            turn.leave()
+        self._count(ruled.verdict)
+        return JudgedPage(ruled.verdict, ruled.reservation)
+
+    def _make(self, make: Make) -> Page | UnreadPage:
+        begun = perf_counter()
+        try:
+            return make()
+        finally:
+            self._drafting += perf_counter() - begun
+
+    def _warn_of_unjudged(self, verdict: Verdict) -> None:
+        reason = verdict.reason
+        if verdict.kind is Kind.UNJUDGED and reason != ROW:
+            is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), _CURES.get(reason, ""))
+            if (
+                not is_first and reason in LIMIT_REASONS
+            ):  # each by its URL, because somebody may have made it on purpose
+                logger.info("%s passes.", verdict.sentence())
+
+    def _count(self, verdict: Verdict) -> None:
         self._notes.count(stats.PAGES)
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
@@ -193,125 +225,35 @@ class Judge:
             self._notes.count(stats.BY_HAND)
         if verdict.reader:
             self._notes.count(stats.extraction(verdict.reader))
-            self._silent_sites.see(verdict)
+            self._low_text.see(verdict)
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
-        return Case(verdict, Account(reservation) if reservation is not None else None)
 
-    async def _judge(self, url: str, make: Make) -> tuple[Verdict, Reservation | None]:
-        """The verdict on the page that an item makes; whatever goes wrong, the page is unjudged and the item passes."""
-        turn = self._turns.join()
-        try:
-            ruled = await self._ruled(self._made(make), turn)
-        except PageError as error:
-            verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
-            self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
-            return verdict, None
-        except StoreError as error:
-            self._outage.report(error)
-            return Verdict(Kind.UNJUDGED, url, reason="store_failed"), None
-        except Exception:  # a page that no one foresaw must not cost the item; the traceback says what to mend
-            self._notes.count(stats.ERRORS)
-            verdict = Verdict(Kind.UNJUDGED, url, reason="method_failed")
-            self._notes.warn_once(verdict.reason, "%s passes.", verdict.sentence(), exc_info=True)
-            return verdict, None
-        finally:
-            turn.leave()
-        if ruled.verdict.kind is Kind.UNJUDGED and ruled.verdict.reason != ROW:
-            cure = _CURES.get(ruled.verdict.reason, "")
-            said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
-            if not said and ruled.verdict.reason in LIMIT_REASONS:  # each by its name
-                logger.info("%s passes.", ruled.verdict.sentence())
-        return ruled.verdict, ruled.reservation
-
-    def _made(self, make: Make) -> Page | UnreadPage:
-        with self._timed():
-            return make()
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        begun = perf_counter()
-        try:
-            yield
-        finally:
-            self._extraction += perf_counter() - begun
-
-    def _may_know(self, draft: UnreadPage) -> bool:
-        """Whether it may turn out that a page need not be read."""
-        return self._coming[draft.body] > 1 or self._detector.may_know(draft.content.url, draft.body)
-
-    async def _read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
-        if self._aside is not None:
-            return await self._aside.read(draft, turn)
-        with self._timed():
-            return ReadPage(self._source.read(draft))
-
-    async def _ruled(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
-        if self._sharing is None:
-            return await self._at_once(made, turn)
-        page = made if isinstance(made, Page) else (await self._read(made, turn)).page
-        await turn.comes()
-        turn.leave()  # on the server the pages of all crawlers stand in one line
-        async with self._sharing.filing(page) as filing:
-            return await self._heard(filing.check, partial(filing.wait, seconds=self._wait), lambda: page, turn)
-
-    async def _at_once(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
-        """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""
-        body = made.body if isinstance(made, UnreadPage) else 0
-        self._coming[body] += 1
-        try:
-            read = ReadPage(made) if isinstance(made, Page) else None
-            if isinstance(made, UnreadPage) and not (body and self._may_know(made)):
-                read = await self._read(made, turn)
+    async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
+        """The ruling on a page when it is its turn, on this machine or on a server."""
+        if self._shared is not None:
+            page = made if isinstance(made, Page) else (await self._reader.read(made, turn)).page
             await turn.comes()
-            return await self._asked(made, read, turn)
+            turn.leave()  # the server keeps the order of the pages of all crawlers
+            async with self._shared.filing(page) as remote:
+                return await self._ask(remote, lambda: page, turn)
+        body = made.body if isinstance(made, UnreadPage) else 0
+        self._bodies[body] += 1
+        try:
+            local = _LocalJudgement(self._detector, made, self._reader, turn)
+            if not (body and (self._bodies[body] > 1 or local.may_be_known())):
+                await local.read()
+            await turn.comes()
+            return await self._ask(local, lambda: local.page, turn)
         finally:
-            self._coming[body] -= 1
-            if not self._coming[body]:
-                del self._coming[body]
+            self._bodies[body] -= 1
+            if not self._bodies[body]:
+                del self._bodies[body]
 
-    async def _asked(self, made: Page | UnreadPage, read: ReadPage | None, turn: Turn) -> Ruled:
-        url = made.content.url if isinstance(made, UnreadPage) else made.url
-        given_up = list[Reservation]()
-
-        async def check() -> Ruling:
-            nonlocal read
-            if read is None:
-                assert isinstance(made, UnreadPage)
-                ruling = self._detector.check_bytes(url, site_of(url), made.body, given_up)
-                if ruling is not None:
-                    return ruling
-                read = await self._read(made, turn)
-                await turn.comes()
-            return self._checked(read, given_up)
-
-        async def wait(by: Reservation) -> None:
-            settled = Event()
-            by.when_settled(settled.happen)
-            if not await settled.wait(self._wait):
-                given_up.append(by)
-
-        return await self._heard(check, wait, lambda: read.page if read else Page(url), turn)
-
-    def _checked(self, read: ReadPage, given_up: list[Reservation]) -> Ruling:
-        ruling = self._detector.check(read.page, prepared=read.prepared, given_up=given_up)
-        if read.prepared is not None:
-            self._detector.learn(read.page, read.prepared)
-        return ruling
-
-    async def _heard(
-        self,
-        check: Callable[[], Awaitable[Ruling]],
-        wait: Callable[[Reservation], Awaitable[None]],
-        page: Callable[[], Page],
-        turn: Turn,
-    ) -> Ruled:
-        """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again.
-
-        ``wait``: until that page is settled, or is given up. ``page``: what is known of the page by then.
-        """
+    async def _ask(self, judgement: _LocalJudgement | RemoteJudgement, page: Callable[[], Page], turn: Turn) -> Ruled:
+        """Ask for the ruling; while a page in flight decides it, wait for that page and ask again."""
         while not self._outage.happened:
-            ruling = await check()
+            ruling = await judgement.check()
             if isinstance(ruling, Ruled):
                 if self._watch is not None:
                     self._watch.see(ruling.page or page(), ruling)
@@ -320,5 +262,64 @@ class Judge:
                 return ruling
             turn.leave()
             self._notes.count(stats.WAITED)
-            await wait(ruling.by)
-        return Ruled(Verdict(Kind.UNJUDGED, page().url, reason="store_failed"))
+            await judgement.wait(ruling.by, self._wait)
+        return _unjudged(page().url, "store_failed")
+
+
+class _LocalJudgement:
+    """One page that is judged on this machine; ``RemoteJudgement`` does the same on a server.
+
+    The page is read only if the detector cannot judge it by its bytes.
+    """
+
+    def __init__(self, detector: Detector, made: Page | UnreadPage, reader: AsyncPageReader, turn: Turn) -> None:
+        self._detector = detector
+        self._made = made
+        self._reader = reader
+        self._turn = turn
+        self._read = ReadPage(made) if isinstance(made, Page) else None
+        self._given_up: list[Reservation] = []
+
+    @property
+    def page(self) -> Page:
+        """The page as far as it was read."""
+        if self._read is not None:
+            return self._read.page
+        return self._made if isinstance(self._made, Page) else Page(self._made.content.url)
+
+    def may_be_known(self) -> bool:
+        """Whether the detector may judge the page by its bytes when it is its turn."""
+        return isinstance(self._made, UnreadPage) and self._detector.may_know(self._made.content.url, self._made.body)
+
+    async def read(self) -> ReadPage:
+        """The page, which is read once."""
+        if self._read is None:
+            assert isinstance(self._made, UnreadPage)
+            self._read = await self._reader.read(self._made, self._turn)
+        return self._read
+
+    async def check(self) -> Ruling:
+        """Judge the page. Raises StoreError."""
+        if self._read is None and isinstance(self._made, UnreadPage):
+            url = self._made.content.url
+            ruling = self._detector.check_bytes(url, site_of(url), self._made.body, self._given_up)
+            if ruling is not None:
+                return ruling
+            await self.read()
+            await self._turn.comes()
+        read = await self.read()
+        ruling = self._detector.check(read.page, prepared=read.prepared, given_up=self._given_up)
+        if read.prepared is not None:
+            self._detector.learn(read.page, read.prepared)
+        return ruling
+
+    async def wait(self, by: Reservation, seconds: float) -> None:
+        """Wait until a page before this one is settled, or give it up."""
+        settled = Event()
+        by.when_settled(settled.happen)
+        if not await settled.wait(seconds):
+            self._given_up.append(by)
+
+
+def _unjudged(url: str, reason: AnyReason) -> Ruled:
+    return Ruled(Verdict(Kind.UNJUDGED, url, reason=reason))

@@ -1,118 +1,145 @@
-"""Two phases: a page counts once its items came through, and for good once their feeds are stored."""
+"""Two phases: a page counts once its items came through the pipelines, and for good once their feeds are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING
+from collections.abc import Sequence, Set
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.crawl.feeds import Feed, FeedWatch
-from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.crawl.response_items import ResponseItems
+from scrapy import Spider, signals
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.signalmanager import SignalManager
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.deliveries import Deliveries
+from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
+from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, end_ticket
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Reservation
+from scrapy_neardup.oneline import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote_crawl import SharedCrawl
 
-
-class End(Enum):
-    """What becomes of an item behind our pipeline."""
-
-    #: It came through the whole chain.
-    SCRAPED = "scraped"
-    #: A later pipeline dropped it.
-    DROPPED = "dropped"
-    #: A later pipeline or a feed raised an error, so an item that was wanted is lost.
-    FAILED = "failed"
-
-
-class Step(Enum):
-    """What the end of an item asks of the state."""
-
-    NOTHING = "nothing"
-    KEEP = "keep"
-    TAKE_BACK = "take back"
-
-
-@dataclass(eq=False, slots=True)
-class Account:
-    """A page that passed, and what becomes of the items that stand and fall with it.
-
-    Items that bring no content of their own share the page of their response, and so its account. ``kept``: it was
-    committed. ``lost``: it was taken back, for good. ``feeds``: those that wrote an item of the page. ``coming``: the
-    items of its response, if they share it.
-    """
-
-    reservation: Reservation
-    kept: bool = False
-    lost: bool = False
-    feeds: set[Feed] = field(default_factory=set)
-    coming: ResponseItems | None = None
-    _under_way: int = 0
-    _scraped: int = 0
-    _failed: int = 0
-
-    def enter(self) -> None:
-        """An item goes on to the next pipeline."""
-        self._under_way += 1
-
-    def leave(self, end: End) -> Step:
-        """An item has reached its end.
-
-        Once none is on its way, the page is kept if one came through and none was lost by an error.
-        """
-        self._under_way -= 1
-        self._scraped += end is End.SCRAPED
-        self._failed += end is End.FAILED
-        if self._under_way or self.lost:
-            return Step.NOTHING
-        if self._failed or not self._scraped:
-            self.lost = True
-            return Step.TAKE_BACK
-        if self.kept:
-            return Step.NOTHING
-        self.kept = True
-        return Step.KEEP
+logger = line_logger(__name__)
 
 
 class Ledger:
-    """Follows each item of a page to its end, then commits the page or takes it back."""
+    """Follows each item to its end. Commits its page or rolls it back, and seals it when its feeds are stored.
+
+    It reports a failed state and raises nothing.
+    """
 
     def __init__(
-        self, detector: Detector | SharedCrawl, feeds: FeedWatch, outage: Outage, on_lost: Callable[[], None]
+        self,
+        detector: Detector | SharedCrawl,
+        notes: Notes,
+        outage: Outage,
+        exporter: FeedExporter | None = None,
+        deliveries: Deliveries | None = None,
     ) -> None:
-        """``on_lost`` is called for each page that is taken back."""
+        """``exporter``: writes the feeds that pages wait for. Without it a page is sealed when it is committed."""
+        self.feeds = FeedWatch(exporter, self._seal, deliveries)
         self._detector = detector
-        self._feeds = feeds
+        self._notes = notes
         self._outage = outage
-        self._on_lost = on_lost
+        self._is_closed = False
 
-    def ended(self, account: Account, end: End, feeds: Set[Feed] = frozenset()) -> None:
-        """An item has reached its end, and was written by these feeds; a state that fails is reported, not raised."""
-        id, was_kept = account.reservation.record.id, account.kept
-        if account.coming is not None and not account.coming.is_last:
-            feeds = feeds | {self._feeds.rest(account.coming)}
-        earlier, account.feeds = account.feeds, account.feeds | feeds
+    def listen(self, manager: SignalManager) -> None:
+        """Follow items and feeds by Scrapy's signals. Scrapy handles those of an item in the item's context."""
+        manager.connect(self.feeds.begin, signals.spider_opened)  # after Scrapy's own handler, which opens the feeds
+        manager.connect(self._item_scraped, signals.item_scraped)
+        manager.connect(self._item_dropped, signals.item_dropped)
+        manager.connect(self._item_error, signals.item_error)
+
+    def close(self) -> None:
+        """Leave the state alone from now on."""
+        self._is_closed = True
+
+    def _item_scraped(self, item: Any, spider: Spider) -> None:
         try:
-            if feeds and was_kept and not account.lost:
-                self._feeds.hold(id, feeds, earlier)
-            step = account.leave(end)
-            if step is Step.KEEP:
-                self._detector.commit(account.reservation, sealed=not account.feeds)
-                if account.feeds:
-                    self._feeds.hold(id, account.feeds)
-            elif step is Step.TAKE_BACK:
-                self._take_back(account.reservation, was_kept=was_kept)
+            feeds = self.feeds.export(item, spider)
+        except NotWritten as error:  # Scrapy would log it as an error of this package
+            cause = error.__cause__
+            logger.error(
+                "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
+                "comes again%s. Check the feed, or what it cannot write in such items.",
+                error.feed,
+                type(cause).__name__,
+                cause,
+                f"; {', '.join(sorted(error.others))} has it already and then has it twice" * bool(error.others),
+                exc_info=cause if self._notes.mark_logged("feed") else None,
+            )
+            self._end_item(End.FAILED)
+        else:
+            self._end_item(End.SCRAPED, feeds)
+
+    def _item_dropped(self) -> None:
+        self._end_item(End.DROPPED)
+
+    def _item_error(self) -> None:
+        self._end_item(End.FAILED)
+
+    def _end_item(self, end: End, feeds: Set[Feed] = frozenset()) -> None:
+        ticket = end_ticket()
+        if ticket is None:
+            return
+        if ticket.page is not None and not self._is_closed:
+            self.end(ticket.page, end, feeds)
+        ticket.visit.items.end_item()
+
+    def end(self, page: JudgedPage, end: End, feeds: Set[Feed] = frozenset()) -> None:
+        """An item of a page with a reservation has ended; these feeds wrote it.
+
+        Once no item is in the pipelines, the page is committed if one came through and none failed.
+        """
+        page.in_pipelines -= 1
+        page.is_scraped |= end is End.SCRAPED
+        page.is_failed |= end is End.FAILED
+        items = page.response_items
+        if items is not None and not items.is_last:
+            feeds = feeds | {self._rest(items)}
+        earlier, page.feeds = page.feeds, page.feeds | feeds
+        try:
+            self._settle(page, feeds, earlier)
         except StoreError as error:
             self._outage.report(error)
 
-    def _take_back(self, reservation: Reservation, *, was_kept: bool) -> None:
-        self._on_lost()
-        if was_kept:
-            self._feeds.drop(reservation.record.id)
-            self._detector.withdraw(reservation.record.id)
-        else:
-            self._detector.release(reservation)
+    def _settle(self, page: JudgedPage, feeds: Set[Feed], earlier: Set[Feed]) -> None:
+        reservation = page.reservation
+        if reservation is None or page.is_lost:
+            return
+        id = reservation.record.id
+        if page.is_committed and feeds:
+            self.feeds.add(id, feeds, earlier)
+        if page.in_pipelines:
+            return
+        if page.is_failed or not page.is_scraped:
+            page.is_lost = True
+            self._notes.count(stats.ROLLED_BACK)
+            if page.is_committed:
+                self.feeds.remove(id)
+                self._detector.withdraw(id)
+            else:
+                self._detector.release(reservation)
+        elif not page.is_committed:
+            page.is_committed = True
+            self._detector.commit(reservation, sealed=not page.feeds)
+            if page.feeds:
+                self.feeds.add(id, page.feeds)
+
+    def _rest(self, items: ResponseItems) -> Feed:
+        """The items of a response that are still to come, as a feed that their page waits for."""
+        if items.rest is None:
+            items.rest = Feed(None, "")
+            items.on_over = partial(self.feeds.mark_stored, items.rest)
+        return items.rest
+
+    def _seal(self, ids: Sequence[int]) -> None:
+        if self._outage.happened or self._is_closed:
+            return
+        try:
+            self._detector.seal(ids)
+        except StoreError as error:
+            self._outage.report(error)

@@ -1,4 +1,4 @@
-"""Log messages and stats of a crawl."""
+"""What a crawl logs about its state at the beginning and at the end."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from scrapy_neardup.state.transaction import Overlay
 
 logger = line_logger(__name__)
 
-#: Feeds that a line names.
-_NAMED = 3
+#: The most feeds that one message names.
+_MOST_NAMES = 3
 
 
 @contextmanager
-def told_first() -> Iterator[None]:
-    """Log an error that keeps a crawl from starting as one line, before Scrapy logs its traceback."""
+def log_refusal() -> Iterator[None]:
+    """Log an error that keeps a crawl from starting in one line, before Scrapy logs its traceback."""
     try:
         yield
     except NearDupError as error:
         logger.critical("The crawl does not start: %s", error)
-        raise error from None  # the line holds the cause
+        raise error from None  # its sentence has the cause
 
 
-def tell_opening(store: PageStore, config: Config, notes: Notes, job: str) -> None:
-    """How pages are judged, and what was taken back; ``job``: the directory by which this crawl is resumed."""
+def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> None:
+    """Log how pages are judged, and which were rolled back; ``job``: the JOBDIR, or empty."""
     logger.debug("%s", compiled.sentence())
     if config.dry_run:
-        _tell_dry_run(store, config, notes)
+        _log_dry_run(store, config, notes)
         return
     logger.info(
         "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
@@ -46,27 +46,26 @@ def tell_opening(store: PageStore, config: Config, notes: Notes, job: str) -> No
         f"{store.scheme} at {store.location}" if store.lasts else "in memory",
         store.pages,
     )
-    _tell_bounds(store, config)
+    _log_bounds(store, config)
     if config.drops_catalogue:
         logger.info(
             "NEARDUP_PROFILE is 'catalogue', and copies are dropped. Readers of a catalogue want nearly all pages. To "
             "tag them instead, set DROP_DUPLICATES = False."
         )
-    back = store.taken_back
-    if back.pages:
-        notes.count(stats.TAKEN_BACK, back.pages)
+    rolled_back = store.taken_back
+    if rolled_back.pages:
+        notes.count(stats.TAKEN_BACK, rolled_back.pages)
         logger.warning(
             "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
             "They are judged again when they come again.",
-            back.pages,
-            ", ".join(back.crawls) or "unknown",
+            rolled_back.pages,
+            ", ".join(rolled_back.crawls) or "unknown",
         )
     if job:
-        tell_of_job(store, notes, job, is_over=False)
+        log_not_requested(store, notes, job, is_over=False)
 
 
-def _tell_bounds(store: PageStore, config: Config) -> None:
-    """How long and how many pages are known, where that is bounded."""
+def _log_bounds(store: PageStore, config: Config) -> None:
     if config.ttl is not None:
         logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
     if config.max_pages is not None:
@@ -80,8 +79,8 @@ def _tell_bounds(store: PageStore, config: Config) -> None:
         )
 
 
-def tell_left_out(feeds: Sequence[str]) -> None:
-    """Which feeds a dry run does not write."""
+def log_left_out_feeds(feeds: Sequence[str]) -> None:
+    """Log which feeds a dry run does not write."""
     if feeds:
         logger.warning(
             "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
@@ -90,32 +89,31 @@ def tell_left_out(feeds: Sequence[str]) -> None:
         )
 
 
-def _tell_dry_run(store: PageStore, config: Config, notes: Notes) -> None:
-    """That nothing is dropped and nothing filed, and against what pages are judged."""
-    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # they are there in each dry run
+def _log_dry_run(store: PageStore, config: Config, notes: Notes) -> None:
+    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
         notes.count(stat, 0)
-    there = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
+    place = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
     if isinstance(store, Overlay) and not store.pages_found:
-        there += ", which has no pages yet"
+        place += ", which has no pages yet"
     elif isinstance(store, Overlay):
-        at_work = ", which another crawl is using" if store.is_held else ""
-        there += f", a snapshot with {store.pages_found} pages{at_work}"
+        in_use = ", which another crawl is using" if store.is_held else ""
+        place += f", a snapshot with {store.pages_found} pages{in_use}"
     logger.warning(
         "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is "
         "dropped%s, and the state stays unchanged: the next crawl delivers the same pages again. Later pipelines get "
         "all items, including copies, and store them as in any crawl. To end the dry run, set "
         "NEARDUP_DRY_RUN = False.",
         config.method,
-        there,
+        place,
         ", each item has its verdict" if config.tags_all else "",
     )
-    if back := store.taken_back.pages:
-        notes.count(stats.TAKEN_BACK, back)
-        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", back)
+    if pages := store.taken_back.pages:
+        notes.count(stats.TAKEN_BACK, pages)
+        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", pages)
 
 
-def tell_of_job(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:
-    """Pages that were taken back and that this job does not ask for again, as far as its requests.seen holds them."""
+def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:
+    """Log pages that were rolled back and that this job does not request again, because requests.seen lists them."""
     path = Path(job, LIST)
     try:
         many, first = prune_list(job, lambda url: store.find(url) is not None)
@@ -140,26 +138,26 @@ def tell_of_job(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> N
     )
 
 
-def tell_unstored(pages: int, feeds: Sequence[Unstored], notes: Notes, job: str) -> None:
-    """Pages that stay unsealed at the end, and what the next crawl makes of that."""
+def log_unsealed(pages: int, feeds: Sequence[Unstored], notes: Notes, job: str) -> None:
+    """Log the pages that stay unsealed at the end, and what the next crawl does with them."""
     notes.stats.set_value(stats.UNSEALED, pages)
     failed = [f"{one.feed} (not stored, {one.pages} pages)" for one in feeds]
     logger.warning(
         "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s.",
         pages,
-        _some(failed) or "see the errors above",
+        _name_some(failed) or "see the errors above",
         f"and lists them in {Path(job, LIST)}, because with this JOBDIR Scrapy does not request them again"
         if job
         else "and judges them again when they come again",
     )
-    if twice := sorted({other for one in feeds for other in one.beside}):
+    if twice := sorted({other for one in feeds for other in one.others}):
         logger.warning(
             "A stored feed that also holds some of these pages will then have them twice: %s. Remove what this crawl "
             "wrote there, or remove the copies later with scrapy neardup dedup.",
-            _some(twice),
+            _name_some(twice),
         )
 
 
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+def _name_some(names: Sequence[str]) -> str:
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,4 +1,4 @@
-"""The item pipelines: judge an item, then drop or tag it."""
+"""The pipeline judges each item, then drops or tags it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from scrapy.exceptions import DropItem, NotConfigured
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.backlog import Backlog
 from scrapy_neardup.crawl.feeds import keep_feeds_of_command_line
-from scrapy_neardup.crawl.messages import tell_left_out, told_first
+from scrapy_neardup.crawl.messages import log_left_out_feeds, log_refusal
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
-from scrapy_neardup.crawl.session import Session, opened_session
-from scrapy_neardup.crawl.state_location import state_url, tell_of_scope
-from scrapy_neardup.crawl.tickets import ticket_here
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.session import Session
+from scrapy_neardup.crawl.state_location import log_scope, state_url
+from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
@@ -23,7 +24,7 @@ from scrapy_neardup.state.opening import parse_url
 
 
 class _Dropped(DropItem):
-    """Scrapy prints the whole item with its line about a drop; ours names the pages and is enough."""
+    """Without Scrapy's log line, which contains the whole item."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.sentence(), log_level="NOTSET")
@@ -52,13 +53,13 @@ class NearDupPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
         """Read the settings. A SettingsError keeps the crawl from starting."""
-        with told_first():
+        with log_refusal():
             if not is_enabled(crawler.settings):
                 raise NotConfigured("NEARDUP_ENABLED is False, so no page is judged.")
             return cls(crawler, Config.from_settings(crawler.settings))
 
     def update_settings(self, settings: object) -> None:
-        """Called of add-ons alone, and this is none: Scrapy would take it for one that has nothing to do."""
+        """Raise SettingsError: Scrapy calls this only if ADDONS names the pipeline."""
         raise SettingsError(
             "ADDONS names scrapy_neardup.NearDupPipeline, which is a pipeline and does nothing there. Set "
             'ADDONS = {"scrapy_neardup.Addon": 500}; or, if items have their own text, only the pipeline: '
@@ -71,11 +72,11 @@ class NearDupPipeline:
         For ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``bench`` the state stays closed until an item comes.
         """
         if self._config.dry_run:
-            tell_left_out(keep_feeds_of_command_line(self._crawler))
+            log_left_out_feeds(keep_feeds_of_command_line(self._crawler))
         if not _is_crawl(self._crawler):
             return None
-        self._bound_backlog()
-        with told_first():
+        self._join_backlog()
+        with log_refusal():
             url = self._state_url()
             if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
                 return self._open_when_it_answers(url)
@@ -84,15 +85,18 @@ class NearDupPipeline:
 
     def _state_url(self) -> str:
         url = state_url(self._config, self._crawler.spider)
-        tell_of_scope(self._config, url)
+        log_scope(self._config, url)
         return url
 
     async def _open_when_it_answers(self, url: str) -> None:
-        with told_first():
-            self._session = await opened_session(self._crawler, self._config, url)
+        from scrapy_neardup.crawl.server_crawl import until_it_answers
 
-    def _bound_backlog(self) -> None:
-        """Have Scrapy count the items that wait; without its engine, as in a script, nobody sends requests."""
+        with log_refusal():
+            await until_it_answers(url, Notes(self._crawler.stats))
+            self._session = Session(self._crawler, self._config, url)
+
+    def _join_backlog(self) -> None:
+        """Have Scrapy count the items that wait. Without its engine, as in a script, nobody sends requests."""
         try:
             slot = self._crawler.engine.scraper.slot
         except (AttributeError, RuntimeError):
@@ -106,37 +110,37 @@ class NearDupPipeline:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
         if self._session is None:
             self._session = Session(self._crawler, self._config, self._state_url())
-        ticket, session = ticket_here(), self._session
+        ticket, session, config = use_ticket(), self._session, self._config
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)
             return item
         size = self._backlog.add(item)
         try:
-            case = await session.judge.case(item, ticket.visit)
+            page = await session.judge.judge(item, ticket.visit)
         finally:
             self._backlog.remove(size)
-        action = self._config.action(case.verdict)
+        action = config.action(page.verdict)
         if action == DROP:
-            if not self._config.dry_run:
-                raise (DuplicatePage if case.verdict.kind is Kind.DUPLICATE else UnchangedPage)(case.verdict)
+            if not config.dry_run:
+                raise (DuplicatePage if page.verdict.kind is Kind.DUPLICATE else UnchangedPage)(page.verdict)
             session.notes.count(stats.DRY_DROPPED)
-        if case.account is not None:
-            case.account.enter()
-            ticket.account = case.account
-        if self._config.dry_run:
+        if page.reservation is not None:
+            page.in_pipelines += 1
+            ticket.page = page
+        if config.dry_run:
             if action == TAG:
                 session.notes.count(stats.DRY_TAGGED)
-            action = TAG if self._config.tags_all else PASS
+            action = TAG if config.tags_all else PASS
         if action == TAG:
-            session.tagger.tag(item, case.verdict)
+            session.tagger.tag(item, page.verdict)
         return item
 
 
 def _is_crawl(crawler: Crawler) -> bool:
-    """Whether the spider of this crawler does its own work, which is not so in Scrapy's tools for developers.
+    """Whether this is a crawl and not one of Scrapy's tools for developers.
 
-    ``scrapy shell`` drives the engine by hand; ``fetch``, ``view``, ``parse`` and ``bench`` give the spider another
-    start. These must neither wait for the lock of a running crawl nor make a state.
+    ``scrapy shell`` drives the engine by hand. ``fetch``, ``view``, ``parse`` and ``bench`` give the spider another
+    start. They must neither wait for the lock of a crawl nor make a state.
     """
     start = getattr(crawler.spider, "start", None)
     return crawler.crawling and not getattr(start, "__module__", "").startswith("scrapy.commands.")

@@ -24,15 +24,14 @@ from scrapy_neardup.state.opening import parse_url
 
 logger = line_logger(__name__)
 
-#: Seconds for which a crawl that is about to begin waits for its server: longer than a failover takes with what Redis
-#: and Sentinel come with.
+#: Seconds that a new crawl waits for its server: longer than a failover with the defaults of Redis and Sentinel.
 _BEGINNING = 120.0
-#: Seconds between two looks at what others have counted, at what is to be forgotten, and steps of that at most.
+#: Seconds between two looks at the counts of others, and between two times of forgetting; steps of that at most.
 _PAUSE, _FORGETTING, _STEPS = 1.0, 10.0, 5000
 
 
 def need_asyncio() -> None:
-    """Raise SettingsError where Scrapy runs on another loop."""
+    """Raise SettingsError if Scrapy does not run on asyncio."""
     if not is_asyncio_available():
         raise SettingsError(
             f"{SETTING} names a state on a server, which needs Scrapy's asyncio reactor. Remove TWISTED_REACTOR from "
@@ -42,13 +41,13 @@ def need_asyncio() -> None:
 
 @dataclass
 class ServerWatch:
-    """Says once that the server is gone, and once that it is back: NEARDUP_ON_STORE_ERROR = 'wait'."""
+    """Logs that the server is gone, and that it is back, for NEARDUP_ON_STORE_ERROR = 'wait'."""
 
     location: str
     notes: Notes
 
     def gone(self, why: str) -> None:
-        """No page is judged until it is back, and none is lost."""
+        """Pages wait until the server is back."""
         self.notes.count(stats.SERVER_GONE)
         logger.warning(
             "The server of the state at %s does not answer (%s). Pages wait for it, because "
@@ -58,12 +57,12 @@ class ServerWatch:
         )
 
     def back(self) -> None:
-        """All goes on."""
+        """Pages are judged again."""
         logger.info("The server of the state at %s answers again. Pages are judged again.", self.location)
 
 
 async def until_it_answers(url: str, notes: Notes) -> None:
-    """Wait for the server of a state before a crawl begins, two minutes at most: opening it then says what is wrong."""
+    """Wait at most two minutes for the server of a state. If it does not answer, opening the state says why."""
     need_asyncio()
     _, location = parse_url(url)
     link = AsyncLink(location, SETTING, ServerWatch(location, notes))
@@ -78,7 +77,7 @@ async def until_it_answers(url: str, notes: Notes) -> None:
 
 
 class Sharing:
-    """The connections of one crawl, and its upkeep; ``crawl`` is what judge and ledger ask."""
+    """The connection of one crawl to its server, and the upkeep there. Judge and ledger use ``crawl``."""
 
     def __init__(
         self,
@@ -89,10 +88,7 @@ class Sharing:
         bounds: Bounds | None,
         on_error: Callable[[StoreError], None],
     ) -> None:
-        """``detector``: on a state on a server.
-
-        ``bounds``: how much that is to know; it is forgotten beside the judging, by a connection of its own.
-        """
+        """``bounds`` of the state: a connection of its own forgets old pages. ``waits`` for a server that is gone."""
         store = detector.store
         assert isinstance(store, RedisStore)
         self._store = store
@@ -105,27 +101,24 @@ class Sharing:
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
     async def close(self) -> None:
-        """Wait until all is written, and let go of the server.
-
-        What is left to be written at the end is sent by the store itself, while nothing else is to be done.
-        """
+        """Wait until everything is written, and close the connection. The store itself writes the last rows."""
         self._stop.set()
         await self._upkeep
         await self.crawl.settled()
         if self._waits:
             self._store.wait_longer()
         if self._bounds:
-            with suppress(StoreError):  # the next crawl does it
+            with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
         await self._link.close()
 
     def give_up(self) -> None:
-        """The crawl does not begin: nothing was written that is to be waited for."""
+        """The crawl does not begin, so nothing waits to be written."""
         self._upkeep.cancel()
 
     def _lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)
-        if self._notes.is_new("lost by the server"):
+        if self._notes.mark_logged("lost by the server"):
             logger.warning(
                 "The server of the state at %s was down and has lost confirmed pages. They are judged again when they "
                 "come again. To prevent losses, see the guide 'Crawl with many machines'.",
@@ -133,47 +126,47 @@ class Sharing:
             )
 
     async def _keep_up(self) -> None:
-        """Take back what crawls that are no more have left, and forget what is too old or too much."""
+        """Roll back pages of dead crawls, and forget pages beyond the bounds, until the crawl ends."""
         loop = asyncio.get_running_loop()
-        looked = loop.time()
+        last = loop.time()
         while not await self._is_over(_PAUSE):
-            with suppress(StoreError):  # whoever judges a page meets it too
+            with suppress(StoreError):  # the next judged page meets it, too
                 await self.crawl.catch_up()
-            is_due = loop.time() - looked >= self._store.lease
-            if not (is_due or (self._bounds and loop.time() - looked >= _FORGETTING)):
+            is_due = loop.time() - last >= self._store.lease
+            if not (is_due or (self._bounds and loop.time() - last >= _FORGETTING)):
                 continue
-            looked = loop.time()
+            last = loop.time()
             with suppress(StoreError):
                 await self._tidy()
 
     async def _is_over(self, seconds: float) -> bool:
-        """After so many seconds, or at once when it is. Nothing is cancelled: an answer may be on its way."""
+        """Wait so long, or until the crawl ends. Nothing is cancelled, because an answer may be on its way."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
         return self._stop.is_set()
 
     async def _tidy(self) -> None:
-        back, gone = await asyncio.to_thread(self._tidied)
-        if back:
-            self._notes.count(stats.TAKEN_BACK, back)
+        rolled_back, expired = await asyncio.to_thread(self._tidy_in_thread)
+        if rolled_back:
+            self._notes.count(stats.TAKEN_BACK, rolled_back)
             logger.warning(
                 "%d pages of crawls that no longer answer are rolled back in the state. They are judged again when "
                 "they come again.",
-                back,
+                rolled_back,
             )
-        if gone:
-            self._notes.count(stats.EXPIRED, gone)
+        if expired:
+            self._notes.count(stats.EXPIRED, expired)
 
-    def _tidied(self) -> tuple[int, int]:
-        """In a thread: how many pages were taken back, and forgotten. Old drops go, too."""
+    def _tidy_in_thread(self) -> tuple[int, int]:
+        """Returns how many pages were rolled back, and forgotten. Removes old drops, too."""
         store = type(self._store)(self._store.location, None, self._store.named_by, self._store.secret)
         try:
-            gone = 0
+            expired = 0
             for _ in range(_STEPS if self._bounds else 0):
-                gone += (step := store.expire(self._bounds))  # type: ignore[arg-type]
+                expired += (step := store.expire(self._bounds))  # type: ignore[arg-type]
                 if not step:
                     break
             trim(store, store.count_rows(b"d"))
-            return store.taken_back.pages, gone
+            return store.taken_back.pages, expired
         finally:
             store.close()

@@ -1,4 +1,4 @@
-"""Where the state of a spider lies, and by which recipe it is opened."""
+"""Where the state of a spider lies."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from scrapy_neardup.state.opening import default_url, existing_default, existing
 logger = line_logger(__name__)
 
 
-#: Below the directory of a project's states: those of its spiders, a directory each.
+#: The directory with one directory for each spider, below that of the project's state.
 _SPIDERS = "spiders"
 
 
 def state_url(config: Config, spider: object | None = None) -> str:
-    """The URL of the state of a spider: NEARDUP_STORE, or else the default one in the data directory of Scrapy.
+    """The URL of the state of a spider: NEARDUP_STORE, or the default in Scrapy's data directory.
 
-    The default is one for each spider, unless NEARDUP_SCOPE says "project"; a state that the project has is never left
-    without its being asked for. The state itself is not made.
+    Each spider has its own default state, unless NEARDUP_SCOPE is "project". An existing state of the project is used
+    until NEARDUP_SCOPE says otherwise. The state itself is not made.
     """
     if config.store:
         return placeholders_filled(config.store, partial(_attribute, spider, config.store))
@@ -43,8 +43,8 @@ def state_url(config: Config, spider: object | None = None) -> str:
     return default_url(directory / _SPIDERS / safe_name(name))
 
 
-def tell_of_scope(config: Config, url: str) -> None:
-    """In the log of a crawl: that its state is shared though nobody said so, or that it leaves a shared one behind."""
+def log_scope(config: Config, url: str) -> None:
+    """Log that the state is shared without a setting that says so, or that a shared state is left unused."""
     shared = "" if config.store else existing_default(data_directory())
     if shared and not config.scope:
         logger.info(
@@ -64,7 +64,7 @@ def tell_of_scope(config: Config, url: str) -> None:
 
 
 def states_there(config: Config) -> list[str]:
-    """The URLs of the states that the crawls of this place have made."""
+    """The URLs of the states that the crawls of this project have made."""
     if config.store:
         return existing_states(config.store)
     directory = data_directory()
@@ -76,23 +76,22 @@ def states_there(config: Config) -> list[str]:
 
 
 def data_directory() -> Path:
-    """Where default states lie.
+    """The directory of default states.
 
-    Inside a project Scrapy makes that directory, ``.scrapy``, when it is asked for it. Where there are settings of a
-    project but no scrapy.cfg (under scrapyd, in a container) Scrapy has no such directory and says NotConfigured, by
-    which a crawl would go on without us: then it is the one below the working directory, as outside of projects.
+    Inside a project Scrapy makes it, ``.scrapy``. With settings of a project but no scrapy.cfg (under scrapyd, in a
+    container) Scrapy raises NotConfigured, and the crawl would go on without this package. Then the directory is below
+    the working directory, as it is outside of projects.
     """
     try:
         return Path(data_path("neardup"))
     except NotConfigured:
         directory = Path(".scrapy", "neardup").absolute()
-        _tell_of_no_project(directory)
+        _warn_of_no_project(directory)
         return directory
 
 
 @cache
-def _tell_of_no_project(directory: Path) -> None:
-    """Once for each directory, though that is asked for several times."""
+def _warn_of_no_project(directory: Path) -> None:
     logger.warning(
         "There is no scrapy.cfg above %s, so the state is kept in %s. If that directory does not outlive the crawl, "
         "set NEARDUP_STORE, for example to 'leveldb:///var/crawls/state'.",
@@ -102,7 +101,7 @@ def _tell_of_no_project(directory: Path) -> None:
 
 
 def _attribute(spider: object | None, url: str, name: str) -> object:
-    """What a placeholder stands for."""
+    """The value of a placeholder in NEARDUP_STORE."""
     shown = without_password(url)
     if spider is None:
         raise SettingsError(
@@ -118,5 +117,5 @@ def _attribute(spider: object | None, url: str, name: str) -> object:
 
 
 def page_extractor(config: Config) -> Extractor | None:
-    """The user's own way to take the text out of HTML, NEARDUP_EXTRACTOR; None where it is ours."""
+    """The user's function that takes the text out of HTML (NEARDUP_EXTRACTOR); None without one."""
     return load_extractor(config.extractor) if config.extractor else None

@@ -77,7 +77,7 @@ def verdict(kind: str, reason: str = "") -> str:
 
 
 def extraction(reader: str) -> str:
-    """The stat of the way in which the text of a page was found in its HTML.
+    """The stat of a way to find the text of a page in its HTML.
 
     >>> extraction("article")
     'neardup/extraction/article'
@@ -86,7 +86,7 @@ def extraction(reader: str) -> str:
 
 
 def likeness(name: str) -> str:
-    """The stat of the way in which a page is like an earlier one.
+    """The stat of a kind of likeness.
 
     >>> likeness("retitled")
     'neardup/kind/retitled'
@@ -100,7 +100,7 @@ def own_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
-    """What a crawl found, in one line, in English unless another language is named.
+    """One line with the results of a crawl, in English unless another language is named.
 
     >>> print(closing_line({PAGES: 9, "neardup/unique": 6, "neardup/duplicate": 2, "neardup/unjudged/no_text": 1,
     ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
@@ -113,8 +113,8 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     words = Words(language or "en")
     counts = verdict_counts(own_counts(numbers))
     counts = {kind: many for kind, many in counts.items() if many or kind not in ("better", "rows")}
-    told = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
-    back = "".join(words(phrase, many=many) for stat, phrase in told if (many := numbers.get(stat, 0)))
+    phrases = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
+    back = "".join(words(phrase, many=many) for stat, phrase in phrases if (many := numbers.get(stat, 0)))
     dry = DRY_DROPPED in numbers
     would = words("closing.dry", dropped=numbers.get(DRY_DROPPED, 0), tagged=numbers.get(DRY_TAGGED, 0)) if dry else ""
     state = words(

@@ -23,10 +23,10 @@ _PARTS = tuple(Verdict(Kind.UNIQUE, "").as_tag())
 
 
 class Tagger:
-    """Tags items; one that has no such field passes untagged, and the log says once what to do."""
+    """Tags items. An item without the field passes untagged, and the log says once what to do."""
 
     def __init__(self, field: str, notes: Notes, close_crawl: Callable[[str], None] | None) -> None:
-        """``close_crawl`` takes the reason, and is called where tags are all that the crawl is to give."""
+        """``close_crawl`` gets the reason. It is given where tags are all that the crawl is for."""
         self._field = field
         self._notes = notes
         self._close_crawl = close_crawl
@@ -35,11 +35,11 @@ class Tagger:
         """Put the verdict into its field."""
         try:
             ItemAdapter(item)[self._field] = verdict.as_tag()
-        except Exception as error:  # each kind of item has its own way to refuse a field
-            self._refused(item, error)
+        except Exception as error:  # each class of items has its own way to refuse a field
+            self._warn(item, error)
 
-    def _refused(self, item: Any, error: Exception) -> None:
-        if not self._notes.is_new("tag"):
+    def _warn(self, item: Any, error: Exception) -> None:
+        if not self._notes.mark_logged("tag"):
             return
         level, consequence = logging.WARNING, "These items pass untagged."
         if self._close_crawl:
@@ -65,7 +65,7 @@ class TaggedCsvExporter(CsvItemExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *arguments: Any, **options: Any) -> TaggedCsvExporter:
-        """The exporter that knows NEARDUP_TAG_FIELD, also among the columns that the project names."""
+        """An exporter that knows NEARDUP_TAG_FIELD, also among the columns that the project names."""
         exporter = cls(*arguments, **options)
         exporter._tag_field = name = crawler.settings.get("NEARDUP_TAG_FIELD") or cls._tag_field
         if isinstance(columns := exporter.fields_to_export, Mapping):
@@ -96,5 +96,5 @@ class TaggedCsvExporter(CsvItemExporter):
 
 
 def _parts(is_tag: bool) -> tuple[str, ...]:
-    """What follows the name of a field in the names of its columns."""
+    """The suffixes of a field's columns."""
     return tuple(f".{part}" for part in _PARTS) if is_tag else ("",)

@@ -24,31 +24,27 @@ from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage, ReadTask
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages are judged in the order in which they came, though some are read sooner than those before them.
-
-
-#: Seconds after which a page that is still being read is overtaken.
+#: Seconds of reading after which later pages may overtake a page.
 PATIENCE = 0.5
-#: Seconds for which those behind a judged page wait for its item to come through.
+#: Seconds that later pages wait for the item of a judged page to come through.
 _SOON = 0.002
 
 
 class Turns:
-    """The pages that are to be judged, first come, first served."""
+    """A queue of pages, so that they are judged in the order in which they came, whichever is read first."""
 
     def __init__(self) -> None:
         self._line: OrderedDict[Turn, None] = OrderedDict()
 
     def join(self) -> Turn:
-        """That of a page that has just come; whoever gets it is to leave, come what may."""
+        """The turn of a new page. The caller must have it leave, whatever happens."""
         turn = Turn(self)
         self._line[turn] = None
         return turn
 
     @property
     def front(self) -> Turn:
-        """Whose turn it is."""
+        """The first in the queue."""
         return next(iter(self._line))
 
     def __contains__(self, turn: Turn) -> bool:
@@ -58,10 +54,7 @@ class Turns:
         return len(self._line)
 
     def remove(self, turn: Turn) -> None:
-        """Take one out of the line; the next is told if it is its turn, but not before whoever leaves is through.
-
-        Told at once it would be judged in here, and the next one in there, without an end.
-        """
+        """Remove a turn, and wake the next one later: at once, each would be judged inside the one before it."""
         if turn in self._line:
             was_front = turn is self.front
             del self._line[turn]
@@ -70,7 +63,7 @@ class Turns:
 
 
 class Turn:
-    """One page's turn to be judged; that it is being read, and was, may be said from any thread."""
+    """One page's turn to be judged. ``begin`` and ``end`` may be called in any thread."""
 
     def __init__(self, turns: Turns) -> None:
         self.has_come = Event()
@@ -80,28 +73,28 @@ class Turn:
         self._stays = False
 
     def begin(self) -> None:
-        """From now on the page is being read."""
+        """Reading the page begins."""
         self._begun = monotonic()
         self.is_read = False
 
     def end(self) -> None:
-        """The page has been read."""
+        """The page is read."""
         self.is_read = True
 
     def leave(self) -> None:
-        """The page is judged, or cannot be, or others need not wait for it any more."""
+        """Later pages need not wait for this one any more."""
         if not self._stays:
             self._turns.remove(self)
 
-    def stay_until(self, when: Callable[[Callable[[], None]], None]) -> None:
-        """Leave once ``when`` calls, which is told by what, or soon.
+    def stay_until(self, register: Callable[[Callable[[], None]], None]) -> None:
+        """Leave when the callback that is given to ``register`` is called, or after 2 ms.
 
-        An item that no later pipeline holds comes through in less than a millisecond, and its page counts from then on.
-        A crawl that reads its pages itself takes longer for the next one, which waits here, to be judged by the same.
+        An item comes through in less than a millisecond, unless a later pipeline holds it, and then its page counts.
+        So the next page is judged against it, as in a crawl that reads pages one after the other.
         """
         if len(self._turns) > 1 and self in self._turns:
             self._stays = True
-            when(self._go)
+            register(self._go)
             call_later(_SOON, self._go)
 
     def _go(self) -> None:
@@ -109,7 +102,7 @@ class Turn:
         self.leave()
 
     async def comes(self) -> None:
-        """Wait until those before have left, or hold up the others for too long."""
+        """Wait until all earlier turns have left, or have taken too long."""
         self.is_read = True
         while self in self._turns and (front := self._turns.front) is not self:
             left = front.patience()
@@ -119,7 +112,7 @@ class Turn:
                 front.leave()
 
     def patience(self) -> float:
-        """For how many seconds those behind are to wait at least before they look again."""
+        """Seconds after which later pages may overtake this one."""
         if self.is_read or self._begun is None:
             return PATIENCE
         return self._begun + PATIENCE - monotonic()

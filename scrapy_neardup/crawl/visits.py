@@ -1,70 +1,189 @@
-"""What the items of one response share: its pages, each judged once, and the verdicts on them."""
+"""One response, its pages and its items on their way through the pipelines.
+
+Scrapy gives a pipeline only the item, and other pipelines may replace it by another object. So the spider middleware
+announces each item with its ``Visit``. The first pipeline of the chain turns that into a ``Ticket`` in a context
+variable, because the pipelines of one item and the signals at its end run in one context.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Set
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl.event import Event
-from scrapy_neardup.crawl.ledger import Account
-from scrapy_neardup.crawl.response_items import ResponseItems
+from scrapy_neardup.crawl.feeds import Feed
+from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item
 from scrapy_neardup.page.response import PageResponse
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A verdict, and the account of the page if it passes and is new to the state."""
+class End(Enum):
+    """How an item leaves the pipelines."""
 
-    verdict: Verdict
-    account: Account | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the page was taken back: then the next item of the same response is judged anew."""
-        return self.account is not None and self.account.lost
+    #: It came through all of them.
+    SCRAPED = "scraped"
+    #: A later pipeline dropped it.
+    DROPPED = "dropped"
+    #: A later pipeline or a feed raised an error, so a wanted item is lost.
+    FAILED = "failed"
 
 
 @dataclass(eq=False, slots=True)
-class PendingVerdict:
-    """A page of a visit that is being judged, or was: then it is ``over`` and there is a case."""
+class ResponseItems:
+    """Counts the items of one response. A page that they share is not sealed before all of them have ended.
 
-    over: Event = field(default_factory=Event)
-    case: Case | None = None
+    Otherwise the first item would seal the page, and a kill would lose the others for good. ``is_complete``: the
+    callback yields no more items. ``is_cut_off``: it failed, so there might have been more.
+    """
+
+    announced: int = 0
+    ended: int = 0
+    is_complete: bool = True
+    is_cut_off: bool = False
+    #: Stands for the items that are still to come: their page waits for it as for a feed.
+    rest: Feed | None = None
+    #: Called when all items have ended. A callback of the spider that breaks off may prevent that.
+    on_over: Callable[[], None] | None = None
+
+    @property
+    def are_several(self) -> bool:
+        return self.announced + self.is_cut_off > 1
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the item that ends now is the last one."""
+        return self.is_complete and self.ended + 1 >= self.announced
+
+    def complete(self) -> None:
+        """The spider's callback yields no more items."""
+        self.is_complete = True
+        self._call_back()
+
+    def end_item(self) -> None:
+        """One item has ended, and its page was handled."""
+        self.ended += 1
+        self._call_back()
+
+    def _call_back(self) -> None:
+        if self.on_over is not None and self.is_complete and self.ended >= self.announced:
+            call, self.on_over = self.on_over, None
+            call()
+
+
+@dataclass(eq=False, slots=True)
+class JudgedPage:
+    """A page with its verdict, and counts of the items that share it.
+
+    ``reservation``: only of a page that passes and is new to the state. ``response_items``: those of its response, if
+    they share the page. It holds no visit: responses would stay in memory until the next garbage collection.
+    """
+
+    verdict: Verdict
+    reservation: Reservation | None = None
+    response_items: ResponseItems | None = None
+    #: Items in the pipelines; whether one came through, and whether one failed.
+    in_pipelines: int = 0
+    is_scraped: bool = False
+    is_failed: bool = False
+    #: The feeds that wrote an item of the page.
+    feeds: Set[Feed] = frozenset()
+    is_committed: bool = False
+    #: It was rolled back, for good: the next item of the response has it judged anew.
+    is_lost: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class Visit:
-    """One response, or none, and what its items share: each page of it is judged once.
+    """One response, or none, and what its items share.
 
-    ``opted_out``: the request did. ``hearings``: by URL. ``unnamed``: items so far that brought content and no URL.
-    ``items``: all that the callback has yielded so far; before the first is judged it is known whether there are more.
-    ``urls``: those that items bring along. Before the first item without one is judged, all are known, unless
-    there are very many. ``has_bare``: an item brings neither URL nor content, so its page is the response.
-    ``texts``: a hash of the text of each page whose item brings URL and text.
-    ``coming``: those of them that have not ended. ``is_bare``: there is no response though the add-on is on.
+    ``opted_out``: by the request. ``has_no_response``: the add-on is on, and the item came without a response.
     """
 
     served: PageResponse | None = None
     opted_out: bool = False
-    hearings: dict[str, PendingVerdict] = field(default_factory=dict)
-    unnamed: int = 0
-    items: int = 0
+    has_no_response: bool = False
+    items: ResponseItems = field(default_factory=ResponseItems)
+    #: By URL: the pages, or an event while a page is being judged.
+    pages: dict[str, JudgedPage | Event] = field(default_factory=dict)
+    #: URLs in the items. All are known before the first item without one is judged, unless there are very many.
     urls: set[str] = field(default_factory=set)
+    #: An item has neither URL nor content, so the response is its page.
     has_bare: bool = False
+    #: Items so far with content and without URL.
+    unnamed: int = 0
+    #: A hash of the text of each page whose item has URL and text.
     texts: dict[str, int] = field(default_factory=dict)
-    coming: ResponseItems = field(default_factory=ResponseItems)
-    is_bare: bool = False
 
     @property
     def is_claimed(self) -> bool:
-        """Whether an item brings the URL of the response along, so that no other may be known by it."""
+        """Whether an item has the URL of the response, so that no other item may have it."""
         return self.served is not None and self.served.url in self.urls
 
 
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """One item on its way. ``page``: only if the state has to know how the item ends."""
+
+    visit: Visit = field(default_factory=Visit)
+    page: JudgedPage | None = None
+    is_used: bool = False
+    is_ended: bool = False
+
+
+_current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)
+
+
+class Tickets:
+    """The items between the spider and the pipelines, each with its visit."""
+
+    def __init__(self, *, are_announced: bool = False) -> None:
+        """``are_announced``: a middleware announces each item that has a response."""
+        self._are_announced = are_announced
+        # Keeping the item keeps its id from being reused. A spider may yield the same object twice.
+        self._visits: dict[int, deque[tuple[Any, Visit]]] = {}
+
+    def announce(self, item: Any, visit: Visit) -> None:
+        """Remember the visit of an item."""
+        self._visits.setdefault(id(item), deque()).append((item, visit))
+
+    def issue(self, item: Any) -> None:
+        """Make the ticket of an item that enters the pipelines. Without announcement it gets a visit of its own."""
+        visits = self._visits.get(id(item))
+        if visits is None:
+            _current.set(Ticket(Visit(has_no_response=self._are_announced)))
+            return
+        _, visit = visits.popleft()
+        if not visits:
+            del self._visits[id(item)]
+        _current.set(Ticket(visit))
+
+
+def use_ticket() -> Ticket:
+    """The ticket of the item in our pipeline; a new one where no pipeline before ours made it."""
+    ticket = _current.get()
+    if ticket is None or ticket.is_used:
+        ticket = Ticket()
+        _current.set(ticket)
+    ticket.is_used = True
+    return ticket
+
+
+def end_ticket() -> Ticket | None:
+    """The ticket of the item whose end Scrapy signals; None at every further signal."""
+    ticket = _current.get()
+    if ticket is None or ticket.is_ended:
+        return None
+    ticket.is_ended = True
+    return ticket
+
+
 def fields_of(item: Any) -> Item:
-    """What an item of any class holds; nothing where it is no item."""
+    """The fields of an item of any class; empty for anything else."""
     return ItemAdapter(item) if ItemAdapter.is_item(item) else {}

@@ -20,7 +20,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.http import HtmlResponse
 
-from scrapy_neardup.crawl import tickets
+from scrapy_neardup.crawl import visits
 from scrapy_neardup.server.store import RedisStore
 from tests.judge.test_detector import story
 
@@ -58,8 +58,8 @@ class Database:
     """A later pipeline that takes its time, and notes which page of the state an item is."""
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        ticket = tickets._current.get()
-        item["id"] = ticket.account.reservation.record.id if ticket is not None and ticket.account is not None else 0
+        ticket = visits._current.get()
+        item["id"] = ticket.page.reservation.record.id if ticket and ticket.page and ticket.page.reservation else 0
         await asyncio.sleep(random.random() * 0.1)
         return item
 

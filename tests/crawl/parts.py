@@ -12,8 +12,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
 from twisted.internet.defer import Deferred
 
-from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method

@@ -1,14 +1,18 @@
-"""A page counts for good when its item was delivered: written by each feed that took it, and stored there."""
+"""A page counts for good when every feed that took its item has written and stored it."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.crawl.conftest import Crawl, Site
+from tests.crawl.engineless import article
+from tests.crawl.engineless import crawl as crawl_here
 from tests.crawl.pages import html
+from tests.crawl.parts import url
 
 PATHS = ["/a", "/b", "/c"]
 
@@ -82,3 +86,59 @@ def test_what_every_feed_declines_counts_as_soon_as_it_came_through(filled: Site
     second = crawl(PATHS)
     assert second.count("taken_back") == 1
     assert second.paths == ["/a", "/c"]
+
+
+THREE = [article(family) for family in range(3)]
+
+
+def feeds(folder: Path, *, broken: bool) -> dict[str, Any]:
+    scheme = "broken" if broken else "file"
+    return {
+        "FEEDS": {
+            f"file://{folder}/good.jsonl": {"format": "jsonlines"},
+            f"{scheme}://{folder}/other.jsonl": {"format": "jsonlines"},
+        },
+        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
+        "NEARDUP_STORE": f"sqlite://{folder}/state",
+    }
+
+
+def delivered(folder: Path, name: str) -> list[str]:
+    path = folder / name
+    return [json.loads(line)["url"] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed_that_has_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # below which the broken feed writes
+    first = crawl_here(THREE, **feeds(tmp_path, broken=True))
+    assert first["neardup/unsealed"] == 3
+    bad, good = f"broken://{tmp_path}/other.jsonl (not stored, 3 pages)", tmp_path / "good.jsonl"
+    assert f"3 pages stay unsealed, because a feed that holds them was not stored: {bad}. The next crawl" in caplog.text
+    assert f"will then have them twice: {good}. Remove" in caplog.text
+    second = crawl_here(THREE, **feeds(tmp_path, broken=False))
+    assert second["neardup/taken_back"] == 3
+    urls = [url(family) for family in range(3)]
+    assert delivered(tmp_path, "other.jsonl") == urls, "nothing is missing"
+    assert delivered(tmp_path, "good.jsonl") == urls * 2, "as was said"
+    assert crawl_here(THREE, **feeds(tmp_path, broken=False))["neardup/unchanged"] == 3
+
+
+def test_an_item_that_one_feed_cannot_write_is_in_the_others_and_the_log_says_that_it_comes_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {
+        "FEEDS": {
+            f"file://{tmp_path}/picky.jsonl": {"format": "jsonlines"},
+            f"file://{tmp_path}/good.csv": {"format": "csv", "fields": ["url"]},
+        },
+        "NEARDUP_STORE": f"sqlite://{tmp_path}/state",
+    }
+    stats = crawl_here([*THREE[:2], {**THREE[2], "odd": object()}], **settings)
+    assert stats["neardup/rolled_back"] == 1
+    assert f"The feed {tmp_path}/picky.jsonl could not write an item (TypeError: " in caplog.text
+    assert f"{tmp_path}/good.csv has it already and then has it twice" in caplog.text
+    crawl_here(THREE, **settings)
+    assert sorted(delivered(tmp_path, "picky.jsonl")) == [url(family) for family in range(3)]
+    assert (tmp_path / "good.csv").read_text("utf-8").count(url(2)) == 2

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.commands import keep
-from scrapy_neardup.crawl import drop_watch
-from scrapy_neardup.crawl.drop_watch import DropWatch
+from scrapy_neardup.crawl import site_watch
+from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
 from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
@@ -112,7 +112,7 @@ def test_delivered_pages_that_are_dropped_are_suspicious_whatever_the_site_was()
     assert crawl.alarms == {}
     crawl.drop(delivered=True)
     assert crawl.alarms == {"delivered": 1}
-    assert crawl.watch.counted() == [SiteDrops(SITE, 19, 10, 10)]
+    assert crawl.watch.counts() == [SiteDrops(SITE, 19, 10, 10)]
 
 
 def test_a_copy_that_passes_is_no_drop() -> None:
@@ -124,7 +124,7 @@ def test_a_copy_that_passes_is_no_drop() -> None:
         crawl.watch.see(Page(url, f"Title {number}"), Ruled(verdict, reservation))
         crawl.watch.see(Page(url), Ruled(Verdict(Kind.UNJUDGED, url)))
     assert crawl.alarms == {}
-    assert crawl.watch.counted() == [SiteDrops(SITE, 40, 0)]
+    assert crawl.watch.counts() == [SiteDrops(SITE, 40, 0)]
 
 
 def mirrors(pages: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
@@ -152,7 +152,7 @@ def test_what_strangers_post_neither_passes_nor_hides_another_site(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thousands of originals under six titles: one warning for that site, and the alarm of another one still comes."""
-    monkeypatch.setattr(drop_watch, "_WARNINGS", 2)
+    monkeypatch.setattr(site_watch, "_WARNINGS", 2)
     crawl = Crawl(SiteDrops(SITE, 60, 0))
     for original in range(1, 500):
         for number in range(6):
@@ -170,12 +170,12 @@ def test_what_strangers_post_neither_passes_nor_hides_another_site(
 
 
 def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drop_watch, "_SITES", 3)
-    monkeypatch.setattr(drop_watch, "_ORIGINALS", 3)
+    monkeypatch.setattr(site_watch, "_SITES", 3)
+    monkeypatch.setattr(site_watch, "_ORIGINALS", 3)
     crawl = Crawl()
     for number in range(10):
         crawl.drop(number + 1, f"{number}.example", title="A title")
-    assert [one.site for one in crawl.watch.counted()] == ["7.example", "8.example", "9.example"]
+    assert [one.site for one in crawl.watch.counts()] == ["7.example", "8.example", "9.example"]
     assert len(crawl.watch._originals) == 3
 
 
@@ -208,7 +208,7 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
     first = crawl(OLD + NEW, **settings)
     assert first.paths == [*OLD, NEW[0]]
     assert {name: first.count(f"suspicious_drops/{name}") for name in ("titles", "jump")} == {"titles": 1, "jump": 1}
-    warnings = [line for line in first.log.splitlines() if "WARNING" in line and "crawl.drop_watch" in line]
+    warnings = [line for line in first.log.splitlines() if "WARNING" in line and "crawl.site_watch" in line]
     assert len(warnings) == 2
     assert all("scrapy neardup keep --last --site 127.0.0.1" in one for one in warnings)
     store = ("--store", settings["NEARDUP_STORE"])

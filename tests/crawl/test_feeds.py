@@ -1,22 +1,26 @@
-"""Which pages are told to be safe as feeds are stored, fail, are refilled and closed, without a crawl."""
+"""Pages are sealed as feeds are stored, fail, are refilled and closed, without a crawl."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import tracemalloc
+from array import array
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_neardup.crawl.feeds import FeedWatch, NotWritten
+from scrapy_neardup.crawl.feeds import FeedWatch, NotWritten, PagesAwaitingFeeds, Released
 from tests.crawl.parts import Exporter, Slot
 
 SPIDER = Spider("any")
@@ -33,14 +37,14 @@ class Watched:
     def export(self, *ids: int) -> None:
         """Items of these pages come through, and go into whatever feeds are open."""
         for id in ids:
-            self.watch.hold(id, self.watch.export(id, SPIDER))
+            self.watch.add(id, self.watch.export(id, SPIDER))
 
 
 def test_without_feeds_nothing_is_waited_for() -> None:
     sealed: list[int] = []
     watch = FeedWatch(None, sealed.extend)
     assert watch.export({}, SPIDER) == set()
-    watch.hold(1, frozenset())
+    watch.add(1, frozenset())
     assert sealed == [1]
 
 
@@ -126,8 +130,8 @@ def test_a_storage_that_is_awaited_seals_when_it_is_done(fails: bool) -> None:
 def test_a_page_that_was_taken_back_is_not_sealed() -> None:
     watched = Watched(slot := Slot())
     watched.export(1, 2)
-    watched.watch.drop(1)
-    watched.watch.drop(9)
+    watched.watch.remove(1)
+    watched.watch.remove(9)
     slot.store(None)
     assert watched.sealed == [2]
 
@@ -168,7 +172,7 @@ def test_a_full_batch_seals_its_own_pages_also_if_it_is_stored_while_the_last_it
     assert watched.exporter.full == [slot]
     slot.store(None)
     assert watched.sealed == [1]
-    watched.watch.hold(2, feeds)
+    watched.watch.add(2, feeds)
     assert watched.sealed == [1, 2]
 
 
@@ -176,7 +180,7 @@ def test_what_is_stored_already_is_not_waited_for() -> None:
     watched = Watched(slot := Slot())
     feeds = watched.watch.export(1, SPIDER)
     slot.store(None)
-    watched.watch.hold(1, feeds)
+    watched.watch.add(1, feeds)
     assert watched.sealed == [1]
 
 
@@ -220,7 +224,7 @@ def test_a_feed_that_cannot_be_brought_to_the_disk_is_not_stored_and_one_that_ha
 
 
 def lost(watched: Watched) -> dict[str, tuple[int, set[str]]]:
-    return {one.feed: (one.pages, one.beside) for one in watched.watch.not_stored()}
+    return {one.feed: (one.pages, one.others) for one in watched.watch.unstored()}
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
@@ -249,7 +253,7 @@ def test_batches_that_fail_are_one_feed_and_their_pages_are_not_held_any_longer(
         with pytest.raises(OSError, match="no room"):
             slot.store(None)
         watched.exporter.slots = [slot := Slot(uri=slot.uri).fails()]
-    assert len(watched.watch._held) == 0
+    assert len(watched.watch._waiting) == 0
     assert lost(watched) == {"mem://batches": (10, set())}
 
 
@@ -262,11 +266,11 @@ def test_a_feed_that_never_came_to_be_stored_is_told_of_too() -> None:
 def test_a_page_whose_first_feed_failed_is_not_sealed_by_the_feed_of_a_later_item() -> None:
     watched = Watched(bad := Slot(uri="mem://bad").fails())
     first = watched.watch.export(1, SPIDER)
-    watched.watch.hold(1, first)
+    watched.watch.add(1, first)
     with pytest.raises(OSError, match="no room"):
         bad.store(None)
     watched.exporter.slots = [good := Slot(uri="mem://good")]
-    watched.watch.hold(1, watched.watch.export(1, SPIDER), first)
+    watched.watch.add(1, watched.watch.export(1, SPIDER), first)
     good.store(None)
     assert watched.sealed == []
 
@@ -310,9 +314,94 @@ def test_half_a_line_is_ended_before_an_item_is_appended(
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(Spider("any"))
     watch = FeedWatch(exporter, lambda ids: None)
-    watch.opened()
+    watch.begin()
     watch.export({"c": 2}, Spider("any"))
     [slot] = exporter.slots
     slot.finish_exporting()
     slot.storage.store(cast(Any, slot.file))
     assert path.read_bytes() == after
+
+
+FEEDS = st.frozensets(st.sampled_from("abc"), min_size=1)
+STEPS = st.one_of(
+    st.tuples(st.just("add"), st.integers(1, 30), FEEDS),
+    st.tuples(st.just("remove"), st.integers(1, 30), st.none()),
+    st.tuples(st.sampled_from(["stored", "failed"]), st.none(), st.sampled_from("abc")),
+)
+
+
+@given(st.lists(STEPS, max_size=60))
+def test_pages_wait_for_all_their_feeds_in_whatever_order_they_come(steps: list[tuple[str, int, str]]) -> None:
+    held: PagesAwaitingFeeds[str] = PagesAwaitingFeeds()
+    waiting: dict[int, frozenset[str]] = {}
+    for step, id, which in steps:
+        if step == "add":
+            held.add(id, frozenset(which))
+            waiting[id] = waiting.get(id, frozenset()) | frozenset(which)
+        elif step == "remove":
+            assert held.remove(id) == waiting.pop(id, frozenset())
+        else:
+            of_it = sorted(id for id, feeds in waiting.items() if which in feeds)
+            assert held.count(which) == len(of_it)
+            if step == "failed":
+                assert held.fail(which) == len(of_it)
+                waiting = {id: feeds for id, feeds in waiting.items() if which not in feeds}
+            else:
+                released = held.store(which)
+                ready = [id for id in of_it if waiting[id] == {which}]
+                bounds = (of_it[0], of_it[-1]) if of_it else (0, 0)
+                assert released == Released(len(of_it), *bounds, array("Q", ready))
+                waiting = {id: feeds - {which} for id, feeds in waiting.items() if feeds != {which}}
+        assert len(held) == len(waiting)
+        assert held.feeds() == {feed for feeds in waiting.values() for feed in feeds}
+
+
+PAGES = 3000
+BATCH = 500
+
+
+def one_feed() -> Exporter:
+    return Exporter([Slot()])
+
+
+def two_feeds() -> Exporter:
+    return Exporter([Slot(), Slot(uri="mem://other")])
+
+
+def two_sorts_of_items() -> Exporter:
+    return Exporter([Slot(accepts=lambda n: n == 0), Slot(uri="mem://other", accepts=lambda n: n == 1)])
+
+
+@pytest.mark.parametrize("make", [one_feed, two_feeds, two_sorts_of_items])
+@pytest.mark.parametrize("batch", [0, BATCH])
+def test_a_page_that_waits_takes_a_few_bytes(make: Callable[[], Exporter], batch: int) -> None:
+    """Two items of each page, one after the other; only the last feed, or the last of its batches, is ever stored."""
+    exporter, sealed = make(), array("Q")
+    watch = FeedWatch(exporter.as_scrapys(), sealed.extend)
+    spider = Spider("any")
+    for slot in exporter.slots:
+        slot.items = Nothing()
+    last = exporter.slots[-1]
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for id in range(1 << 60, (1 << 60) + PAGES):
+        first = watch.export(0, spider)
+        watch.add(id, first)
+        if second := watch.export(1, spider):
+            watch.add(id, second, first)
+        if batch and last.itemcount >= batch:
+            last.store(None)
+            exporter.slots[-1] = last = Slot(uri=last.uri, accepts=last.accepts, items=Nothing())
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held < 20 * PAGES, f"{held / PAGES:.1f} bytes a page"
+    for slot in exporter.slots:
+        slot.store(None)
+    assert sorted(sealed) == list(range(1 << 60, (1 << 60) + PAGES))
+
+
+class Nothing(list[object]):
+    """Items that nobody keeps."""
+
+    def append(self, item: object) -> None:
+        """It is gone."""

@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.request import request_from_dict
 
-from scrapy_neardup.crawl.middleware import HANDED, ForwardedResponse
+from scrapy_neardup.crawl.middleware import FORWARDED, NearDupSpiderMiddleware, lighten
 from tests.crawl.conftest import ROOT, Crawl, Site
 from tests.crawl.pages import html
 
@@ -78,23 +78,24 @@ def test_a_crawl_that_is_stopped_and_resumed_has_its_pages_still(site: Site, cra
 
 
 def handed(response: object) -> Request:
-    request = Request("http://a.example/views", meta={HANDED: response})
-    ForwardedResponse().lighten(request)
+    request = Request("http://a.example/views", meta={FORWARDED: response})
+    lighten(request)
     return request
 
 
 def test_what_waits_holds_the_page_and_none_of_what_was_made_of_it() -> None:
     first = Request(
-        "http://a.example/old", meta={"redirect_urls": ["http://a.example/older"], HANDED: Response("http://b.example")}
+        "http://a.example/old",
+        meta={"redirect_urls": ["http://a.example/older"], FORWARDED: Response("http://b.example")},
     )
     page = HtmlResponse("http://a.example/1", body="<title>渡口".encode("gb18030"), encoding="gb18030", request=first)
     assert page.css("title::text").get() == "渡口"
     request = handed(page)
-    waiting = request.meta[HANDED]
+    waiting = request.meta[FORWARDED]
     assert waiting.body is page.body
     assert page.request is first
     again = request_from_dict(pickle.loads(pickle.dumps(request.to_dict(), protocol=4)), spider=Spider("a"))
-    back = again.meta[HANDED]
+    back = again.meta[FORWARDED]
     assert (type(back), back.url, back.body, back.encoding) == (HtmlResponse, page.url, page.body, "gb18030")
     assert back.request.url == "http://a.example/old"
     assert back.meta == {"redirect_urls": ["http://a.example/older"]}
@@ -102,12 +103,11 @@ def test_what_waits_holds_the_page_and_none_of_what_was_made_of_it() -> None:
 
 
 def test_a_request_that_hands_nothing_over_stays_as_it_is() -> None:
-    assert handed("text").meta == {HANDED: "text"}
-    assert handed(None).meta == {HANDED: None}
-    assert ForwardedResponse().response(handed(None)) is None
-    assert ForwardedResponse().response(None) is None
+    assert handed("text").meta == {FORWARDED: "text"}
+    assert handed(None).meta == {FORWARDED: None}
+    assert NearDupSpiderMiddleware()._forwarded(handed(None)) is None
     bare = Response("http://a.example/")
-    assert handed(bare).meta[HANDED].request is None
+    assert handed(bare).meta[FORWARDED].request is None
 
 
 def test_the_spider_of_the_documentation_hands_its_page_over() -> None:
@@ -119,6 +119,6 @@ def test_the_spider_of_the_documentation_hands_its_page_over() -> None:
     spider: Any = type("Printed", (Spider,), {"name": "printed", **kept})()
     response = HtmlResponse("http://a.example/1/", body=b"<h1>The ferry</h1>")
     [request] = spider.parse(response)
-    assert request.meta == {HANDED: response}
+    assert request.meta == {FORWARDED: response}
     [item] = request.callback(TextResponse(request.url, body=b'{"views": 7}'), **request.cb_kwargs)
     assert item == {"url": "http://a.example/1/", "title": "The ferry", "views": 7}

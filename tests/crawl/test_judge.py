@@ -1,4 +1,4 @@
-"""From an item and its visit to a case: what is shared, what waits, and what passes whatever goes wrong."""
+"""From an item and its visit to a page: what is shared, what waits, and what passes whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from packaging.version import Version
 
 from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.turns import AsyncPageReader
-from scrapy_neardup.crawl.visits import Case, Visit
+from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.source import PageSource, UnreadPage
@@ -36,32 +36,33 @@ class Court:
     """A judge on an empty state."""
 
     def __init__(
-        self, wait: float = 5.0, *, listings: bool = True, aside: AsyncPageReader | None = None, **fields: str
+        self, wait: float = 5.0, *, listings: bool = True, reader: AsyncPageReader | None = None, **fields: str
     ) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
         self.detector: Detector = detector(MemoryStore("memory:", {}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
-        self.judge = Judge(source, self.detector, self.notes, self.outage, wait, listings=listings, aside=aside)
+        reader = reader or AsyncPageReader(source, self.notes, risky_pool=None)
+        self.judge = Judge(source, reader, self.detector, self.notes, self.outage, wait=wait, listings=listings)
 
     def count(self, stat: str) -> int:
         return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
 
-    def cases(self, *asked: tuple[Any, Visit]) -> list[Case]:
-        """The cases of items that come one after the other."""
+    def pages(self, *asked: tuple[Any, Visit]) -> list[JudgedPage]:
+        """The pages of items that come one after the other."""
 
-        async def run() -> list[Case]:
-            return [await self.judge.case(item, visit) for item, visit in asked]
+        async def run() -> list[JudgedPage]:
+            return [await self.judge.judge(item, visit) for item, visit in asked]
 
         return asyncio.run(run())
 
     def kinds(self, *asked: tuple[Any, Visit]) -> list[str]:
-        return [case.verdict.headline for case in self.cases(*asked)]
+        return [page.verdict.headline for page in self.pages(*asked)]
 
 
 def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
     served = PageResponse(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
-    return Visit(served, items=items)
+    return Visit(served, items=ResponseItems(items))
 
 
 def own(family: int, version: int = 0) -> dict[str, str]:
@@ -69,14 +70,14 @@ def own(family: int, version: int = 0) -> dict[str, str]:
     return {"url": url(family, version), "text": text(family, version)}
 
 
-def account(case: Case) -> Account:
-    assert case.account is not None
-    return case.account
+def reservation(page: JudgedPage) -> Reservation:
+    assert page.reservation is not None
+    return page.reservation
 
 
 def test_items_of_one_response_without_content_share_a_case() -> None:
     court, one = Court(), visit(1)
-    first, second, other = court.cases(({"n": 1}, one), ({"n": 2}, one), ({"n": 1}, visit(2)))
+    first, second, other = court.pages(({"n": 1}, one), ({"n": 2}, one), ({"n": 1}, visit(2)))
     assert first is second
     assert other is not first
     assert court.count("pages") == 2
@@ -85,26 +86,26 @@ def test_items_of_one_response_without_content_share_a_case() -> None:
 def test_items_that_come_while_their_page_is_being_judged_wait_for_its_case() -> None:
     court, one, other = Court(), visit(1), visit(1, 1)
 
-    async def run() -> list[Case]:
-        before = account(await court.judge.case({}, one))
-        asked = [asyncio.create_task(court.judge.case({"n": n}, other)) for n in range(3)]
+    async def run() -> list[JudgedPage]:
+        before = reservation(await court.judge.judge({}, one))
+        asked = [asyncio.create_task(court.judge.judge({"n": n}, other)) for n in range(3)]
         await asyncio.sleep(0.05)
         assert not any(task.done() for task in asked), "the first is on its way"
-        court.detector.commit(before.reservation, sealed=True)
+        court.detector.commit(before, sealed=True)
         return await asyncio.gather(*asked)
 
-    cases = asyncio.run(run())
-    assert cases[0] is cases[1] is cases[2]
-    assert cases[0].verdict.kind is Kind.DUPLICATE
+    pages = asyncio.run(run())
+    assert pages[0] is pages[1] is pages[2]
+    assert pages[0].verdict.kind is Kind.DUPLICATE
     assert (court.count("waited"), court.count("pages")) == (1, 2)
 
 
 def test_a_page_that_was_lost_is_judged_anew_for_the_next_item_of_its_response() -> None:
     court, one = Court(), visit(1)
-    (first,) = court.cases(({"n": 1}, one))
-    account(first).lost = True
-    court.detector.release(account(first).reservation)
-    (second,) = court.cases(({"n": 2}, one))
+    (first,) = court.pages(({"n": 1}, one))
+    first.is_lost = True
+    court.detector.release(reservation(first))
+    (second,) = court.pages(({"n": 2}, one))
     assert second is not first
     assert second.verdict.kind is Kind.UNIQUE
 
@@ -117,15 +118,15 @@ def test_items_with_content_of_their_own_have_cases_of_their_own() -> None:
 def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
     court, one = Court(wait=0), visit(1)
     items = [{"text": text(2)}, {"text": text(3)}, {"n": 1}, {"text": text(4)}, {"text": text(5)}]
-    names = [case.verdict.url for case in court.cases(*((item, one) for item in items))]
+    names = [page.verdict.url for page in court.pages(*((item, one) for item in items))]
     base = url(1)
     assert names == [base, f"{base}#2", base, f"{base}#3", f"{base}#4"]
 
 
 def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
     court = Court(wait=0)
-    cases = court.cases(*(({"text": text(1)}, Visit()) for _ in range(2)), ({"text": text(2)}, Visit()))
-    names = [case.verdict.url for case in cases]
+    pages = court.pages(*(({"text": text(1)}, Visit()) for _ in range(2)), ({"text": text(2)}, Visit()))
+    names = [page.verdict.url for page in pages]
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("text:")
 
@@ -144,11 +145,11 @@ def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
 RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢慢地驶向对岸谁也没有说话直到汽笛响了三声"
 
 
-def kept(court: Court, *cases: Case) -> None:
+def kept(court: Court, *pages: JudgedPage) -> None:
     """The items came through."""
-    for case in cases:
-        if case.account is not None and not case.account.reservation.settled:
-            court.detector.commit(account(case).reservation, sealed=True)
+    for page in pages:
+        if page.reservation is not None and not page.reservation.settled:
+            court.detector.commit(page.reservation, sealed=True)
 
 
 def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
@@ -156,33 +157,34 @@ def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
 ) -> None:
     court, first, second = Court(), visit(1, items=3), visit(1, 1, items=2)
     asked = [({"n": "一"}, first), ({"n": "二"}, first), ({"n": RUNG + "甲"}, first), ({"n": "三"}, second)]
-    cases = court.cases(*asked, ({"n": RUNG + "乙"}, second))
-    assert [case.verdict.headline for case in cases] == ["unjudged (listing)"] * 5
-    assert len({case.verdict.url for case in cases}) == 5
+    pages = court.pages(*asked, ({"n": RUNG + "乙"}, second))
+    assert [page.verdict.headline for page in pages] == ["unjudged (listing)"] * 5
+    assert len({page.verdict.url for page in pages}) == 5
     assert caplog.text.count("set NEARDUP_LISTINGS = False") == 1
 
 
 def test_a_row_that_says_enough_is_unchanged_wherever_it_stands() -> None:
     court, row = Court(), {"headline": RUNG, "rank": 1}
-    (first,) = court.cases((row, visit(1, items=2)))
+    (first,) = court.pages((row, visit(1, items=2)))
     kept(court, first)
-    again, other = court.cases((row, visit(2, items=2)), ({**row, "rank": 2}, visit(2, items=2)))
-    found = [case.verdict.headline for case in (first, again, other)]
+    again, other = court.pages((row, visit(2, items=2)), ({**row, "rank": 2}, visit(2, items=2)))
+    found = [page.verdict.headline for page in (first, again, other)]
     assert found == ["unjudged (listing)", "unchanged", "unjudged (listing)"]
     assert first.verdict.url == again.verdict.url
 
 
 def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_is_unchanged_in_the_next() -> None:
     court, row = Court(), {"rank": "1", "score": "3:0"}
-    first, twin = court.cases(*((row, visit(1, items=2)) for _ in range(2)))
-    assert twin.account is None, "the first one of them counts for all"
+    first, twin = court.pages(*((row, visit(1, items=2)) for _ in range(2)))
+    assert twin.reservation is None, "the first one of them counts for all"
     assert (twin.verdict.headline, court.count("waited")) == ("unjudged (listing)", 0)
     kept(court, first)
-    (third,) = court.cases((row, visit(1, items=2)))
+    (third,) = court.pages((row, visit(1, items=2)))
     assert third.verdict.headline == "unjudged (listing)"
     court.detector = detector(court.detector.store)  # type: ignore[arg-type]  # it is in memory
     source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
-    court.judge = Judge(source, court.detector, court.notes, court.outage, 5.0)
+    reader = AsyncPageReader(source, court.notes, risky_pool=None)
+    court.judge = Judge(source, reader, court.detector, court.notes, court.outage, wait=5.0)
     assert court.kinds((row, visit(1, items=2))) == ["unchanged"]
     assert court.kinds((row, visit(2, items=2))) == ["unjudged (listing)"], "another page's may mean something else"
 
@@ -190,46 +192,46 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
 def test_rows_that_cannot_be_told_apart_for_certain_pass_every_time() -> None:
     court = Court()
     for _ in range(2):
-        cases = court.cases(
+        pages = court.pages(
             *(({"n": RUNG, "of": object()}, visit(1, items=2)) for _ in range(2)), ("?", visit(1, items=2))
         )
-        assert [case.verdict.headline for case in cases] == ["unjudged (listing)"] * 3
-        assert [case.account for case in cases] == [None] * 3
+        assert [page.verdict.headline for page in pages] == ["unjudged (listing)"] * 3
+        assert [page.reservation for page in pages] == [None] * 3
 
 
 def test_items_that_carry_the_url_of_their_page_or_bring_content_are_no_rows() -> None:
     court, one = Court(wait=0), visit(1, items=5)
     record, image = {"url": url(1)}, {"url": url(1), "src": "1.png"}
-    cases = court.cases((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
-    assert cases[0] is cases[1]
-    assert [case.verdict.headline for case in cases[1:]] == ["unique", "unique", "unjudged (listing)"]
+    pages = court.pages((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
+    assert pages[0] is pages[1]
+    assert [page.verdict.headline for page in pages[1:]] == ["unique", "unique", "unjudged (listing)"]
 
 
 def test_a_single_item_of_a_response_is_its_page() -> None:
-    assert [case.verdict.url for case in Court().cases(({"n": "一"}, visit(1)))] == [url(1)]
+    assert [page.verdict.url for page in Court().pages(({"n": "一"}, visit(1)))] == [url(1)]
 
 
 def test_all_items_of_a_response_are_its_page_where_that_is_asked_for() -> None:
     court, one = Court(listings=False), visit(1, items=2)
-    first, second = court.cases(({"n": "一"}, one), ({"n": "二"}, one))
+    first, second = court.pages(({"n": "一"}, one), ({"n": "二"}, one))
     assert first is second
     assert first.verdict.url == url(1)
 
 
 def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -> None:
     court, one = Court(wait=0, part="headline"), visit(1, items=4)
-    cases = court.cases(
+    pages = court.pages(
         ({"headline": "Ferry "}, one),
         ({"headline": "ferry", "image": "1.png"}, one),
         ({"headline": "Bridge", "url": url(1)}, one),
         ({"headline": "Tea", "text": text(2)}, one),
         ({"url": url(1)}, one),
     )
-    assert [case.verdict.url for case in cases] == [
+    assert [page.verdict.url for page in pages] == [
         f"{url(1)}{part}" for part in ("#ferry", "#ferry", "#bridge", "#tea", "")
     ]
-    assert cases[0] is cases[1]
-    assert [case.verdict.kind.value for case in cases[2:]] == ["unjudged", "unique", "unique"]
+    assert pages[0] is pages[1]
+    assert [page.verdict.kind.value for page in pages[2:]] == ["unjudged", "unique", "unique"]
 
 
 def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() -> None:
@@ -240,10 +242,10 @@ def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() ->
         ({**row, "price": 1}, "updated"),
         ({**row, "price": 1}, "unchanged"),
     ):
-        (case,) = court.cases((item, visit(1, items=2)))
-        kept(court, case)
-        assert case.verdict.headline == expected
-        assert case.verdict.url == f"{url(1)}#ferry"
+        (page,) = court.pages((item, visit(1, items=2)))
+        kept(court, page)
+        assert page.verdict.headline == expected
+        assert page.verdict.url == f"{url(1)}#ferry"
 
 
 def test_a_page_waits_no_longer_than_it_is_told_to() -> None:
@@ -256,8 +258,8 @@ def test_a_page_that_gave_up_another_is_known_from_then_on_and_the_next_one_wait
     court = Court(wait=0.05)
 
     async def run() -> list[str]:
-        slow = await court.judge.case(own(1), visit(1))
-        hasty = [asyncio.create_task(court.judge.case(own(1, version), visit(1, version))) for version in (1, 1, 2)]
+        slow = await court.judge.judge(own(1), visit(1))
+        hasty = [asyncio.create_task(court.judge.judge(own(1, version), visit(1, version))) for version in (1, 1, 2)]
         (first,), waiting = await asyncio.wait(hasty, return_when=asyncio.FIRST_COMPLETED)
         assert len(waiting) == 2
         kept(court, first.result())
@@ -275,10 +277,10 @@ def test_a_page_that_gave_up_another_is_known_from_then_on_and_the_next_one_wait
 def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page() -> None:
     court = Court(wait=0.05)
     later = {**own(1), "text": text(1) + "编辑部更正：此前的报道有误。"}
-    first, second = court.cases((own(1), visit(1)), (later, visit(1)))
+    first, second = court.pages((own(1), visit(1)), (later, visit(1)))
     assert second.verdict.headline == "unjudged (in_flight)"
     kept(court, first, second)
-    assert [record.id for record in court.detector.store.records()] == [account(second).reservation.record.id]
+    assert [record.id for record in court.detector.store.records()] == [reservation(second).record.id]
 
 
 def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
@@ -286,17 +288,17 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
     court = Court()
 
     async def run() -> list[str]:
-        asked = [asyncio.create_task(court.judge.case({}, visit(1, version))) for version in range(4)]
+        asked = [asyncio.create_task(court.judge.judge({}, visit(1, version))) for version in range(4)]
         kinds = []
         for _ in asked:
-            done: set[asyncio.Task[Case]] = set()
+            done: set[asyncio.Task[JudgedPage]] = set()
             while not done:
                 await asyncio.sleep(0.01)
                 done = {task for task in asked if task.done()}
             asked = [task for task in asked if task not in done]
             for task in done:
                 kinds.append(task.result().verdict.kind.value)
-                court.detector.release(account(task.result()).reservation)
+                court.detector.release(reservation(task.result()))
         return kinds
 
     assert asyncio.run(run()) == ["unique"] * 4
@@ -376,7 +378,7 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
 
 def test_how_the_text_was_found_stands_in_the_verdict_and_in_a_stat() -> None:
     court = Court()
-    read, brought = court.cases(({}, visit(1)), (own(2), visit(2)))
+    read, brought = court.pages(({}, visit(1)), (own(2), visit(2)))
     assert (read.verdict.as_tag()["reader"], brought.verdict.as_tag()["reader"]) == ("extractor", None)
     assert court.count("extraction/extractor") == 1
 
@@ -398,14 +400,14 @@ class Ahead:
 def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_presumed(holds: bool) -> None:
     """It is that of another text here, so that it can be seen which one is judged by."""
     ahead = Ahead(Page(url(2), text=text(2)))
-    court = Court(aside=cast(AsyncPageReader, ahead))
-    kept(court, *court.cases((own(1), visit(1))))
+    court = Court(reader=cast(AsyncPageReader, ahead))
+    kept(court, *court.pages((own(1), visit(1))))
     made = court.detector.fingerprint(Page(url(1), text=text(1)))
     assert made is not None
     known, line = Boilerplate(), 7
     known.add((None, line, not holds))
     assumption = Assumption("is_common", np.array([line], np.uint32), np.array([not holds]))
     ahead.prepared = PreparedFingerprint(made, (assumption,), b"", has_site=False, boilerplate=known)
-    [case] = court.cases(({}, visit(2)))
-    assert case.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
+    [page] = court.pages(({}, visit(2)))
+    assert page.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
     assert known.updates == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"

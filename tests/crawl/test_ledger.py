@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider
 
-from scrapy_neardup.crawl.feeds import FeedWatch
-from scrapy_neardup.crawl.ledger import Account, End, Ledger, Step
-from scrapy_neardup.crawl.response_items import ResponseItems
+from scrapy_neardup.crawl.ledger import Ledger
+from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
@@ -23,67 +22,12 @@ from tests.crawl.parts import Exporter, Slot, notes, outage
 
 ID = 7
 ENDS = {"s": End.SCRAPED, "d": End.DROPPED, "f": End.FAILED}
-KEEP, BACK, NOTHING = Step.KEEP, Step.TAKE_BACK, Step.NOTHING
 
 
-def reservation() -> Reservation:
+def judged_page() -> JudgedPage:
     record = Record(ID, "http://a.example/", ID)
-    return Reservation(Verdict(Kind.UNIQUE, record.url, ID), Fingerprint((), b""), record)
-
-
-def steps(events: str) -> list[Step]:
-    """What an account asks for at each end: "e" is an item that enters, the others are ends."""
-    account, found = Account(reservation()), []
-    for event in events:
-        if event == "e":
-            account.enter()
-        else:
-            found.append(account.leave(ENDS[event]))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("events", "expected"),
-    [
-        ("es", [KEEP]),
-        ("ed", [BACK]),
-        ("ef", [BACK]),
-        ("eesd", [NOTHING, KEEP]),
-        ("eeds", [NOTHING, KEEP]),
-        ("eess", [NOTHING, KEEP]),
-        ("eedd", [NOTHING, BACK]),
-        ("eesf", [NOTHING, BACK]),
-        ("eefs", [NOTHING, BACK]),
-        ("eses", [KEEP, NOTHING]),
-        ("esed", [KEEP, NOTHING]),
-        ("esef", [KEEP, BACK]),
-        ("esefes", [KEEP, BACK, NOTHING]),
-        ("edes", [BACK, NOTHING]),
-        ("eedes", [NOTHING, NOTHING]),
-    ],
-)
-def test_a_page_is_kept_once_no_item_is_on_its_way_if_one_came_through_and_none_failed(
-    events: str, expected: list[Step]
-) -> None:
-    assert steps(events) == expected
-
-
-@given(st.lists(st.sampled_from("esdf")))
-def test_a_page_is_kept_and_taken_back_at_most_once_and_what_was_lost_stays_lost(events: list[str]) -> None:
-    account, on_their_way, found = Account(reservation()), 0, []
-    for event in events:
-        if event == "e":
-            account.enter()
-            on_their_way += 1
-        elif on_their_way:
-            found.append(account.leave(ENDS[event]))
-            on_their_way -= 1
-            assert on_their_way == 0 or found[-1] is NOTHING
-    assert found.count(KEEP) <= 1
-    assert found.count(BACK) <= 1
-    assert account.lost is (BACK in found)
-    if BACK in found:
-        assert set(found[found.index(BACK) + 1 :]) <= {NOTHING}
+    verdict = Verdict(Kind.UNIQUE, record.url, ID)
+    return JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
 
 
 @dataclass
@@ -117,22 +61,66 @@ class Desk:
     def __init__(self, *slots: Slot) -> None:
         self.book, self.exporter, self.notes = Book(), Exporter(list(slots)), notes()
         self.outage = outage(self.notes)
-        self.lost = 0
-        self.feeds = FeedWatch(self.exporter.as_scrapys(), self.book.seal)
-        self.ledger = Ledger(cast(Detector, self.book), self.feeds, self.outage, self.count)
-        self.account = Account(reservation())
+        self.ledger = Ledger(cast(Detector, self.book), self.notes, self.outage, self.exporter.as_scrapys())
+        self.page = judged_page()
 
-    def count(self) -> None:
-        self.lost += 1
+    @property
+    def rolled_back(self) -> int:
+        return int(self.notes.stats.get_value("neardup/rolled_back", 0))
 
     def play(self, events: str) -> list[Any]:
         for event in events:
             if event == "e":
-                self.account.enter()
+                self.page.in_pipelines += 1
             else:
-                feeds = self.feeds.export({}, Spider("any")) if event == "s" else frozenset()
-                self.ledger.ended(self.account, ENDS[event], feeds)
+                feeds = self.ledger.feeds.export({}, Spider("any")) if event == "s" else frozenset()
+                self.ledger.end(self.page, ENDS[event], feeds)
         return self.book.told
+
+
+KEPT, RELEASED, WITHDRAWN = ("commit", ID, True), ("release", ID), ("withdraw", ID)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("es", [KEPT]),
+        ("ed", [RELEASED]),
+        ("ef", [RELEASED]),
+        ("ees", []),
+        ("eesd", [KEPT]),
+        ("eeds", [KEPT]),
+        ("eess", [KEPT]),
+        ("eedd", [RELEASED]),
+        ("eesf", [RELEASED]),
+        ("eefs", [RELEASED]),
+        ("eses", [KEPT]),
+        ("esed", [KEPT]),
+        ("esef", [KEPT, WITHDRAWN]),
+        ("esefes", [KEPT, WITHDRAWN]),
+        ("edes", [RELEASED]),
+        ("eedes", []),
+    ],
+)
+def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed(
+    events: str, expected: list[Any]
+) -> None:
+    desk = Desk()
+    assert desk.play(events) == expected
+    assert desk.rolled_back == sum(step is not KEPT for step in expected)
+
+
+@given(st.lists(st.sampled_from("esdf")))
+def test_a_page_is_kept_and_rolled_back_at_most_once_and_stays_lost(events: list[str]) -> None:
+    desk, items = Desk(), 0
+    for event in events:
+        if event == "e" or items:
+            items += 1 if event == "e" else -1
+            before = len(desk.book.told)
+            desk.play(event)
+            assert items == 0 or len(desk.book.told) == before
+    assert desk.book.told in ([], [KEPT], [RELEASED], [KEPT, WITHDRAWN])
+    assert desk.page.is_lost is bool({RELEASED, WITHDRAWN} & set(desk.book.told))
 
 
 def test_without_feeds_a_page_is_sealed_as_it_is_committed() -> None:
@@ -170,42 +158,36 @@ def test_a_later_item_of_a_page_makes_it_wait_for_its_feed_too() -> None:
 @pytest.mark.parametrize("feeds", [0, 1])
 def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.account.coming = coming = ResponseItems(is_read=False)
+    desk.page.response_items = items = ResponseItems(is_complete=False)
     for _ in range(2):
-        coming.announced += 1
+        items.announced += 1
         desk.play("es")
         for slot in slots:  # a batch for each item
             slot.store(None)
         desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
-        coming.item_ended()
+        items.end_item()
         assert desk.book.told == [("commit", ID, False)], "another item may come"
-    coming.announced += 1
-    coming.no_more()
+    items.announced += 1
+    items.complete()
     desk.play("ed")
     assert desk.book.told == [("commit", ID, False)], "nobody was told yet that it is over"
-    coming.item_ended()
+    items.end_item()
     assert desk.book.told[1:] == [("seal", ID)]
 
 
 @pytest.mark.parametrize("feeds", [0, 1])
 def test_the_only_item_of_a_page_is_not_waited_for_twice(feeds: int) -> None:
     desk = Desk(*(Slot() for _ in range(feeds)))
-    desk.account.coming = coming = ResponseItems(announced=1)
+    desk.page.response_items = items = ResponseItems(announced=1)
     assert desk.play("es") == [("commit", ID, not feeds)]
-    coming.item_ended()
+    items.end_item()
     assert len(desk.book.told) == 1
-
-
-def test_a_page_that_never_came_through_is_released() -> None:
-    desk = Desk(Slot())
-    assert desk.play("ed") == [("release", ID)]
-    assert desk.lost == 1
 
 
 def test_a_page_that_was_kept_is_withdrawn_and_its_feed_seals_it_no_more() -> None:
     desk = Desk(slot := Slot())
     assert desk.play("esef") == [("commit", ID, False), ("withdraw", ID)]
-    assert desk.lost == 1
+    assert desk.rolled_back == 1
     slot.store(None)
     assert desk.book.told == [("commit", ID, False), ("withdraw", ID)]
 

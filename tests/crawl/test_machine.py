@@ -16,8 +16,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from hypothesis.stateful import run_state_machine_as_test as run
 from scrapy import Spider
 
-from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
-from scrapy_neardup.crawl.ledger import Account, End, Ledger
+from scrapy_neardup.crawl.feeds import Feed, NotWritten
+from scrapy_neardup.crawl.ledger import Ledger
+from scrapy_neardup.crawl.visits import End, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
 from tests.crawl.parts import Exporter, LastingStore, Slot, detector, notes, outage, page, url
@@ -34,7 +35,8 @@ class Passed:
     """
 
     url: str
-    account: Account
+    page: JudgedPage
+    is_original: bool
     on_their_way: int = 0
     scraped: bool = False
     failed: bool = False
@@ -80,10 +82,10 @@ class Crawls(RuleBasedStateMachine):
         slots = [Slot(), Slot(accepts=lambda name: not str(name).startswith("http://2."))]
         self.exporter = Exporter(slots[: self.many], self.batch)
         self.stored: set[Slot] = set()
-        self.watch = FeedWatch(self.exporter.as_scrapys(), self.detector.seal)
-        self.lost: list[None] = []
-        self.outage = outage(notes())
-        self.ledger = Ledger(self.detector, self.watch, self.outage, lambda: self.lost.append(None))
+        told = notes()
+        self.outage = outage(told)
+        self.ledger = Ledger(self.detector, told, self.outage, self.exporter.as_scrapys())
+        self.watch = self.ledger.feeds
 
     # Items.
 
@@ -108,9 +110,13 @@ class Crawls(RuleBasedStateMachine):
                 assert ruling.verdict.match.url in originals
             else:
                 assert not originals, f"{name} passes for itself beside {originals}"
-                own = {one for one in coming if self.crawl[one].account.reservation.record.is_original}
+                own = {one for one in coming if self.crawl[one].is_original}
                 assert not own, f"{name} passes for itself beside {own}"
-            self.crawl[name] = passed = Passed(name, Account(ruling.reservation))
+            self.crawl[name] = passed = Passed(
+                name,
+                JudgedPage(ruling.verdict, ruling.reservation),
+                ruling.reservation.record.is_original,
+            )
             self.another_item_arrives(passed)
             return passed
         return multiple()
@@ -119,7 +125,7 @@ class Crawls(RuleBasedStateMachine):
     def another_item_arrives(self, passed: Passed) -> None:
         """Of the same response, so it shares the case; unless that is lost, when its page would be judged anew."""
         if self.crawl.get(passed.url) is passed:
-            passed.account.enter()
+            passed.page.in_pipelines += 1
             passed.on_their_way += 1
 
     @rule(passed=pages, end=ENDS, broken=st.integers(0, 5).map(lambda number: number == 0))
@@ -137,7 +143,7 @@ class Crawls(RuleBasedStateMachine):
             end = End.FAILED
         elif end is End.SCRAPED:
             feeds = self.watch.export(passed.url, Spider("any"))
-        self.ledger.ended(passed.account, end, feeds)
+        self.ledger.end(passed.page, end, feeds)
         passed.on_their_way -= 1
         passed.failed |= end is End.FAILED
         passed.scraped |= end is End.SCRAPED

@@ -147,7 +147,7 @@ def is_let_go(place: Path, scheme: str) -> bool:
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
 @pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["remember_crawl", "tell_opening", "make_page_reader", "Judge", "Tagger", "FeedWatch"])
+@pytest.mark.parametrize("step", ["remember_crawl", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
 ) -> None:
@@ -166,7 +166,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     ("where", "step"),
     [
         *((Detector, "trim"), (Detector, "end"), (PageStore, "size"), (AsyncPageReader, "close")),
-        *((session, "tell_unstored"), (session.Session, "_remember_end")),
+        *((session, "log_unsealed"), (session.Session, "_remember_end")),
     ],
 )
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
@@ -182,7 +182,7 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as patched:
         patched.setattr(STORES[scheme] if where is PageStore else where, step, fail_with(error))
-        if step == "tell_unstored":
+        if step == "log_unsealed":
             patched.setattr(Detector, "end", lambda _: 2)
         stats = crawled(place, scheme)
     assert is_let_go(place, scheme)

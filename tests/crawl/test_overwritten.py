@@ -12,7 +12,7 @@ from scrapy import Spider
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedSlot, FileFeedStorage
 
 from scrapy_neardup.commands import forget
-from scrapy_neardup.crawl.pending_feeds import name_of
+from scrapy_neardup.crawl.deliveries import name_of
 from scrapy_neardup.maintenance import tables
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import close_store, open_store

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
-from scrapy_neardup.crawl.visits import Case, Visit
+from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.model import Kind
 from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.source import PageSource, UnreadPage
@@ -75,13 +75,11 @@ class Court:
         self.notes = notes()
         self.detector = detector(MemoryStore("memory:", {}))
         source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=self.detector.bodies)
-        aside = Slow(source, self)
-        self.judge = Judge(
-            source, self.detector, self.notes, outage(self.notes), 5.0, aside=cast(AsyncPageReader, aside)
-        )
+        reader = cast(AsyncPageReader, Slow(source, self))
+        self.judge = Judge(source, reader, self.detector, self.notes, outage(self.notes), wait=5.0)
 
-    async def case(self, url: str, content: str) -> Case:
-        return await self.judge.case({}, Visit(PageResponse(url, content.encode()), items=1))
+    async def page(self, url: str, content: str) -> JudgedPage:
+        return await self.judge.judge({}, Visit(PageResponse(url, content.encode()), items=ResponseItems(1)))
 
 
 class Slow:
@@ -107,13 +105,13 @@ URLS = [f"http://{name}.example/" for name in ("first", "second", "third")]
 def test_a_page_on_its_way_is_waited_for_by_those_with_its_bytes_which_are_not_read() -> None:
     court, page = Court(), html("goats-en")
 
-    async def run() -> list[Case]:
-        asked = [asyncio.create_task(court.case(url, page)) for url in URLS]
+    async def run() -> list[JudgedPage]:
+        asked = [asyncio.create_task(court.page(url, page)) for url in URLS]
         first = await asked[0]
-        assert first.account is not None
+        assert first.reservation is not None
         await asyncio.sleep(0.05)
         assert not any(task.done() for task in asked[1:])
-        court.detector.commit(first.account.reservation, sealed=True)
+        court.detector.commit(first.reservation, sealed=True)
         return await asyncio.gather(*asked)
 
     first, *others = asyncio.run(run())
@@ -126,17 +124,17 @@ def test_a_page_on_its_way_is_waited_for_by_those_with_its_bytes_which_are_not_r
 def test_if_that_is_lost_the_next_one_is_read() -> None:
     court, page = Court(), html("goats-en")
 
-    async def run() -> list[Case]:
-        asked = [asyncio.create_task(court.case(url, page)) for url in URLS[:2]]
+    async def run() -> list[JudgedPage]:
+        asked = [asyncio.create_task(court.page(url, page)) for url in URLS[:2]]
         first = await asked[0]
-        assert first.account is not None
-        court.detector.release(first.account.reservation)
+        assert first.reservation is not None
+        court.detector.release(first.reservation)
         return await asyncio.gather(*asked)
 
     cases = asyncio.run(run())
     assert court.read == URLS[:2]
     assert [case.verdict.kind for case in cases] == [Kind.UNIQUE, Kind.UNIQUE]
-    assert court.judge._coming == {}
+    assert court.judge._bodies == {}
 
 
 @NEEDS_LOOP
@@ -144,8 +142,8 @@ def test_what_the_one_before_does_not_help_is_read_when_it_is_its_turn() -> None
     """Of a page that says too little nobody knows what another one with these bytes is."""
     court = Court()
 
-    async def run() -> list[Case]:
-        return await asyncio.gather(*(court.case(url, "<p>Too short.") for url in URLS))
+    async def run() -> list[JudgedPage]:
+        return await asyncio.gather(*(court.page(url, "<p>Too short.") for url in URLS))
 
     cases = asyncio.run(run())
     assert court.read == URLS

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from scrapy_neardup.commands import stats
 from scrapy_neardup.commands.opening import find_state, settings_of
-from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there, tell_of_scope
+from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url, placeholders_filled
@@ -162,11 +162,11 @@ def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
             caplog.clear()
             found = state_url(settings, named("one"))
             assert (found == url) is bool(url)
-            tell_of_scope(settings, found)
+            log_scope(settings, found)
             assert [told in message for message in caplog.messages] == [True] * bool(told)
     begin(state_url(config(NEARDUP_SCOPE="spider"), named("one")))
     caplog.clear()
-    tell_of_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    log_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
     assert caplog.messages == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.crawl.notes import LowTextSites
+from scrapy_neardup.crawl.site_watch import LowTextSites
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.model import Kind, Verdict
 
@@ -60,7 +60,7 @@ def test_each_site_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> Non
 def test_the_sites_that_are_watched_are_bounded(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.notes._SITES", 1)
+    monkeypatch.setattr("scrapy_neardup.crawl.site_watch._SITES", 1)
     sites = LowTextSites()
     for site in ("river.example", "lake.example"):
         for number in range(25):

@@ -13,12 +13,9 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from twisted.python.failure import Failure
 
-from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
-from scrapy_neardup.crawl.tickets import Ticket, Tickets, account_at_the_end, ticket_here
-from scrapy_neardup.crawl.visits import Visit
+from scrapy_neardup.crawl.visits import Ticket, Tickets, Visit, end_ticket, use_ticket
 from scrapy_neardup.page.response import PageResponse
-from tests.crawl.test_ledger import reservation
 
 URL = "http://a.example/1"
 
@@ -38,7 +35,7 @@ def test_an_item_that_was_announced_has_its_visit_though_another_pipeline_replac
 
     def chain() -> Ticket:
         tickets.issue(item)
-        return ticket_here()
+        return use_ticket()
 
     assert in_a_chain(chain).visit is own
 
@@ -48,7 +45,7 @@ def test_an_item_that_was_never_announced_has_a_visit_to_itself() -> None:
 
     def chain() -> Visit:
         tickets.issue({})
-        return ticket_here().visit
+        return use_ticket().visit
 
     one, other = in_a_chain(chain), in_a_chain(chain)
     assert one is not other
@@ -62,7 +59,7 @@ def test_one_object_may_be_announced_for_several_visits_and_has_them_in_turn() -
 
     def chain() -> Visit:
         tickets.issue(item)
-        return ticket_here().visit
+        return use_ticket().visit
 
     assert [in_a_chain(chain) for _ in visits] == visits
     assert in_a_chain(chain) not in visits
@@ -76,40 +73,38 @@ def test_items_that_are_equal_but_not_the_same_are_told_apart() -> None:
 
     def chain(item: dict[str, Any]) -> Visit:
         tickets.issue(item)
-        return ticket_here().visit
+        return use_ticket().visit
 
     assert [in_a_chain(partial(chain, item)) for item in reversed(items)] == visits[::-1]
 
 
 def test_without_a_pipeline_before_ours_every_item_of_a_context_gets_a_ticket_of_its_own() -> None:
     def chain() -> list[Ticket]:
-        return [ticket_here(), ticket_here()]
+        return [use_ticket(), use_ticket()]
 
     first, second = in_a_chain(chain)
     assert first is not second
-    assert first.used
-    assert second.used
+    assert first.is_used
+    assert second.is_used
 
 
-def test_the_end_of_an_item_settles_its_account_once() -> None:
-    account = Account(reservation())
+def test_the_end_of_an_item_is_seen_once() -> None:
+    def chain() -> list[Ticket | None]:
+        return [use_ticket(), end_ticket(), end_ticket()]
 
-    def chain() -> list[Account | None]:
-        ticket_here().account = account
-        return [account_at_the_end(), account_at_the_end()]
-
-    assert in_a_chain(chain) == [account, None]
+    ticket, *ends = in_a_chain(chain)
+    assert ends == [ticket, None]
 
 
-def test_an_item_that_never_reached_our_pipeline_has_no_account() -> None:
+def test_an_item_that_an_earlier_pipeline_drops_ends_without_a_page() -> None:
     tickets = Tickets()
 
-    def chain() -> Account | None:
-        tickets.issue({})  # and an earlier pipeline drops it
-        return account_at_the_end()
+    def chain() -> Ticket | None:
+        tickets.issue({})
+        return end_ticket()
 
-    assert in_a_chain(chain) is None
-    assert in_a_chain(account_at_the_end) is None
+    assert in_a_chain(chain).page is None
+    assert in_a_chain(end_ticket) is None
 
 
 # The middleware.
@@ -127,7 +122,7 @@ def announced(response: Any, *output: Any) -> list[tuple[Any, Visit | None]]:
 
     def chain(one: Any) -> Visit | None:
         middleware.tickets.issue(one)
-        found = ticket_here().visit
+        found = use_ticket().visit
         return found if found.served is not None else None
 
     found: list[tuple[Any, Visit | None]] = []
@@ -136,15 +131,15 @@ def announced(response: Any, *output: Any) -> list[tuple[Any, Visit | None]]:
         async for one in middleware.process_spider_output(response, result()):
             visit = in_a_chain(partial(chain, one))
             found.append((one, visit))
-            many.append(visit.items if visit else 0)
+            several.append(visit.items.are_several if visit else None)
 
-    many: list[int] = []
+    several: list[bool | None] = []
     try:
         asyncio.run(collect())
     except ZeroDivisionError:
         found.append(("failed", None))
     told = sum(isinstance(one, (dict, Exception)) for one in output)
-    assert all((items > 1) is (told > 1) for items in many if items), "it is known whether there might be more"
+    assert {one for one in several if one is not None} <= {told > 1}, "it is known whether there might be more"
     return found
 
 
@@ -153,7 +148,7 @@ def test_all_items_of_a_response_share_one_visit_and_requests_have_none() -> Non
     found = announced(response, one, request, None, other)
     (visit,) = {id(visit): visit for _, visit in found if visit}.values()
     assert found == [(request, None), (None, None), (one, visit), (other, visit)]
-    assert visit.items == 2
+    assert visit.items.announced == 2
 
 
 @pytest.mark.parametrize("many", [1, 2, 3])
@@ -216,4 +211,4 @@ def request(url: str = URL, **meta: Any) -> Request:
 def test_a_visit_holds_what_has_to_be_known_of_a_response(response: Response, expected: Visit) -> None:
     found = visit_of(response)
     assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
-    assert (found.hearings, found.unnamed, found.items) == ({}, 0, 0)
+    assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0)

@@ -23,7 +23,7 @@ PARAGRAPHS = [
 MENU = "".join(f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(["首页", "本地", "天气", "市场", "留言"]))
 
 # fmt: off
-NO_HEAD = [
+HEADLESS = [
     "", " \n", "\0", "<", "</head>", "<body>", "just words", "<!-- nothing -->", "{}", "<p>" * 9, "\ud800", "&#0;",
 ]
 BINARY = [
@@ -139,7 +139,7 @@ class TestHead:
     def test_a_broken_head_is_read(self, html: str) -> None:
         assert parse_head(html, URL).title == "The ferry is late"
 
-    @pytest.mark.parametrize("html", NO_HEAD)
+    @pytest.mark.parametrize("html", HEADLESS)
     def test_without_a_head_there_is_no_metadata(self, html: str) -> None:
         assert parse_head(html, URL) == Page(URL)
 

@@ -1,21 +1,22 @@
-"""Warns of sites that lose suspiciously many pages as copies. It changes no verdict, so no page can abuse it.
+"""Warnings about sites. They change no verdict, so no page can abuse them, and their tables are bounded.
 
-Each site has three alarms, and each of them warns once in a crawl:
+``LowTextSites`` warns of sites with almost no text, ``DropWatch`` of sites that lose suspiciously many pages as copies.
+The latter has three alarms. Each warns once per site and crawl:
 
-* **titles**: pages of the site under ``_TITLES`` different titles were dropped for one original. A site seldom posts
-  one article five times, each time under a new title. Such an original is often no article: a footer that is all that
-  is read of a relaunched site, a page with nothing but a disclaimer, a form that many notices fill in.
+* **titles**: pages of the site with ``_TITLES`` different titles were dropped for one original. A site seldom posts one
+  article five times, each time with a new title. Such an original is often no article: a footer on a relaunched site,
+  a page with nothing but a disclaimer, a form that many notices fill in.
 * **jump**: ``_MANY`` of the last ``_RECENT`` pages of the site were dropped, and hardly any page before them, in this
   crawl and in earlier ones. A mirror drops pages from its beginning, or more and more of them.
 * **delivered**: ``_DELIVERED`` pages that earlier crawls delivered are now dropped as copies of older pages.
 
-The state remembers pages and drops of each site (``maintenance/tables``), so drops that begin with a crawl are a jump,
-too. All tables are bounded, as strangers choose how many sites, titles and originals there are.
+The state remembers pages and drops of each site (``maintenance/tables``), so the jump alarm sees drops that begin with
+a crawl.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -38,27 +39,59 @@ V = TypeVar("V")
 
 #: Different titles of one site, all dropped for one original.
 _TITLES = 5
-#: Of so many pages of a site the last ones, and how many of them must have been dropped.
+#: The last pages of a site that are looked at, and the number of drops among them.
 _RECENT, _MANY = 15, 14
-#: So many pages before those tell what the site was like, and the share of drops among them that no mirror has. Of two
-#: mirrors of 30 to 300 pages in random order 1 % raise the alarm: see benchmarks/drops.py.
+#: The number of pages before those, and a share of drops among them that no mirror has. Of two mirrors with 30 to 300
+#: pages in random order 1 % raise the alarm: see benchmarks/drops.py.
 _BEFORE, _FEW = 20, 0.1
-#: Dropped pages of one site that earlier crawls delivered, and the least share of the site's pages.
+#: Dropped pages of one site that earlier crawls delivered, and their least share of the site's pages.
 _DELIVERED, _SHARE = 10, 0.1
-#: Sites, and originals with the sites that copy them, that are watched: the last ones.
+#: The most sites, and originals with the sites that copy them, to watch: strangers choose how many there are.
 _SITES, _ORIGINALS = 10_000, 20_000
 #: Sites that a crawl warns of; further ones are only counted.
 _WARNINGS = 20
 #: Letters of a title that are compared.
 _LONGEST = 500
+#: The least number of pages of a site with a share of pages without text, and the share that is too much.
+_LOW_TEXT_PAGES, _LOW_TEXT_SHARE = 20, 0.1
+_NO_TEXT = frozenset(("no_text", "too_short"))
+
+
+class LowTextSites:
+    """Counts pages of HTML by site, and those with too little text."""
+
+    def __init__(self) -> None:
+        self._pages: Counter[str] = Counter()
+        self._low_text: Counter[str] = Counter()
+        self._warned: set[str] = set()
+
+    def see(self, verdict: Verdict) -> None:
+        """Count a page that was read from HTML; warn once of a site with too many pages without text."""
+        site = site_of(verdict.url)
+        if site not in self._pages and len(self._pages) >= _SITES:
+            return
+        self._pages[site] += 1
+        if verdict.reason not in _NO_TEXT:
+            return
+        self._low_text[site] += 1
+        pages, low_text = self._pages[site], self._low_text[site]
+        if pages < _LOW_TEXT_PAGES or low_text <= _LOW_TEXT_SHARE * pages or site in self._warned:
+            return
+        self._warned.add(site)
+        logger.warning(
+            "%d of %d pages of %s have too little text, so they pass unjudged, copies or not. Look at one with "
+            "'scrapy neardup extract %s'. If scripts write the text, render the pages. Otherwise put the text into a "
+            "field of the item (NEARDUP_FIELDS), or find it with your own function (NEARDUP_EXTRACTOR).",
+            low_text,
+            pages,
+            site,
+            shell_word(verdict.url),
+        )
 
 
 @dataclass(slots=True)
 class _Site:
-    """Pages and drops of one site in this crawl; ``last``: the last pages as bits, a one for each drop.
-
-    ``past``: the same of earlier crawls. ``warned``: the alarms that were raised.
-    """
+    """Counts of one site, ``past``: in earlier crawls. ``last``: the last pages as bits, a one for each drop."""
 
     past: SiteDrops
     pages: int = 0
@@ -68,14 +101,13 @@ class _Site:
     warned: set[str] = field(default_factory=set)
 
     def see(self, *, dropped: bool, delivered: bool) -> None:
-        """Count a page."""
         self.pages += 1
         self.drops += dropped
         self.delivered += dropped and delivered
         self.last = (self.last << 1 | dropped) & ((1 << _RECENT + _BEFORE) - 1)
 
     def jump(self) -> str:
-        """What is striking where nearly all of the last pages were dropped, and hardly any before; else nothing."""
+        """Describes a jump: nearly all of the last pages were dropped, and hardly any before; empty without one."""
         recent = (self.last & ((1 << _RECENT) - 1)).bit_count()
         pages, drops = self.past.pages + self.pages - _RECENT, self.past.drops + self.drops - recent
         just_before = min(_BEFORE, max(0, self.pages - _RECENT))
@@ -86,44 +118,43 @@ class _Site:
         return f"{recent} of its last {_RECENT} pages, and {drops:,} of the {pages:,} before them"
 
     def loses_delivered(self) -> bool:
-        """Whether many pages that were delivered are dropped now."""
         return self.delivered >= max(_DELIVERED, _SHARE * self.pages)
 
 
 class DropWatch:
-    """Sees each page of a crawl after it was judged."""
+    """Sees each page of a crawl after it was judged, and warns of suspicious drops."""
 
     def __init__(self, notes: Notes, past: Mapping[str, SiteDrops]) -> None:
-        """``past``: what earlier crawls counted, by site."""
+        """``past``: the counts of earlier crawls by site."""
         self._notes = notes
         self._past = past
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._originals: OrderedDict[tuple[int, str], set[int]] = OrderedDict()
         self._warned = 0
 
-    def counted(self) -> list[SiteDrops]:
-        """What this crawl counted of each site that it saw last."""
+    def counts(self) -> list[SiteDrops]:
+        """The counts of this crawl."""
         return [SiteDrops(name, site.pages, site.drops, site.delivered) for name, site in self._sites.items()]
 
     def see(self, page: Page, ruled: Ruled) -> None:
-        """Count a page, and warn where its drop is one too many. A copy without a reservation is dropped."""
+        """Count a page, and warn if its drop is one too many. A copy without a reservation is dropped."""
         verdict, site = ruled.verdict, site_of(ruled.verdict.url)
         if not site or verdict.kind is Kind.UNJUDGED:
             return
         dropped = verdict.kind is Kind.DUPLICATE and ruled.reservation is None
-        seen = _recent(self._sites, site, _SITES, lambda: _Site(self._past.get(site) or SiteDrops(site)))
-        seen.see(dropped=dropped, delivered=ruled.was_delivered)
+        counts = _recent(self._sites, site, _SITES, lambda: _Site(self._past.get(site) or SiteDrops(site)))
+        counts.see(dropped=dropped, delivered=ruled.was_delivered)
         if not dropped or verdict.match is None:
             return
-        if jump := seen.jump():
-            self._warn(stats.SUSPICIOUS_JUMP, seen, verdict, jump)
-        if seen.loses_delivered():
+        if jump := counts.jump():
+            self._warn(stats.SUSPICIOUS_JUMP, counts, verdict, jump)
+        if counts.loses_delivered():
             self._warn(
-                stats.SUSPICIOUS_DELIVERED, seen, verdict, f"{seen.delivered:,} that earlier crawls had delivered"
+                stats.SUSPICIOUS_DELIVERED, counts, verdict, f"{counts.delivered:,} that earlier crawls had delivered"
             )
         if self._has_many_titles(page, verdict, site):
             self._warn(
-                stats.SUSPICIOUS_TITLES, seen, verdict, f"{_TITLES} under different titles for this one original"
+                stats.SUSPICIOUS_TITLES, counts, verdict, f"{_TITLES} under different titles for this one original"
             )
 
     def _has_many_titles(self, page: Page, verdict: Verdict, site: str) -> bool:
@@ -135,10 +166,10 @@ class DropWatch:
             titles.add(OPEN.of(title))
         return len(titles) >= _TITLES
 
-    def _warn(self, alarm: str, seen: _Site, verdict: Verdict, what: str) -> None:
-        if alarm in seen.warned:
+    def _warn(self, alarm: str, counts: _Site, verdict: Verdict, what: str) -> None:
+        if alarm in counts.warned:
             return
-        seen.warned.add(alarm)
+        counts.warned.add(alarm)
         self._notes.count(alarm)
         self._warned += 1
         if self._warned > _WARNINGS:
@@ -150,13 +181,13 @@ class DropWatch:
         match = verdict.match
         assert match is not None
         shared = f' Both contain "{one_line(match.shared[0], 60)}".' if match.shared else ""
-        site = shell_word(seen.past.site)
+        site = shell_word(counts.past.site)
         logger.warning(
             "Suspiciously many pages of %s are dropped as copies: %s. The last one is %s, dropped for %s.%s Perhaps "
             "its articles are not read any more, or somebody forges them. Compare the two: scrapy neardup compare %s "
             "%s. List all drops: scrapy neardup dropped --last --site %s. If they are wrong: scrapy neardup keep "
             "--last --site %s, and the next crawl delivers them.",
-            one_line(seen.past.site),
+            one_line(counts.past.site),
             what,
             one_line(verdict.url),
             one_line(match.url),
@@ -169,7 +200,7 @@ class DropWatch:
 
 
 def _recent(known: OrderedDict[K, V], key: K, most: int, new: Callable[[], V]) -> V:
-    """The value under a key, which becomes the last one used; above ``most`` keys the first one goes."""
+    """The value of a key, which becomes the most recently used one; keep at most ``most`` keys."""
     found = known.pop(key, None)
     known[key] = found = new() if found is None else found
     if len(known) > most:

@@ -1,4 +1,4 @@
-"""Several items of one response that bring their texts: an article with its comments, the posts of a thread."""
+"""Items of one response, and short items: articles with comments, threads, photos."""
 
 from __future__ import annotations
 
@@ -60,3 +60,33 @@ def test_posts_under_the_url_of_their_page_get_a_hint_that_names_part(
     assert [len(first.items), len(second.items)] == [8, 0 if own_part else 8]
     hints = [line for line in first.log.splitlines() if "WARNING" in line and "NEARDUP_FIELDS = {'part'" in line]
     assert len(hints) == (0 if own_part else 1)
+
+
+SHORT: list[dict[str, Any]] = [
+    {"url": "http://a.example/1", "text": "A photo."},
+    {"url": "http://a.example/2", "text": "A photo."},
+    {"url": "http://a.example/3", "text": "", "html": "<p>An advert.</p>"},
+]
+
+
+def test_short_items_are_known_by_their_own_content_where_they_have_a_url(crawl: Crawl) -> None:
+    first, second = (crawl(spider="OwnContentSpider", items=SHORT) for _ in range(2))
+    assert (first.items, first.count("unjudged/too_short")) == (SHORT, 3)
+    assert (second.items, second.count("unchanged")) == ([], 3)
+    changed = [{**SHORT[0], "text": "Two photos."}, {**SHORT[1], "author": "B"}, SHORT[2]]
+    assert crawl(spider="OwnContentSpider", items=changed).items == changed[:2]
+
+
+def test_short_items_without_a_url_pass_every_time(crawl: Crawl) -> None:
+    items = [{"text": "A photo."}, {"text": "A photo."}, {"text": "Another."}]
+    first, second = (crawl(spider="OwnContentSpider", items=items) for _ in range(2))
+    assert first.items == second.items == items
+
+
+def test_a_short_item_that_was_lost_comes_again(crawl: Crawl) -> None:
+    items = [{"url": "http://a.example/fail", "text": "A photo."}]
+    assert (
+        crawl(spider="OwnContentSpider", items=items, ITEM_PIPELINES={"tests.crawl.project.DropSome": 800}).items == []
+    )
+    first, second = (crawl(spider="OwnContentSpider", items=items) for _ in range(2))
+    assert (first.items, second.items) == (items, [])
