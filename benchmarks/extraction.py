@@ -21,10 +21,10 @@ from statistics import fmean, median
 
 import trafilatura
 
-from scrapy_neardup.page.blocks import blocks_of
-from scrapy_neardup.page.extraction import extract, head, main_text
-from scrapy_neardup.page.html import decode, root_of
-from scrapy_neardup.page.reading import read
+from scrapy_neardup.page.blocks import find_blocks
+from scrapy_neardup.page.extraction import extract, main_text, parse_head
+from scrapy_neardup.page.html import decode, parse_page
+from scrapy_neardup.page.reading import read_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 2
@@ -37,16 +37,16 @@ Times = dict[str, list[float]]
 
 def works(html: str) -> dict[str, Callable[[], object]]:
     """What is measured on a page; what one part needs of another is made beforehand."""
-    root = root_of(html)
-    blocks, main = blocks_of(root), main_text(root, URL)
+    root = parse_page(html)
+    blocks, main = find_blocks(root), main_text(root, URL)
     return {
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
         "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),
-        "  head": lambda: head(html, URL),
-        "  parsing": lambda: root_of(html),
-        "  visible blocks": lambda: blocks_of(root),
+        "  head": lambda: parse_head(html, URL),
+        "  parsing": lambda: parse_page(html),
+        "  visible blocks": lambda: find_blocks(root),
         "  trafilatura fast": lambda: main_text(root, URL),
-        "  reading": lambda: read(blocks, main),
+        "  reading": lambda: read_blocks(blocks, main),
     }
 
 

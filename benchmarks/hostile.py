@@ -35,7 +35,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import Raw, Served
+from scrapy_neardup.page.response import PageContent, PageResponse
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.memory import MemoryStore
@@ -98,7 +98,7 @@ class Bench:
         self.waited = 0.0
         self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, read_risky=self._read)
 
-    def _read(self, raw: Raw) -> Page:
+    def _read(self, raw: PageContent) -> Page:
         begun = time.perf_counter()
         try:
             return self.pool.read(raw)
@@ -108,14 +108,14 @@ class Bench:
     def warm_up(self) -> None:
         """Load what is loaded once, the child among it: that no page is to be charged with."""
         text = "Of the 23 boats of the harbour, none of which had been painted, eleven went out again."
-        page = Served("http://sea.example/", ("<p>" * 9_000 + text).encode())
+        page = PageResponse("http://sea.example/", ("<p>" * 9_000 + text).encode())
         while not self.pool.process_ids:  # on a busy machine one may be ended for the time that its start takes
             with suppress(PageError):
                 self.source.page({}, page, "http://sea.example/")
         self.verdict({"text": text}, None, "http://sea.example/")
         self.waited = 0.0
 
-    def verdict(self, item: Mapping[str, object], served: Served | None, url: str = URL) -> str:
+    def verdict(self, item: Mapping[str, object], served: PageResponse | None, url: str = URL) -> str:
         try:
             ruling = self.detector.check(self.source.page(item, served, url))
         except PageError as error:
@@ -129,7 +129,7 @@ def measured(kind: str, room: str, *, cpu: bool) -> Figures:
     if kind in KINDS:
         made = KINDS[kind](ROOMS[room])
         plain = made if isinstance(made, bytes) else made.encode("utf-8", "replace")
-        served = Served(URL, plain)
+        served = PageResponse(URL, plain)
     else:
         item = dict(ITEMS[kind](ROOMS[room]))
         plain = json.dumps(item, ensure_ascii=False).encode("utf-8", "replace")

@@ -29,7 +29,7 @@ from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
@@ -62,7 +62,7 @@ class Crawl:
     def judge(self, url: str, body: bytes) -> Verdict | None:
         """What a crawl does about an item without content; None for a page that is none."""
         try:
-            made = self.source.draft({}, Served(url, body), url)
+            made = self.source.prepare({}, PageResponse(url, body), url)
             ruling = None if isinstance(made, Page) else self.detector.check_bytes(url, site_of(url), made.body)
             if ruling is None:
                 ruling = self.detector.check(made if isinstance(made, Page) else self.source.read(made))

@@ -25,10 +25,10 @@ import trafilatura
 from workers import made_page
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.blocks import blocks_of
-from scrapy_neardup.page.extraction import decode_body, extract, head, html_mark, main_text
-from scrapy_neardup.page.html import is_risky, root_of
-from scrapy_neardup.page.reading import read
+from scrapy_neardup.page.blocks import find_blocks
+from scrapy_neardup.page.extraction import decode_body, extract, hash_html, main_text, parse_head
+from scrapy_neardup.page.html import is_risky, parse_page
+from scrapy_neardup.page.reading import read_blocks
 
 URL = "https://www.daybook.example/a/1.html"
 PARTS = ("decoding", "risk", "head", "mark", "parsing", "blocks", "trafilatura, of the tree", "putting together")
@@ -50,12 +50,12 @@ def parts(body: bytes) -> tuple[dict[str, float], float] | None:
     if risky:
         return None
     spent = [decoding, risk]
-    for call in (head, lambda html, _: html_mark(html), lambda html, _: root_of(html)):
+    for call in (parse_head, lambda html, _: hash_html(html), lambda html, _: parse_page(html)):
         made, seconds = timed(call, html, URL)
         spent.append(seconds)
-    blocks, seconds = timed(blocks_of, made)
+    blocks, seconds = timed(find_blocks, made)
     main, main_seconds = timed(main_text, made, URL)
-    _, last = timed(read, blocks, main)
+    _, last = timed(read_blocks, blocks, main)
     spent += [seconds, main_seconds, last]
     _, alone = timed(_alone, html)
     return dict(zip(PARTS, spent, strict=True)), alone

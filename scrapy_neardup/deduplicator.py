@@ -22,11 +22,11 @@ from scrapy_neardup.judge.in_flight import Blocked, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.item import BY_TEXT
+from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config, load_extractor
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
@@ -79,7 +79,7 @@ def words_of(keywords: Any) -> str | list[str]:
 
 def name_of(content: str | bytes, title: str) -> str:
     """Name a page without URL by its title and text."""
-    return f"{BY_TEXT}{OPEN.of(f'{content!s}{title}'):016x}"
+    return f"{TEXT_PREFIX}{OPEN.of(f'{content!s}{title}'):016x}"
 
 
 @contextmanager
@@ -210,7 +210,9 @@ class Deduplicator:
         item = {"url": url, "text": text, "title": title, "keywords": words, "description": description}
         served = None
         if isinstance(html, bytes):
-            served = Served(url, html, content_type=string("content_type", content_type) or None) if html else None
+            served = (
+                PageResponse(url, html, content_type=string("content_type", content_type) or None) if html else None
+            )
         else:
             item["html"] = html
         with _TURN:
@@ -238,17 +240,17 @@ class Deduplicator:
         state = "closed" if self._closed else f"{self._store.pages:,} pages"
         return f"<Deduplicator on {self._store.url(self._store.location)}, {state}>"
 
-    def _checked(self, item: Mapping[str, Any], served: Served | None, url: str, *, remember: bool) -> Verdict:
+    def _checked(self, item: Mapping[str, Any], served: PageResponse | None, url: str, *, remember: bool) -> Verdict:
         """Judge a page. A page that cannot be read is unjudged, as in a crawl."""
         if not (item["text"] or item.get("html") or served):
             return Verdict(Kind.UNJUDGED, url, reason="no_content")
         try:
-            page = self._source.draft(item, served, url)
-            if isinstance(page, Draft):
+            page = self._source.prepare(item, served, url)
+            if isinstance(page, UnreadPage):
                 if (verdict := self._by_bytes(page, remember=remember)) is not None:
                     return verdict
                 page = self._source.read(page)
-            if url.startswith(BY_TEXT):  # it may be the third that says "see attachment": no page of its own
+            if url.startswith(TEXT_PREFIX):  # it may be the third that says "see attachment": no page of its own
                 page = replace(page, html=0)
             if remember:
                 return self._now.judge(page, sealed=True)
@@ -262,9 +264,9 @@ class Deduplicator:
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", url)
             return Verdict(Kind.UNJUDGED, url, reason="method_failed")
 
-    def _by_bytes(self, draft: Draft, *, remember: bool) -> Verdict | None:
+    def _by_bytes(self, draft: UnreadPage, *, remember: bool) -> Verdict | None:
         """Return the verdict on a page whose bytes are known."""
-        url = draft.raw.url
+        url = draft.content.url
         if remember:
             return self._now.judge_bytes(url, site_of(url), draft.body, sealed=True)
         ruling = self._glancing.check_bytes(url, site_of(url), draft.body)

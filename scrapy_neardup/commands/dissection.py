@@ -12,10 +12,10 @@ from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.extraction import Line, lines_of, look_into
+from scrapy_neardup.page.extraction import Line, analyse, classify_lines
 from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -47,7 +47,7 @@ class Dissection:
 
 
 def dissect(
-    served: Served, method: Method, config: Config, store: PageStore | None, why_no_state: str = ""
+    served: PageResponse, method: Method, config: Config, store: PageStore | None, why_no_state: str = ""
 ) -> Dissection:
     """Read a page as a crawl would now. The state is only read, for its boilerplate.
 
@@ -57,7 +57,7 @@ def dissect(
     html = served.html()
     if is_risky(html):
         read_html(html, served.url, config)  # first in a worker, which can be stopped
-    found = look_into(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
+    found = analyse(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
     page = replace(limit_text(found.page, config), site=site_of(served.url))
     fingerprint, reason, why = _fingerprint(method, page, config.min_letters, store)
     simplified = method.parameters.simplified
@@ -65,7 +65,7 @@ def dissect(
         html=html,
         page=page,
         reading=found.reading,
-        lines=lines_of(found, _boilerplate_counts(fingerprint, page.site, method, store), simplified=simplified),
+        lines=classify_lines(found, _boilerplate_counts(fingerprint, page.site, method, store), simplified=simplified),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,

@@ -27,9 +27,9 @@ from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.oneline import one_line
-from scrapy_neardup.page.extraction import Line, Role
+from scrapy_neardup.page.extraction import Line, LineRole
 from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.report.clean import SENTENCE
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template
@@ -65,7 +65,7 @@ examples:
 
 _STDIN = "-"
 #: Length of the longest role.
-_WIDTH = max(len(role.value) for role in Role)
+_WIDTH = max(len(role.value) for role in LineRole)
 #: A state counts so many pages of a site at most.
 _MOST_PAGES = 256
 
@@ -106,17 +106,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read_source(arguments: argparse.Namespace) -> Served:
+def _read_source(arguments: argparse.Namespace) -> PageResponse:
     source: str = arguments.source
     if source.partition("://")[0].lower() in ("http", "https"):
         if arguments.url:
             raise SettingsError("--url is for a page in a file. A fetched page has its own URL; leave --url out.")
         return fetch(source, arguments.settings)
     if source == _STDIN:
-        return Served(arguments.url or "", sys.stdin.buffer.read())
+        return PageResponse(arguments.url or "", sys.stdin.buffer.read())
     path = Path(source)
     try:
-        return Served(arguments.url or path.absolute().as_uri(), path.read_bytes())
+        return PageResponse(arguments.url or path.absolute().as_uri(), path.read_bytes())
     except (OSError, ValueError) as error:  # ValueError: the name has a NUL
         raise NearDupError(
             f"{one_line(source)} cannot be read: {one_line(str(error))}. Name an HTML file, a URL with http:// "
@@ -183,7 +183,7 @@ def _lines(found: Dissection, *, coloured: bool) -> Iterator[str]:
 
 def _format_line(one: Line, *, coloured: bool) -> str:
     """Return a line with its marks; without marks if its role says that all of it is boilerplate."""
-    parts = [Part(one.text)] if one.role is Role.BOILERPLATE and not coloured else one.parts
+    parts = [Part(one.text)] if one.role is LineRole.BOILERPLATE and not coloured else one.parts
     return " ".join(format_parts(parts, coloured=coloured).split())
 
 
@@ -205,7 +205,7 @@ def _facts(found: Dissection, words: Words) -> Iterator[tuple[str, str]]:
 
 def _describe_reading(reading: Reading, words: Words) -> str:
     """Return why the page was read in this way."""
-    name, numbers = reading.explanation()
+    name, numbers = reading.explain()
     shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
     letters = {"letters": words("letters", int(numbers["letters"]))} if "letters" in numbers else {}
     return words(f"reading.{name}", **{**shown, **letters})

@@ -140,7 +140,7 @@ def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page 
             if record.html:
                 fields[source.fields.names["html"]] = decode_body(record.html, record.content_type or None)
             url = source.fields.url(fields)
-            name = source.fields.named(fields, url)
+            name = source.fields.article_url(fields, url)
             yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
         except PageError:
             yield None

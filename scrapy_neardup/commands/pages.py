@@ -32,8 +32,8 @@ from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.response import Raw, Served
+from scrapy_neardup.page.limits import limit_page
+from scrapy_neardup.page.response import PageContent, PageResponse
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
@@ -117,7 +117,7 @@ def read_html(html: str, url: str, config: Config) -> Page:
     risky_pool = config.make_risky_pool() if len(html) <= config.max_html and is_risky(html) else None
     if risky_pool is not None:
         with closing(risky_pool):
-            page = risky_pool.read(Raw(url, html))
+            page = risky_pool.read(PageContent(url, html))
     else:
         page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
     return limit_text(page, config)
@@ -125,7 +125,7 @@ def read_html(html: str, url: str, config: Config) -> Page:
 
 def limit_text(page: Page, config: Config) -> Page:
     """Return the part of the page that is judged; raises ExtractionError if its text is too long."""
-    page = limited(page, config.max_text)
+    page = limit_page(page, config.max_text)
     if page.unread:
         raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
     return page
@@ -283,7 +283,7 @@ def _exists(name: str) -> bool:
         return False
 
 
-def fetch(url: str, settings: Settings) -> Served:
+def fetch(url: str, settings: Settings) -> PageResponse:
     """Fetch a page with the settings of the project; any status will do, redirects are followed.
 
     Works once in a process, because Twisted's reactor does. Raises NearDupError if there is no answer.

@@ -21,7 +21,7 @@ from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource, text_cure
+from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
 from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = line_logger(__name__)
 
 #: Makes the page of an item, or the draft of a page that is still to be read.
-Make = Callable[[], "Page | Draft"]
+Make = Callable[[], "Page | UnreadPage"]
 
 #: Cures for pages that pass unjudged, where the reason does not say enough.
 _CURES = {
@@ -103,7 +103,7 @@ class Judge:
         has_content, url = names.has_content(fields), self._url(fields, visit)
         if visit.has_no_response and not has_content:
             return await self._judge(url, _refuse_without_response)
-        draft = partial(self._source.draft, fields, served, url)
+        draft = partial(self._source.prepare, fields, served, url)
         if served is None or has_content:
             return await self._judge(url, draft)
         if names.part(fields):
@@ -121,7 +121,7 @@ class Judge:
                 "unchanged. %s. If all are one article, give them the page's URL, or set NEARDUP_LISTINGS = False. "
                 "(Further rows are only counted.)",
                 page.verdict.sentence(),
-                text_cure(self._source.fields, fields),
+                self._source.text_cure(fields),
             )
         return page
 
@@ -134,14 +134,14 @@ class Judge:
         names = self._source.fields
         has_content = names.has_content(fields)
         if own := names.url(fields):
-            url = names.named(fields, own)
+            url = names.article_url(fields, own)
             if has_content and visit.items.are_several:
                 self._warn_of_shared_url(fields, url, visit)
             return url
         if visit.served is None:
-            return names.name_of_content(fields)
+            return names.content_name(fields)
         if not has_content or names.part(fields):
-            return names.named(fields, visit.served.url)
+            return names.article_url(fields, visit.served.url)
         visit.unnamed += 1
         if visit.unnamed == 1 and not (visit.is_claimed or (visit.has_bare and not self._listings)):
             return visit.served.url
@@ -150,7 +150,7 @@ class Judge:
         return url
 
     def _warn_of_shared_url(self, fields: Item, url: str, visit: Visit) -> None:
-        text = self._source.fields.text_hash(fields)
+        text = self._source.fields.content_hash(fields)
         if visit.texts.setdefault(url, text) != text and self._notes.mark_logged("part"):
             logger.warning(
                 "Several items of one response have different texts but one URL, %s. Each counts as a new version of "
@@ -198,7 +198,7 @@ class Judge:
         self._count(ruled.verdict)
         return JudgedPage(ruled.verdict, ruled.reservation)
 
-    def _make(self, make: Make) -> Page | Draft:
+    def _make(self, make: Make) -> Page | UnreadPage:
         begun = perf_counter()
         try:
             return make()
@@ -209,7 +209,9 @@ class Judge:
         reason = verdict.reason
         if verdict.kind is Kind.UNJUDGED and reason != ROW:
             is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), _CURES.get(reason, ""))
-            if not is_first and reason in TOO_MUCH:  # each by its URL, because somebody may have made it on purpose
+            if (
+                not is_first and reason in LIMIT_REASONS
+            ):  # each by its URL, because somebody may have made it on purpose
                 logger.info("%s passes.", verdict.sentence())
 
     def _count(self, verdict: Verdict) -> None:
@@ -227,7 +229,7 @@ class Judge:
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
 
-    async def _rule(self, made: Page | Draft, turn: Turn) -> Ruled:
+    async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn, on this machine or on a server."""
         if self._shared is not None:
             page = made if isinstance(made, Page) else (await self._reader.read(made, turn)).page
@@ -235,7 +237,7 @@ class Judge:
             turn.leave()  # the server keeps the order of the pages of all crawlers
             async with self._shared.judgement(page) as remote:
                 return await self._ask(remote, lambda: page, turn)
-        body = made.body if isinstance(made, Draft) else 0
+        body = made.body if isinstance(made, UnreadPage) else 0
         self._bodies[body] += 1
         try:
             local = _LocalJudgement(self._detector, made, self._reader, turn)
@@ -270,7 +272,7 @@ class _LocalJudgement:
     The page is read only if the detector cannot judge it by its bytes.
     """
 
-    def __init__(self, detector: Detector, made: Page | Draft, reader: AsyncPageReader, turn: Turn) -> None:
+    def __init__(self, detector: Detector, made: Page | UnreadPage, reader: AsyncPageReader, turn: Turn) -> None:
         self._detector = detector
         self._made = made
         self._reader = reader
@@ -283,23 +285,23 @@ class _LocalJudgement:
         """The page as far as it was read."""
         if self._read is not None:
             return self._read.page
-        return self._made if isinstance(self._made, Page) else Page(self._made.raw.url)
+        return self._made if isinstance(self._made, Page) else Page(self._made.content.url)
 
     def may_be_known(self) -> bool:
         """Whether the detector may judge the page by its bytes when it is its turn."""
-        return isinstance(self._made, Draft) and self._detector.may_know(self._made.raw.url, self._made.body)
+        return isinstance(self._made, UnreadPage) and self._detector.may_know(self._made.content.url, self._made.body)
 
     async def read(self) -> ReadPage:
         """The page, which is read once."""
         if self._read is None:
-            assert isinstance(self._made, Draft)
+            assert isinstance(self._made, UnreadPage)
             self._read = await self._reader.read(self._made, self._turn)
         return self._read
 
     async def check(self) -> Ruling:
         """Judge the page. Raises StoreError."""
-        if self._read is None and isinstance(self._made, Draft):
-            url = self._made.raw.url
+        if self._read is None and isinstance(self._made, UnreadPage):
+            url = self._made.content.url
             ruling = self._detector.check_bytes(url, site_of(url), self._made.body, self._given_up)
             if ruling is not None:
                 return ruling

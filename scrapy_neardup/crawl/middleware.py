@@ -15,7 +15,7 @@ from scrapy_neardup.crawl.messages import log_refusal
 from scrapy_neardup.crawl.visits import Tickets, Visit, fields_of
 from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import ItemFields
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.settings import DEFAULT_FIELDS, item_fields
 
 logger = line_logger(__name__)
@@ -92,7 +92,7 @@ class NearDupSpiderMiddleware:
         """Add the item's URL to its visit; returns whether the item needs none from its response."""
         fields = fields_of(item)
         if url := self._fields.url(fields):
-            visit.urls.add(self._fields.named(fields, url))
+            visit.urls.add(self._fields.article_url(fields, url))
             return True
         if self._fields.part(fields):
             return True
@@ -166,10 +166,10 @@ def visit_of(response: Response, forwarded: Response | None = None) -> Visit:
     return Visit(_served(forwarded, _urls_before(response) | {str(response.url)}), opted_out)
 
 
-def _served(response: Response, aliases: frozenset[str] = frozenset()) -> Served:
+def _served(response: Response, aliases: frozenset[str] = frozenset()) -> PageResponse:
     """A response without Scrapy; ``aliases``: other URLs that it answers for."""
     content_type = response.headers.get("Content-Type")
-    return Served(
+    return PageResponse(
         str(response.url),
         response.body,
         response.status,

@@ -17,8 +17,8 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import Raw
-from scrapy_neardup.page.source import Draft, PageSource, RiskyPage
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
@@ -123,7 +123,7 @@ _FOREVER = 3600.0
 #: Seconds of reading here before workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
 IsUnchanged = Callable[[str, int], Awaitable[bool]]
-_Read = TypeVar("_Read", Page, Page | Draft)
+_Read = TypeVar("_Read", Page, Page | UnreadPage)
 
 
 class AsyncPageReader:
@@ -153,40 +153,40 @@ class AsyncPageReader:
         self._start_after = start_after
         self._is_unchanged = is_unchanged
 
-    async def read(self, draft: Draft, turn: Turn) -> ReadPage:
+    async def read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
         """The page of a draft. Raises ExtractionError. Later pages overtake a page that may take long."""
         read = await self._read_quickly(draft, turn)
         if isinstance(read, ReadPage):
             return read
         if self._is_unchanged is not None:
-            mark = self._source.mark(read)
-            if await self._is_unchanged(read.raw.url, mark):
-                return ReadPage(self._source.unread(read, mark, "too_slow"))
+            mark = self._source.hash_html(read)
+            if await self._is_unchanged(read.content.url, mark):
+                return ReadPage(self._source.skip(read, mark, "too_slow"))
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._risky_pool is None:
             return ReadPage(self._timed(self._source.read, read))
         self._notes.count(stats.APART)
-        result = await self._run(self._risky_pool, read.raw)
+        result = await self._run(self._risky_pool, read.content)
         assert not isinstance(result, RiskyPage)
-        return ReadPage(self._source.finished(read, result.page if isinstance(result, ReadPage) else result))
+        return ReadPage(self._source.finish(read, result.page if isinstance(result, ReadPage) else result))
 
     def close(self) -> None:
         """End the workers; pages that they have not read are too slow."""
         for pool in self._pools:
             pool.close()
 
-    async def _read_quickly(self, draft: Draft, turn: Turn) -> ReadPage | Draft:
+    async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> ReadPage | UnreadPage:
         """The page, or the draft of a page that may take long."""
         pool = self._page_pool  # None once another page finds that no worker can start
         if pool is None or self.spent < self._start_after:
             return _as_read_page(self._timed(self._source.read_here, draft))
-        result = await self._run(pool, draft.raw, turn)
+        result = await self._run(pool, draft.content, turn)
         self._report_replaced(pool)
         if isinstance(result, ReadPage):
-            return _as_read_page(self._source.answered(draft, result.page), result.prepared)
+            return _as_read_page(self._source.accept(draft, result.page), result.prepared)
         if not isinstance(result, NoWorker):
-            return _as_read_page(self._source.answered(draft, result))
+            return _as_read_page(self._source.accept(draft, result))
         self._page_pool = None
         self._notes.warn_once(
             "workers",
@@ -196,7 +196,7 @@ class AsyncPageReader:
         )
         return _as_read_page(self._timed(self._source.read_here, draft))
 
-    def _timed(self, read: Callable[[Draft], _Read], draft: Draft) -> _Read:
+    def _timed(self, read: Callable[[UnreadPage], _Read], draft: UnreadPage) -> _Read:
         started = perf_counter()
         try:
             return read(draft)
@@ -204,7 +204,7 @@ class AsyncPageReader:
             self.spent += perf_counter() - started
 
     async def _run(
-        self, pool: WorkerPool, raw: Raw, turn: Turn | None = None
+        self, pool: WorkerPool, raw: PageContent, turn: Turn | None = None
     ) -> ReadPage | RiskyPage | ExtractionError:
         """What a worker makes of a page. A page with a ``turn`` is overtaken if that takes long."""
         done, wake, started, seconds = Event(), _make_waker(), perf_counter(), 0.0
@@ -239,7 +239,7 @@ class AsyncPageReader:
             )
 
 
-def _as_read_page(read: Page | Draft, prepared: PreparedFingerprint | None = None) -> ReadPage | Draft:
+def _as_read_page(read: Page | UnreadPage, prepared: PreparedFingerprint | None = None) -> ReadPage | UnreadPage:
     return ReadPage(read, prepared) if isinstance(read, Page) else read
 
 

@@ -21,7 +21,7 @@ from scrapy_neardup.crawl.feeds import Feed
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 
 
 class End(Enum):
@@ -106,7 +106,7 @@ class Visit:
     ``opted_out``: by the request. ``has_no_response``: the add-on is on, and the item came without a response.
     """
 
-    served: Served | None = None
+    served: PageResponse | None = None
     opted_out: bool = False
     has_no_response: bool = False
     items: ResponseItems = field(default_factory=ResponseItems)

@@ -83,7 +83,7 @@ class FeedReader:
         if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
             return str(id).strip(), url
         if url:
-            return self._source.fields.named(entry.fields, url), url
+            return self._source.fields.article_url(entry.fields, url), url
         return f"{entry.unit} {entry.number}" if entry.unit else entry.source, ""
 
     def _page(self, entry: Entry, own: str, url: str) -> Page:

@@ -22,7 +22,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_mark, judge, judge_bytes, knows_bytes
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
-from scrapy_neardup.page.response import Bodies
+from scrapy_neardup.page.response import BodyHasher
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
@@ -116,7 +116,7 @@ class Detector:
         self._judged = 0
         rules = policy.rules()
         #: Makes the digests by which bodies are known again under these rules.
-        self.bodies = Bodies(store.hashes, {"recipe": store.recipe, "decisions": method.decisions(), **rules})
+        self.bodies = BodyHasher(store.hashes, {"recipe": store.recipe, "decisions": method.decisions(), **rules})
         self.crawl = CrawlContext(
             method=method,
             store=store,

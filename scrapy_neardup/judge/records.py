@@ -14,9 +14,9 @@ from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import Answer, Draft, PageSource, Read
+from scrapy_neardup.page.source import Answer, ContentReader, PageSource, UnreadPage
 from scrapy_neardup.workers.prefetch import NOTHING, ReadAhead, Ready
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 
@@ -47,7 +47,7 @@ class Batch:
         max_html: int,
         extractor: Extractor | None,
         max_text: int = MAX_TEXT,
-        read_risky: Read | None = None,
+        read_risky: ContentReader | None = None,
     ) -> None:
         """``now`` judges the records. ``fields`` names the field for each part of a page, and ``id_field`` that of the
         id, or is empty. The rest is as for ``PageSource``.
@@ -70,7 +70,7 @@ class Batch:
         #: How many records with each body are read ahead and not judged yet.
         self._upcoming: Counter[int] = Counter()
 
-    def coming(self, entry: Entry) -> Raw | Page | None:
+    def coming(self, entry: Entry) -> PageContent | Page | None:
         """What a worker needs to read the page of a record, or the page of a record with its own text.
 
         None if a worker has nothing to do: the record is no page, or its bytes will be known. Call it in the order of
@@ -85,7 +85,7 @@ class Batch:
         except Exception:  # it happens again when the record is judged, and is reported then
             return None
         self._upcoming[made.body] += 1
-        return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.raw
+        return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.content
 
     def judge(self, entry: Entry, found: ReadAhead = NOTHING) -> Judged:
         """Judge a record; one with wrong content is unjudged. Raises StoreError.
@@ -117,7 +117,7 @@ class Batch:
         if verdict.kind is not Kind.UNJUDGED or page.html or page.reader:
             return verdict
         # The mark of a text takes as long as all other reading, and few pages need it, so it is made only now.
-        marked = self._source.marked(page, entry.fields, self._url(entry, page.url))
+        marked = self._source.add_item_hash(page, entry.fields, self._url(entry, page.url))
         return self._judge(marked, ready) if marked.html else verdict  # without a mark, nothing was written
 
     def _judge(self, page: Page, ready: PreparedFingerprint | None) -> Verdict:
@@ -125,7 +125,7 @@ class Batch:
             return self._now.judge(page, sealed=False)
         return self._now.judge_prepared(page, ready, sealed=False)
 
-    def _verdict_by_bytes(self, made: Page | Draft, entry: Entry, name: str) -> Verdict | None:
+    def _verdict_by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
         if isinstance(made, Page) or not made.body:
             return None
         if self._upcoming[made.body] > 1:
@@ -134,14 +134,14 @@ class Batch:
             del self._upcoming[made.body]
         return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
 
-    def _page(self, made: Page | Draft, name: str, answer: Answer | None) -> Page:
+    def _page(self, made: Page | UnreadPage, name: str, answer: Answer | None) -> Page:
         return made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
 
-    def _draft(self, entry: Entry, name: str) -> Page | Draft:
+    def _draft(self, entry: Entry, name: str) -> Page | UnreadPage:
         fields = dict(entry.fields)
         if entry.html:
             fields[self._fields["html"]] = entry.html
-        made = self._source.draft(fields, None, self._url(entry, name), entry.content_type or None)
+        made = self._source.prepare(fields, None, self._url(entry, name), entry.content_type or None)
         return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
 
     def _name(self, entry: Entry) -> str:
@@ -149,7 +149,7 @@ class Batch:
         if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
             return str(id).strip()
         if isinstance(url, str) and url.strip():
-            return self._source.fields.named(entry.fields, url.strip())
+            return self._source.fields.article_url(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
     def _url(self, entry: Entry, name: str) -> str:

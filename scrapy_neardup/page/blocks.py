@@ -1,4 +1,4 @@
-"""What a reader sees of a page: its visible lines, in order, and what kind of line each is."""
+"""The visible lines of an HTML page."""
 
 from __future__ import annotations
 
@@ -14,166 +14,149 @@ from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import QuoteMarkup, is_attribution
 
 # fmt: off
-#: Holds nothing that a reader reads as text of the page.
-_UNSEEN = frozenset((
+#: Elements without text of the page.
+_HIDDEN = frozenset((
     "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "applet",
     "select", "textarea", "button", "input", "datalist", "audio", "video", "canvas", "map",
 ))
-#: Elements that do not begin a line of their own. The parser takes an ``embed`` for one that holds what follows it.
+#: Elements that do not begin a new line. lxml takes an ``embed`` for a container of the text after it.
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "embed",
     "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
     "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
+#: Classes of quotes, of the lines that introduce them, and of signatures in mail programs and forums.
+_QUOTE_CLASSES = frozenset((
+    "gmail_quote", "gmail_attr", "gmail_signature", "moz-cite-prefix", "moz-forward-container", "moz-signature",
+    "yahoo_quoted", "protonmail_quote", "bbcode_quote", "bbcodeblock--quote", "bbcodequote", "ipsquote",
+    "ipsblockquote", "bbc_standard_quote", "bbc_alternate_quote", "quoteheader", "uncited", "message-signature",
+))
 # fmt: on
-#: Shown by a script if it is hidden at first.
-_WHOLE = frozenset(("html", "body"))
+#: Never hidden: a script shows them later.
+_ROOTS = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
-#: Tell of the lines in them by what they are, or by more than their class.
-_TELLING = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
-#: What an element is to lines: it has its own, is a part of one, a part that may be a link, an end of one, nothing.
-_OWN, _PART, _LINK, _BREAK, _NOTHING = range(5)
-_KINDS: dict[object, int] = {
-    **dict.fromkeys(INLINE, _PART),
-    **dict.fromkeys((*_UNSEEN, etree.Comment, etree.ProcessingInstruction, etree.Entity), _NOTHING),
+_FRAME_ROLES = frozenset(("navigation", "contentinfo"))
+#: Elements that change the context of their lines whatever their class is.
+_CONTEXT_TAGS = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
+#: How an element takes part in lines.
+_BLOCK, _INLINE, _LINK, _BREAK, _SKIPPED = range(5)
+_LAYOUT: dict[object, int] = {
+    **dict.fromkeys(INLINE, _INLINE),
+    **dict.fromkeys((*_HIDDEN, etree.Comment, etree.ProcessingInstruction, etree.Entity), _SKIPPED),
     "a": _LINK,
     "br": _BREAK,
 }
-#: Classes by which mail programs and forums mark quotes, what introduces them, and signatures.
-_QUOTES = frozenset(
-    (
-        "gmail_quote",
-        "gmail_attr",
-        "gmail_signature",
-        "moz-cite-prefix",
-        "moz-forward-container",
-        "moz-signature",
-        "yahoo_quoted",
-        "protonmail_quote",
-        "bbcode_quote",
-        "bbcodeblock--quote",
-        "bbcodequote",
-        "ipsquote",
-        "ipsblockquote",
-        "bbc_standard_quote",
-        "bbc_alternate_quote",
-        "quoteheader",
-        "uncited",
-        "message-signature",
-    )
-)
-_FRAME_ROLES = frozenset(("navigation", "contentinfo"))
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
 @fast_dataclass(frozen=True, slots=True)
 class Block:
-    """One line of a page as a browser would set it.
+    """One line as a browser would show it.
 
-    ``linked``: how many of its letters and digits are links. ``frame``: it stands in what the page itself marks as
-    navigation or footer. ``headline``: it stands in an ``h1``. ``told``: whether it is marked as a quotation.
+    ``linked``: the number of letters and digits in links. ``frame``: the line is in navigation or a footer.
+    ``headline``: it is in an ``h1``. ``quote``: how the markup quotes it.
     """
 
     text: str
     linked: int = 0
     frame: bool = False
     headline: bool = False
-    told: QuoteMarkup = QuoteMarkup.NONE
+    quote: QuoteMarkup = QuoteMarkup.NONE
 
 
-def blocks_of(root: lxml.html.HtmlElement | None) -> list[Block]:
-    """The visible lines of a tree; none if there is no tree.
+def find_blocks(root: lxml.html.HtmlElement | None) -> list[Block]:
+    """Return the visible lines of a tree.
 
     >>> root = lxml.html.fromstring("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")
-    >>> [(block.text, block.linked) for block in blocks_of(root)]
+    >>> [(block.text, block.linked) for block in find_blocks(root)]
     [('Ferry', 0), ('It runs daily.', 5)]
     """
-    return _Lines().blocks(root) if root is not None else []
+    return _BlockFinder().find(root) if root is not None else []
 
 
 def visible_texts(root: lxml.html.HtmlElement) -> list[tuple[lxml.html.HtmlElement, bool]]:
-    """Where the text of the visible lines stands, in their order: in an element, or (True) behind it.
+    """Return the elements with visible text in document order. True: the text is the element's tail.
 
-    Without white space it is the same characters as the lines.
+    Without white space, this is the text of ``find_blocks``.
     """
     found = []
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
         if event == "end":
             found.append((element, True))
-        elif is_unseen(element, element.keys()):
+        elif is_hidden(element, element.keys()):
             walk.skip_subtree()
         else:
             found.append((element, False))
-    return found[:-1]  # behind the root is nothing of it
+    return found[:-1]  # without the tail of the root
 
 
-def is_unseen(element: lxml.html.HtmlElement, names: Collection[str]) -> bool:
-    """Whether an element, which has attributes of these names, holds nothing that a reader sees as text of the page."""
+def is_hidden(element: lxml.html.HtmlElement, attributes: Collection[str]) -> bool:
+    """Whether an element with attributes of these names shows no text."""
     tag = element.tag
-    if tag in _WHOLE:
+    if tag in _ROOTS:
         return False
-    if tag in _UNSEEN or not isinstance(tag, str):
+    if tag in _HIDDEN or not isinstance(tag, str):
         return True
-    return "hidden" in names or ("style" in names and _NOT_SHOWN.search(element.get("style") or "") is not None)
+    return "hidden" in attributes or (
+        "style" in attributes and _NOT_SHOWN.search(element.get("style") or "") is not None
+    )
 
 
 @fast_dataclass(frozen=True, slots=True)
-class _Around:
-    """What the elements around a line tell of it."""
+class _Context:
+    """The properties that a line takes from the elements around it."""
 
     frame: bool = False
     headline: bool = False
     preformatted: bool = False
-    told: QuoteMarkup = QuoteMarkup.NONE
+    quote: QuoteMarkup = QuoteMarkup.NONE
 
 
-class _Lines:
-    """Sets the lines of a page."""
-
+class _BlockFinder:
     def __init__(self) -> None:
-        self._found: list[Block] = []
-        #: Of the line that is being set: its text, and that of it which is linked.
+        self._blocks: list[Block] = []
+        #: Text and link text of the current line.
         self._parts: list[str] = []
         self._linked: list[str] = []
-        self._around = _Around()
-        #: Values of ``class`` that tell nothing: they come again and again.
+        self._context = _Context()
+        #: Values of ``class`` without effect on the context, as most values repeat.
         self._plain = set[str | None]()
 
-    def blocks(self, root: lxml.html.HtmlElement) -> list[Block]:
-        """Set them all, on the way through what is seen of a tree: into each element and out of it again.
+    def find(self, root: lxml.html.HtmlElement) -> list[Block]:
+        """Walk through the tree and return its lines.
 
-        Without recursion, as strangers choose how deep a tree is, and by the elements' order alone, which lxml tells in
-        a third of the time that it takes to tell of their ends: an element ends with the last of its children. In one
-        function, as a page has thousands of them and a call takes as long as asking lxml for a tag.
+        There is no recursion, because a page may be nested very deeply. Start events and child counts are enough;
+        ``iterwalk`` with end events takes three times as long. One function, because a page has thousands of elements
+        and a call costs as much as an access to lxml.
         """
         parts, linked, plain, links = self._parts, self._linked, self._plain, 0
-        open_ = list[tuple[lxml.html.HtmlElement, int, _Around]]()
-        left = list[int]()  # children of each of these that are still to come
+        parents = list[tuple[lxml.html.HtmlElement, int, _Context]]()
+        left = list[int]()  # children to come, for each parent
         walk = root.iter()
         for element in walk:
             tag, names, children = element.tag, element.keys(), len(element)
-            kind, before = _KINDS.get(tag, _OWN), self._around
-            if names and ("hidden" in names or "style" in names) and is_unseen(element, names):
-                kind = _NOTHING
-            if kind == _NOTHING:
+            layout, before = _LAYOUT.get(tag, _BLOCK), self._context
+            if names and ("hidden" in names or "style" in names) and is_hidden(element, names):
+                layout = _SKIPPED
+            if layout == _SKIPPED:
                 if children:
                     inside = sum(1 for _ in element.iterdescendants())
                     next(islice(walk, inside, inside), None)
             else:
-                if kind == _OWN:
+                if layout == _BLOCK:
                     if parts:
                         self._end_line()
-                    if tag in _TELLING or (
+                    if tag in _CONTEXT_TAGS or (
                         names and ("role" in names or ("class" in names and element.get("class") not in plain))
                     ):
-                        self._around = self._within(element)
-                elif kind == _LINK:
+                        self._context = self._context_in(element)
+                elif layout == _LINK:
                     if "href" in names:
                         links += 1
-                    else:  # a place to link to, often around much text
-                        kind = _PART
-                elif kind == _BREAK:
+                    else:  # an anchor, often around much text
+                        layout = _INLINE
+                elif layout == _BREAK:
                     if links:
                         parts.append(" ")
                     elif parts:
@@ -183,16 +166,16 @@ class _Lines:
                     if links:
                         linked.append(text)
                 if children:
-                    open_.append((element, kind, before))
+                    parents.append((element, layout, before))
                     left.append(children)
                     continue
             closed = element
             while left:
-                if kind == _OWN:
+                if layout == _BLOCK:
                     if parts:
                         self._end_line()
-                    self._around = before
-                elif kind == _LINK:
+                    self._context = before
+                elif layout == _LINK:
                     links -= 1
                 if text := closed.tail:
                     parts.append(text)
@@ -202,43 +185,41 @@ class _Lines:
                 if left[-1]:
                     break
                 left.pop()
-                closed, kind, before = open_.pop()
+                closed, layout, before = parents.pop()
         if parts:
             self._end_line()
-        return self._found
+        return self._blocks
 
-    def _within(self, element: lxml.html.HtmlElement) -> _Around:
-        """What an element and those around it tell of the lines in it."""
-        around, tag = self._around, element.tag
+    def _context_in(self, element: lxml.html.HtmlElement) -> _Context:
+        context, tag = self._context, element.tag
         frame = tag in _FRAME or element.get("role") in _FRAME_ROLES
-        told = _told_by(element)
-        if told or frame or tag in _TELLING:
-            return _Around(
-                around.frame or frame,
-                around.headline or tag == "h1",
-                around.preformatted or tag == "pre",
-                max(around.told, told),
+        quote = _quote_markup(element)
+        if quote or frame or tag in _CONTEXT_TAGS:
+            return _Context(
+                context.frame or frame,
+                context.headline or tag == "h1",
+                context.preformatted or tag == "pre",
+                max(context.quote, quote),
             )
         self._plain.add(element.get("class"))
-        return around
+        return context
 
     def _end_line(self) -> None:
-        text, linked, around = "".join(self._parts), "".join(self._linked), self._around
+        text, linked, context = "".join(self._parts), "".join(self._linked), self._context
         self._parts.clear()
         self._linked.clear()
-        lines = text.split("\n") if around.preformatted else [text]
+        lines = text.split("\n") if context.preformatted else [text]
         count = len(letters(linked)) if linked and len(lines) == 1 else 0
         for words in map(str.split, lines):
             if words:
-                self._found.append(Block(" ".join(words), count, around.frame, around.headline, around.told))
+                self._blocks.append(Block(" ".join(words), count, context.frame, context.headline, context.quote))
 
 
-def _told_by(element: lxml.html.HtmlElement) -> QuoteMarkup:
-    """Whether an element is a quotation, and one that mail programs or forums have made."""
+def _quote_markup(element: lxml.html.HtmlElement) -> QuoteMarkup:
     names = element.get("class")
-    if names and not _QUOTES.isdisjoint(names.lower().split()):
+    if names and not _QUOTE_CLASSES.isdisjoint(names.lower().split()):
         return QuoteMarkup.QUOTED
-    if element.tag == "aside":  # of Discourse
+    if element.tag == "aside":  # Discourse
         return (
             QuoteMarkup.QUOTED
             if names and "data-post" in element.attrib and "quote" in names.split()
@@ -249,7 +230,7 @@ def _told_by(element: lxml.html.HtmlElement) -> QuoteMarkup:
     if element.get("type") == "cite":
         return QuoteMarkup.QUOTED
     first = next(element.iterdescendants(), None)
-    if first is not None and first.tag == "div":  # of phpBB
+    if first is not None and first.tag == "div":  # phpBB
         first = next(first.iterchildren(), None)
     if first is not None and first.tag == "cite" and is_attribution("".join(first.itertext())):
         return QuoteMarkup.QUOTED

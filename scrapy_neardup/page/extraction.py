@@ -15,18 +15,14 @@ import lxml.html
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import Block, blocks_of
-from scrapy_neardup.page.html import decode, encoded, parsed, root_of
-from scrapy_neardup.page.reading import EXTRACTOR, Reading, is_link_line, read, read_own
+from scrapy_neardup.page.blocks import Block, find_blocks
+from scrapy_neardup.page.html import decode, parse_bytes, parse_page
+from scrapy_neardup.page.reading import EXTRACTOR, Reading, is_link_line, locate_text, read_blocks
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.titles import article_title
 
-# ----------------------------------------------------------------------------------------------------------------------
-# HTML to the page that is judged: the head's metadata, and what the body says.
-
-
-#: Opening brackets beyond which a page is not parsed: the parser's time grows with their square.
+#: The most opening brackets of a page: the parser's time grows with their square.
 MAX_TAGS = 100_000
 
 _HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
@@ -34,18 +30,18 @@ _HEAD_SIZE = 65_536
 _KEYWORD_END = re.compile(r"[,，、;；|]+")
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
-# It writes several lines about every page at DEBUG, Scrapy's default, and errors that do not name the page; what
-# matters of them is counted and logged by whoever calls us. A level that somebody has set is left alone.
+# At DEBUG, Scrapy's default, trafilatura logs several lines per page, and its errors do not name the page. Callers log
+# the errors that matter. A level that the user has set stays.
 if logging.getLogger("trafilatura").level == logging.NOTSET:
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
-#: Takes HTML and URL, gives the main text or None.
+#: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
-    """A page, the visible lines of its HTML, and what was read in them."""
+class PageAnalysis:
+    """A page, the visible lines of its HTML, and their roles."""
 
     page: Page
     blocks: list[Block]
@@ -53,19 +49,19 @@ class Extracted:
 
 
 def trafilatura_text(page: str | lxml.html.HtmlElement, url: str) -> str | None:
-    """What trafilatura holds for the main text of a page, without comments; a tree is left as it is.
+    """Return the main text of a page without comments. A tree stays unchanged.
 
-    ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue of
-    short results is on, though it answers with menus now and then: see ``reading``, which does not believe those. The
-    extractor must run in one thread alone; two at once bring the process down.
+    ``deduplicate`` is off: it remembers texts across pages and drops those that it meets a fourth time. The fallback
+    for short results is on. It sometimes returns menus, which ``reading`` rejects. Run it in one thread only: two at
+    once crash the process.
     """
-    import trafilatura  # only where there is HTML: it takes a twentieth second to load
+    import trafilatura  # only where there is HTML: the import takes 50 ms
 
     return trafilatura.extract(page, url=url, fast=True, include_comments=False, deduplicate=False)
 
 
 def extractor_name(extractor: Extractor | None) -> str:
-    """How pages are read, as a state's recipe says it: by what, and its version where it has one."""
+    """Return the name and the version of an extractor for the recipe of a state."""
     if extractor is None:
         return f"visible prose and trafilatura {version('trafilatura')} fast"
     own = getattr(extractor, "__version__", "")
@@ -73,61 +69,56 @@ def extractor_name(extractor: Extractor | None) -> str:
 
 
 def decode_body(body: bytes, content_type: str | None = None) -> str:
-    """The HTML in a response's body; raises ExtractionError if it is none."""
+    """Decode the body of a response. Raises ExtractionError if it is not HTML."""
     if body.startswith(_BINARY) or b"\0\0\0" in body[:1024]:
         raise ExtractionError("not_html", "the body is binary, not HTML")
     return decode(body, content_type)
 
 
 def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Page:
-    """The page in ``html``; raises ExtractionError with the reason if there is none.
+    """Read a page. Raises ExtractionError with the reason if that fails.
 
-    ``max_html`` is the number of characters beyond which a page is not parsed. ``extractor``: a function of the user's,
-    whose text is judged as it is. A page without text comes back with an empty one: that is for the detector to say.
+    ``max_html``: the most characters of a page that is parsed. ``extractor``: a function of the user, whose text is
+    judged as it is. A page without text is no error.
     """
-    page = _unread(html, url, max_html)
-    if extractor is not None:
-        return replace(page, text=_extracted(extractor, html, url), reader=EXTRACTOR)
-    root = root_of(html)
-    return _as_read(page, read(blocks_of(root), main_text(root, url)))
+    if extractor is None:
+        return analyse(html, url, max_html=max_html).page
+    page = _read_metadata(html, url, max_html)
+    return replace(page, text=_run_extractor(extractor, html, url), reader=EXTRACTOR)
 
 
-def look_into(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Extracted:
-    """The same page as ``extract`` gives, with all that led to it."""
-    page, root = _unread(html, url, max_html), root_of(html)
-    blocks = blocks_of(root)
+def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> PageAnalysis:
+    """Like ``extract``, but return the visible lines and their roles too."""
+    page, root = _read_metadata(html, url, max_html), parse_page(html)
+    blocks = find_blocks(root)
     if extractor is not None:
-        reading = read_own(blocks, _extracted(extractor, html, url))
+        reading = locate_text(blocks, _run_extractor(extractor, html, url))
     else:
-        reading = read(blocks, main_text(root, url))
-    return Extracted(_as_read(page, reading), blocks, reading)
-
-
-def _unread(html: str, url: str, max_html: int) -> Page:
-    """The page without its text."""
-    check_size(html, max_html)
-    return replace(head(html, url), html=html_mark(html))
-
-
-def _as_read(page: Page, found: Reading) -> Page:
-    return replace(
-        page, text=found.text, main=found.main, headline=found.headline, reader=found.reader, quotes=found.quotes
+        reading = read_blocks(blocks, main_text(root, url))
+    page = replace(
+        page,
+        text=reading.text,
+        main=reading.main,
+        headline=reading.headline,
+        reader=reading.reader,
+        quotes=reading.quotes,
     )
+    return PageAnalysis(page, blocks, reading)
 
 
-def html_mark(html: str) -> int:
-    """By what a page that is not judged is known to be unchanged; 0 for one that holds nothing."""
+def _read_metadata(html: str, url: str, max_html: int) -> Page:
+    if is_too_large(html, max_html):
+        raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
+    return replace(parse_head(html, url), html=hash_html(html))
+
+
+def hash_html(html: str) -> int:
+    """Return a hash that shows whether an unread page has changed. 0 for an empty page."""
     return OPEN.of(html) if html.strip() else 0
 
 
-def check_size(html: str, max_html: int) -> None:
-    """Raises ExtractionError for a page that would take too long to parse."""
-    if is_too_large(html, max_html):
-        raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
-
-
 def is_too_large(html: str, max_html: int) -> bool:
-    """Whether a page has more characters or tags than are parsed.
+    """Whether a page has too many characters or tags to be parsed.
 
     >>> is_too_large("<p>x", 4), is_too_large("<p>xx", 4)
     (False, True)
@@ -136,35 +127,35 @@ def is_too_large(html: str, max_html: int) -> bool:
 
 
 def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
-    """The main text of a page; empty where there is none, or trafilatura stumbles: then the prose is enough."""
+    """Return the main text of a page. Empty if there is none or trafilatura fails: the prose is enough then."""
     if root is None:
         return ""
     try:
         return trafilatura_text(root, url) or ""
-    except MemoryError:  # a page is not to be judged by less than it says
+    except MemoryError:  # the page needs a process with more memory, not a verdict on half its text
         raise
-    except Exception:  # whatever a page does to it, it must not stop the crawl
+    except Exception:  # no page may stop the crawl
         return ""
 
 
-def _extracted(extractor: Extractor, html: str, url: str) -> str:
+def _run_extractor(extractor: Extractor, html: str, url: str) -> str:
     try:
         text = extractor(html, url)
-    except Exception as error:  # whatever a page does to an extractor, it must not stop the crawl
+    except Exception as error:  # no page may stop the crawl
         raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
     if text is not None and not isinstance(text, str):
         raise ExtractionError("extractor_failed", f"the extractor returned a {type(text).__name__}, not a string")
     return text or ""
 
 
-def head(html: str, url: str) -> Page:
-    """What the head of a document says of it: a page without text.
+def parse_head(html: str, url: str) -> Page:
+    """Return a page with the metadata of a document and no text.
 
-    Only the head is parsed, and whatever cannot be read in it is empty.
+    Only the head is parsed. Missing values are empty.
     """
     end = _HEAD_END.search(html, 0, _HEAD_SIZE)
     part = html[: end.start() if end else _HEAD_SIZE]
-    root = parsed(encoded(part), comments=True)
+    root = parse_bytes(part.encode("utf-8", "replace"), comments=True)
     if root is None:
         return Page(url)
     names: dict[str, str] = {}
@@ -186,12 +177,12 @@ def head(html: str, url: str) -> Page:
         title,
         split_keywords(names.get("keywords", "")),
         names.get("description") or names.get("og:description", ""),
-        canonical=absolute(url, canonical),
+        canonical=absolute_url(url, canonical),
     )
 
 
 def split_keywords(text: str) -> tuple[str, ...]:
-    """Keywords from one string, whichever mark stands between them.
+    """Split a string of keywords at western and Chinese separators.
 
     >>> split_keywords("大桥, 通车、渡口；")
     ('大桥', '通车', '渡口')
@@ -203,10 +194,10 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def absolute(url: str, link: str) -> str:
-    """A link of the page at ``url`` as a URL of http or https; empty if it is none.
+def absolute_url(url: str, link: str) -> str:
+    """Resolve a link of the page at ``url``. Empty if the result is not http or https.
 
-    >>> absolute("https://a.example/b/", "../ferry"), absolute("https://a.example/", "javascript:alert(1)")
+    >>> absolute_url("https://a.example/b/", "../ferry"), absolute_url("https://a.example/", "javascript:alert(1)")
     ('https://a.example/ferry', '')
     """
     if not link:
@@ -218,66 +209,69 @@ def absolute(url: str, link: str) -> str:
     return joined if joined.startswith(("http://", "https://")) else ""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The lines of a page, each with what becomes of it when the page is judged.
-
-
-class Role(str, Enum):
-    """What a line of a page is; the value is its name in JSON."""
+class LineRole(str, Enum):
+    """How a line of a page is used; the value is its name in JSON."""
 
     #: Judged, and part of the article.
     ARTICLE = "article"
-    #: Judged beside the article, or where that could not be told.
+    #: Judged, but outside the article, or on a page without a credible one.
     PROSE = "prose"
-    #: Judged though it is not visible: a paragraph that a script unfolds.
+    #: Judged though not visible: a paragraph that a script unfolds.
     UNSEEN = "unseen"
-    #: Left out, as it stands on many pages.
+    #: Ignored, because it is on many pages.
     BOILERPLATE = "boilerplate"
-    #: Left out, as the page quotes it from others, or signs with it.
+    #: Ignored: a quote or a signature.
     QUOTE = "quote"
-    #: Left out, as it is in what the page marks as navigation or footer.
+    #: Ignored: navigation or a footer.
     FRAME = "frame"
-    #: Left out, as it is nothing but links.
+    #: Ignored: only links.
     LINKS = "links"
-    #: Left out, as it holds no letter, or the user's own extractor does not give it.
+    #: Ignored: no letters, or the user's own extractor does not return it.
     OTHER = "other"
+
+
+_IGNORED = (LineRole.QUOTE, LineRole.FRAME, LineRole.LINKS, LineRole.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its sentences that are boilerplate; one that holds nothing else is boilerplate itself.
+    """A line and its boilerplate sentences. A line of boilerplate only has that role itself.
 
-    ``pages``: on how many pages each of these stands, at least.
+    ``pages``: the least number of pages on which one of these sentences is.
     """
 
-    role: Role
+    role: LineRole
     parts: tuple[Part, ...]
     pages: int = 0
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole line."""
         return "".join(part.text for part in self.parts)
 
-    def stretches(self) -> list[tuple[str, Role]]:
-        """What each stretch of it is."""
-        return [(part.text, Role.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts]
+    def spans(self) -> list[tuple[str, LineRole]]:
+        """Return the parts of the line with their roles."""
+        return [
+            (part.text, LineRole.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts
+        ]
 
 
-def lines_of(found: Extracted, boilerplate: Callable[[str], int], *, simplified: bool = False) -> list[Line]:
-    """The visible lines of a page in their order, then those that are judged though they are not visible.
+def classify_lines(
+    analysis: PageAnalysis, boilerplate: Callable[[str], int], *, simplified: bool = False
+) -> list[Line]:
+    """Return the visible lines in order, then the judged lines that are not visible.
 
-    ``boilerplate`` tells of a sentence, by its ``own_letters``, on how many pages it stands that is left out for it; 0
-    of any other.
+    ``boilerplate`` takes the ``own_letters`` of a sentence. It returns the number of its pages if the sentence is
+    ignored as boilerplate, else 0.
     """
-    roles = _roles(found.blocks, found.reading)
-    visible = [(block.text, role) for block, role in zip(found.blocks, roles, strict=True)]
-    unseen = [(text, Role.UNSEEN) for text in found.reading.unseen]
-    return [_line(text, role, boilerplate, simplified=simplified) for text, role in visible + unseen]
+    roles = _line_roles(analysis.blocks, analysis.reading)
+    visible = [(block.text, role) for block, role in zip(analysis.blocks, roles, strict=True)]
+    unseen = [(text, LineRole.UNSEEN) for text in analysis.reading.unseen]
+    return [_classify(text, role, boilerplate, simplified=simplified) for text, role in visible + unseen]
 
 
-def _line(text: str, role: Role, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
-    if role in _LEFT_OUT:
+def _classify(text: str, role: LineRole, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
+    if role in _IGNORED:
         return Line(role, (Part(text),))
     counts = []
 
@@ -289,20 +283,17 @@ def _line(text: str, role: Role, boilerplate: Callable[[str], int], *, simplifie
 
     parts = tuple(mark_sentences(text, mark, simplified=simplified))
     own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
-    return Line(role if own else Role.BOILERPLATE, parts, min(counts, default=0))
+    return Line(role if own else LineRole.BOILERPLATE, parts, min(counts, default=0))
 
 
-_LEFT_OUT = (Role.QUOTE, Role.FRAME, Role.LINKS, Role.OTHER)
-
-
-def _roles(blocks: list[Block], reading: Reading) -> Iterator[Role]:
+def _line_roles(blocks: list[Block], reading: Reading) -> Iterator[LineRole]:
     quoted = reading.quoted or (False,) * len(blocks)
     for block, kept, in_main, quote in zip(blocks, reading.kept, reading.in_main, quoted, strict=True):
         if quote:
-            yield Role.QUOTE
+            yield LineRole.QUOTE
         elif kept:
-            yield Role.ARTICLE if in_main and reading.main else Role.PROSE
+            yield LineRole.ARTICLE if in_main and reading.main else LineRole.PROSE
         elif block.frame:
-            yield Role.FRAME
+            yield LineRole.FRAME
         else:
-            yield Role.LINKS if is_link_line(block, letters(block.text)) else Role.OTHER
+            yield LineRole.LINKS if is_link_line(block, letters(block.text)) else LineRole.OTHER

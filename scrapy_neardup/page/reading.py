@@ -1,10 +1,10 @@
-"""Which of what a page shows is to be judged.
+"""The lines of a page that are judged.
 
-No single reader is enough. Main-content extraction finds the article on pages that look like articles, and elsewhere a
-teaser, the footer or nothing: on pages of 421 sites its text lacks one phrase in eight that the article must hold. What
-a page shows, less its links and what it marks as frame, lacks one in fifty, but holds the frame's own prose; the guard
-against boilerplate takes that off once it has stood on enough pages. So both are asked: the prose, to which the main
-text adds its lines, is the text that is judged; and the main text is a second view of it, where it can be believed.
+No single extractor is enough. Main-content extraction works on article pages; elsewhere it returns a teaser, a footer
+or nothing. On pages of 421 sites its text lacks one of eight expected phrases. The visible prose, without links,
+navigation and footers, lacks one of fifty. It also holds other text of the layout, which the boilerplate guard removes
+once it was on enough pages. So the prose plus the lines of the main text are judged. The main text is a second view of
+the page, if it is credible.
 """
 
 from __future__ import annotations
@@ -17,37 +17,35 @@ from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.text.normalize import letters_each
 from scrapy_neardup.text.quotes import find_quotes
 
-#: The share of links from which a line is one: a menu, a teaser, a list of related pages.
+#: The share of letters in links from which a line is a menu entry, a teaser or a related page.
 _LINKED = 0.8
-#: Main text is believed from this many letters and this share of the judged text on: with less it is a caption or a
-#: teaser, and most of what a reader sees is something else.
+#: The main text is credible from this many letters and this share of the judged text. Less is a caption or a teaser.
 _LEAST_MAIN = 60
 _CREDIBLE = 0.5
-#: The share of links beyond which main text is none: then the page has no article, and the extractor gave its menus.
+#: Above this share of link lines, the main text is a menu, and the page has no article.
 _MENU = 0.3
-#: Letters from which a line of the main text that is not visible (a paragraph that a script unfolds) is taken over, and
-#: from which a line is looked for within the lines of the main text, which may have been joined.
+#: The least letters of a hidden line of the main text (a paragraph that a script unfolds) that is added.
 _LEAST_HIDDEN = 12
+#: The least letters of a line that is searched within the main text, where lines may be joined.
 _LEAST_PART = 8
-#: Characters that such looking may pass over: strangers choose how long lines and text are.
-_LOOKING = 100_000_000
+#: The most characters that these searches scan, because pages may have very long lines and texts.
+_MAX_SCANNED = 100_000_000
 
-#: The reader's name where the text is that of the user's own extractor.
+#: The name of the reader if the user's own extractor returned the text.
 EXTRACTOR = "extractor"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a page says.
+    """The text of a page, and the role of each block in it.
 
-    ``text``: the lines that are judged. ``main``: those of them that are the article, if that could be told; else
-    empty. ``headline``: its h1, a line each. ``reader``: how the text was found: ``article`` (prose, and a main text
-    that can be believed), ``prose`` (without one), ``none``, or ``extractor`` (the user's own).
+    ``text``: the judged lines. ``main``: the article without quotes, or empty if there is no credible one.
+    ``headline``: the ``h1``, a line each. ``reader``: ``article`` (prose and a credible main text), ``prose`` (no
+    credible main text), ``none`` or ``extractor`` (the user's own).
 
-    ``kept``: for each block whether it is part of the text. ``in_main``: whether the main text holds it. ``unseen``:
-    lines of the text that are no block. ``letters``: letters and digits of the text; ``main_letters``: those that the
-    main text holds. ``quotes``: the numbers of those lines of the text that are quotes; the main text is without them.
-    ``quoted``: the same for each block.
+    ``kept``, ``in_main``, ``quoted``: for each block, whether it is in the text, in the main text, or a quote.
+    ``unseen``: judged lines that are not visible. ``letters``, ``main_letters``: letters and digits of the text, and of
+    the main text. ``quotes``: the numbers of the quotes among the lines of ``text``.
     """
 
     text: str
@@ -62,51 +60,51 @@ class Reading:
     quotes: tuple[int, ...] = ()
     quoted: tuple[bool, ...] = ()
 
-    def explanation(self) -> tuple[str, dict[str, int | float]]:
-        """Why the page is read by this reader: the name of the explanation, and the numbers and shares in it."""
+    def explain(self) -> tuple[str, dict[str, int | float]]:
+        """Return the name of the reason for this reader, and its numbers and shares."""
         if self.reader == EXTRACTOR:
             return "extractor", {"letters": self.letters}
         if self.reader == "none":
             return ("no_prose", {"many": len(self.kept)}) if self.kept else ("no_text", {})
         if not self.main_letters:
             return "no_main", {"letters": self.letters}
-        held: dict[str, int | float] = {"held": self.main_letters, "letters": self.letters}
+        numbers: dict[str, int | float] = {"held": self.main_letters, "letters": self.letters}
         if self.reader == "article":
-            return "article", held
+            return "article", numbers
         if self.main_letters >= max(_LEAST_MAIN, _CREDIBLE * self.letters):
-            return "menu", {**held, "share": _MENU}
+            return "menu", {**numbers, "share": _MENU}
         if self.main_letters < _LEAST_MAIN:
-            return "too_few", {**held, "least": _LEAST_MAIN}
-        return "too_little", {**held, "share": _CREDIBLE}
+            return "too_few", {**numbers, "least": _LEAST_MAIN}
+        return "too_little", {**numbers, "share": _CREDIBLE}
 
 
-def read(blocks: list[Block], main_text: str) -> Reading:
-    """Put together what is visible and what an extractor holds for the main text.
+def read_blocks(blocks: list[Block], main_text: str) -> Reading:
+    """Combine the visible lines with the main text of an extractor.
 
-    >>> read([Block("Ferry", headline=True), Block("Menu", linked=4)], "").headline
+    >>> read_blocks([Block("Ferry", headline=True), Block("Menu", linked=4)], "").headline
     'Ferry'
     """
-    lines, main = _letters(blocks), _cut(main_text)
+    lines, main_lines = _letters(blocks), _split(main_text)
     is_link = [is_link_line(block, line) for block, line in zip(blocks, lines, strict=True)]
-    in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main), strict=True)]
+    in_main = [is_in and not block.frame for block, is_in in zip(blocks, _find_in(main_lines, lines), strict=True)]
     kept = [
         bool(line) and not block.frame and (main or not link)
         for block, line, main, link in zip(blocks, lines, in_main, is_link, strict=True)
     ]
-    hidden = _unseen(lines, main)
+    hidden = _hidden_lines(lines, main_lines, _LEAST_HIDDEN)
     unseen, more = [text for text, _ in hidden], sum(len(line) for _, line in hidden)
     count, main_count = (_count(lines, chosen) + more for chosen in (kept, in_main))
     links = _count(lines, map(and_, in_main, is_link))
-    believed = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
+    is_credible = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
     judged = [number for number, is_kept in enumerate(kept) if is_kept]
-    quotes = find_quotes([blocks[number].text for number in judged], [blocks[number].told for number in judged])
+    quotes = find_quotes([blocks[number].text for number in judged], [blocks[number].quote for number in judged])
     is_quoted = {judged[number] for number in quotes}
     own = [is_in and number not in is_quoted for number, is_in in enumerate(in_main)]
     return Reading(
-        text="\n".join((*_chosen(blocks, kept), *unseen)),
-        main="\n".join((*_chosen(blocks, own), *unseen)) if believed else "",
+        text="\n".join((*_texts(blocks, kept), *unseen)),
+        main="\n".join((*_texts(blocks, own), *unseen)) if is_credible else "",
         headline="\n".join(block.text for block in blocks if block.headline),
-        reader="article" if believed else "prose" if count else "none",
+        reader="article" if is_credible else "prose" if count else "none",
         kept=tuple(kept),
         in_main=tuple(in_main),
         unseen=tuple(unseen),
@@ -117,49 +115,49 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     )
 
 
-def read_own(blocks: list[Block], text: str) -> Reading:
-    """How the text of a user's own extractor, which is judged as it is, stands in what is visible.
+def locate_text(blocks: list[Block], text: str) -> Reading:
+    """Find the text of the user's own extractor in the visible lines. The text itself is unchanged.
 
-    >>> read_own([Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").kept
+    >>> locate_text([Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").kept
     (True, False)
     """
-    lines, own = _letters(blocks), _cut(text)
+    lines, own_lines = _letters(blocks), _split(text)
     return Reading(
         text=text,
         main="",
         headline="",
         reader=EXTRACTOR,
-        kept=tuple(_in_main(lines, own)),
+        kept=tuple(_find_in(own_lines, lines)),
         in_main=(False,) * len(blocks),
-        unseen=tuple(text for text, _ in _unseen(lines, own, least=1)),
-        letters=sum(len(line) for _, line in own),
+        unseen=tuple(text for text, _ in _hidden_lines(lines, own_lines, least=1)),
+        letters=sum(len(line) for _, line in own_lines),
         main_letters=0,
     )
 
 
 def is_link_line(block: Block, line: str) -> bool:
-    """Whether a line, of these letters, is nothing but links: an entry of a menu, a teaser, one of related pages."""
+    """Whether a line, with these letters, is only links: a menu entry, a teaser or a related page."""
     return block.linked > _LINKED * len(line)
 
 
 def _letters(blocks: list[Block]) -> list[str]:
-    """The letters and digits of each line, by which it is known whatever stands between them."""
+    """Return the letters and digits of each line. Lines are compared by them."""
     return letters_each([block.text for block in blocks])
 
 
-def _cut(text: str) -> list[tuple[str, str]]:
-    """The lines of an extractor's text, each with its letters."""
+def _split(text: str) -> list[tuple[str, str]]:
+    """Return the lines of an extractor's text, each with its letters."""
     lines = text.split("\n")
     return list(zip(lines, letters_each(lines), strict=True))
 
 
-def _in_main(lines: list[str], main_text: list[tuple[str, str]]) -> list[bool]:
-    """Which lines the main text holds, as a line of its own or as a part of one that was joined."""
+def _find_in(main_text: list[tuple[str, str]], lines: list[str]) -> list[bool]:
+    """For each visible line, return whether the main text has it, alone or within joined lines."""
     main = dict.fromkeys(line for _, line in main_text if line)
     visible = set(lines)
-    # In their order and with nothing between them: a visible line may also be cut into several there.
+    # Joined in order, because the main text may also cut one visible line into several.
     joined = "".join(line for line in main if line not in visible)
-    budget = _LOOKING // max(1, len(joined))
+    budget = _MAX_SCANNED // max(1, len(joined))
     found = []
     for line in lines:
         is_in = line in main
@@ -170,10 +168,10 @@ def _in_main(lines: list[str], main_text: list[tuple[str, str]]) -> list[bool]:
     return found
 
 
-def _unseen(lines: list[str], main_text: list[tuple[str, str]], least: int = _LEAST_HIDDEN) -> list[tuple[str, str]]:
-    """The lines of the main text, of ``least`` letters and more, that are not visible."""
+def _hidden_lines(lines: list[str], main_text: list[tuple[str, str]], least: int) -> list[tuple[str, str]]:
+    """Return the lines of the main text that are not visible and have at least ``least`` letters."""
     own, visible = set(lines), "".join(lines)
-    budget = _LOOKING // max(1, len(visible))
+    budget = _MAX_SCANNED // max(1, len(visible))
     found = []
     for text, line in main_text:
         if len(line) >= least and line not in own and budget > 0:
@@ -187,5 +185,5 @@ def _count(lines: list[str], chosen: Iterable[bool]) -> int:
     return sum(len(line) for line, is_in in zip(lines, chosen, strict=True) if is_in)
 
 
-def _chosen(blocks: list[Block], chosen: Iterable[bool]) -> list[str]:
+def _texts(blocks: list[Block], chosen: Iterable[bool]) -> list[str]:
     return [block.text for block, is_in in zip(blocks, chosen, strict=True) if is_in]

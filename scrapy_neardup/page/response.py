@@ -10,44 +10,41 @@ from typing import Any
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.page.extraction import decode_body, head
-from scrapy_neardup.page.item import NO_HEAD, ItemHead
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a page is read from, as it may be sent to another process: nothing in it is decoded or parsed yet.
+from scrapy_neardup.page.extraction import decode_body, parse_head
+from scrapy_neardup.page.item import NO_METADATA, ItemMetadata
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """The HTML of the page at a URL: as text, or as a body with the ``content_type`` that came with it.
+class PageContent:
+    """The HTML of a page, neither decoded nor parsed. It can be sent to another process.
 
-    ``is_named``: whether it is known to be that page's; if not, it has to name the URL as its own. ``said``: what an
-    item says of it.
+    ``content``: text, or a body with its ``content_type``. ``is_of_url``: whether it surely belongs to the URL; if not,
+    the HTML must name the URL as canonical. ``metadata``: from the item.
     """
 
     url: str
     content: str | bytes
     content_type: str | None = None
-    is_named: bool = True
-    said: ItemHead = NO_HEAD
+    is_of_url: bool = True
+    metadata: ItemMetadata = NO_METADATA
 
     @property
     def size(self) -> int:
-        """Its bytes or characters."""
+        """Bytes or characters."""
         return len(self.content)
 
     def html(self) -> str:
-        """The HTML; raises ExtractionError if it is none (``not_html``), or is another page's (``other_page``)."""
+        """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""
         html = self.content
         if isinstance(html, bytes):
             html = decode_body(html, self.content_type)
-        if not self.is_named and plain_url(head(html, self.url).canonical) != plain_url(self.url):
+        if not self.is_of_url and plain_url(parse_head(html, self.url).canonical) != plain_url(self.url):
             raise ExtractionError("other_page", f"the page does not name {self.url}")
         return html
 
 
 def plain_url(url: str) -> str:
-    """A URL without what makes it no other page: scheme, mark of a place, and slash at the end.
+    """Return a URL without scheme, fragment and final slash.
 
     >>> plain_url("https://a.example/1/#top")
     'a.example/1'
@@ -55,16 +52,16 @@ def plain_url(url: str) -> str:
     return url.partition("#")[0].partition("://")[2].rstrip("/") or url
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A response as the rest of this package knows it, whichever crawler or archive it came from.
+def _encode(content: str | bytes) -> bytes:
+    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """What a server gave for a URL.
+class PageResponse:
+    """A response from any crawler or archive.
 
-    ``aliases``: URLs that led here, such as those that were redirected. ``content_type``: the header, if there was
-    one. ``is_text``: whether the crawler takes the body for text.
+    ``content_type``: the header. ``aliases``: URLs that redirected here. ``is_text``: whether the crawler takes the
+    body for text.
     """
 
     url: str
@@ -75,64 +72,58 @@ class Served:
     is_text: bool = True
 
     def html(self) -> str:
-        """The decoded body; raises ExtractionError if it is no HTML of a page."""
-        return self.raw(self.url).html()
+        """Decode the body. Raises ExtractionError if it is not the HTML of a page."""
+        return self.content_of(self.url).html()
 
-    def raw(self, url: str) -> Raw:
-        """The body, from which the page at a URL is to be read; raises ExtractionError where it need not be tried."""
+    def content_of(self, url: str) -> PageContent:
+        """Return the content of the page at ``url``. Raises ExtractionError for an error or a type other than HTML."""
         if self.status >= 400:
-            # An item of an errback stands for its URL; the server's error page is the same for all of them.
+            # An errback's item has its own URL, but all of them share the server's error page.
             raise ExtractionError("http_error", f"the response has status {self.status}")
         kind = (self.content_type or "text/html").split(";")[0].strip().lower()
         if not (kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"):
             raise ExtractionError("not_html", f"the response is {kind}, not HTML")
-        return Raw(url, self.body, self.content_type, is_named=self.is_of(url))
+        return PageContent(url, self.body, self.content_type, is_of_url=self.is_of(url))
 
-    def is_of(self, url: str, html: str = "") -> bool:
-        """Whether it answers for a URL: its own, one that was redirected to it, or the one that its HTML names.
+    def is_of(self, url: str) -> bool:
+        """Whether it answers for this URL: its own or an alias.
 
-        >>> Served("https://a.example/1", b"").is_of("http://a.example/1/#top")
+        >>> PageResponse("https://a.example/1", b"").is_of("http://a.example/1/#top")
         True
         """
-        if plain_url(url) in {plain_url(one) for one in (self.url, *self.aliases)}:
-            return True
-        return bool(html) and plain_url(url) == plain_url(head(html, url).canonical)
+        return plain_url(url) in {plain_url(one) for one in (self.url, *self.aliases)}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# By what the very bytes of a page are known again, before anything in them is decoded or parsed.
+class BodyHasher:
+    """Hashes the bytes of pages before they are read, with the secret of a state against forged collisions.
 
-
-class Bodies:
-    """Digests of what pages are read from, under the secret of a state, so that nobody can make two with one digest.
-
-    ``rules``: all that the verdict on a page depends on beside the page, its URL and what else the state holds. Once
-    they have changed, every digest has, and each page is read once more.
+    ``rules``: all settings that affect a verdict, beside the page, its URL and the state. When one changes, all hashes
+    change, and each page is read once more.
     """
 
     def __init__(self, hashes: Keyed, rules: Mapping[str, Any]) -> None:
         self._hash = blake2b(key=hashes.secret, digest_size=8, person=b"neardup bodies")
-        self._hash.update(_packed(rules))
+        self._hash.update(_pack(rules))
 
-    def of(self, raw: Raw, *about: object) -> int:
-        """64 bits of a body and of all that decides how it is read; ``about``: what else is known of the page.
+    def hash(self, content: PageContent, *about: object) -> int:
+        """Return 64 bits of the body and of everything that affects its reading; ``about``: further values.
 
-        0 for one of which only its own HTML can tell whether it is the page of its URL.
+        0 if only the HTML can tell whether it belongs to the URL.
 
-        >>> bodies = Bodies(Keyed(b"secret"), {})
-        >>> bodies.of(Raw("u:1", b"<p>x")) == bodies.of(Raw("u:2", b"<p>x")) != bodies.of(Raw("u:1", "<p>x"))
+        >>> bodies = BodyHasher(Keyed(b"secret"), {})
+        >>> one, two = bodies.hash(PageContent("u:1", b"<p>x")), bodies.hash(PageContent("u:2", b"<p>x"))
+        >>> one == two != bodies.hash(PageContent("u:1", "<p>x"))
         True
         """
-        if not raw.is_named:
+        if not content.is_of_url:
             return 0
         hashed = self._hash.copy()
-        is_text = isinstance(raw.content, str)
-        hashed.update(_packed([is_text, raw.content_type, *about]))
-        hashed.update(raw.content.encode("utf-8", "surrogatepass") if isinstance(raw.content, str) else raw.content)
+        hashed.update(_pack([isinstance(content.content, str), content.content_type, *about]))
+        hashed.update(_encode(content.content))
         return int.from_bytes(hashed.digest(), "big") or 1
 
 
-def _packed(value: object) -> bytes:
-    """As JSON, with its length before it."""
+def _pack(value: object) -> bytes:
+    """Encode as JSON with the length in front."""
     packed = json.dumps(value, sort_keys=True, default=repr).encode()
     return len(packed).to_bytes(8, "big") + packed

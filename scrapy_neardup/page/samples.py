@@ -1,13 +1,12 @@
-"""By what the reader of pages is known beside its name: what it makes of a few pages of our own.
+"""A digest of our readers' results on a few sample pages, which identifies the readers beside their version.
 
-See ``text.samples`` for why a digest is kept and not a version alone. The pages have what readers differ in: menus,
-teasers, bylines, captions, lists, quotes, code, comments, a thread of a forum, a page that is nearly empty, one
-whose tags are broken. All that is judged of a page goes into the digest, so a reader of ours that was changed is
-noticed as well. Not in them are tables of data in an article: few have one, versions that read all else alike put them
-now before and now into the main text, and no state is to be refused for these few.
+``text.samples`` gives the reason for digests. The pages hold the cases on which readers differ: menus, teasers,
+bylines, captions, lists, quotes, code, comments, a forum thread, an almost empty page and broken tags. The digest
+covers all judged text, so it changes with our own reader too. Data tables are left out: few articles have one, and
+versions that read everything else alike differ in their place.
 
-An extractor of the user's own (NEARDUP_EXTRACTOR) is not tried: it may know the pages of one site alone, and to give
-nothing for ours says nothing. Its name and ``__version__`` are all that is known of it.
+An extractor of the user (NEARDUP_EXTRACTOR) is not tried, as it may know one site alone. Its name and ``__version__``
+identify it.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ PAGES = (_NEWS, _BLOG, _THREAD, _BROKEN, _SHORT)
 
 @cache
 def reader_sample() -> str:
-    """What is read of the pages by trafilatura and our own prose, in some ten milliseconds each."""
+    """Return the digest of all sample pages. It takes some ten milliseconds per page."""
     found = []
     for number, html in enumerate(PAGES):
         page = extract(html, f"https://sample{number}.example/news/page.html", max_html=len(html))

@@ -8,63 +8,23 @@ from typing import Any
 
 from scrapy_neardup.errors import ExtractionError, NoWorker, Reason
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Extractor, extract, head, html_mark, is_too_large
+from scrapy_neardup.page.extraction import Extractor, extract, hash_html, is_too_large, parse_head
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.item import Item, ItemFields, joined, mark_of
+from scrapy_neardup.page.item import Item, ItemFields, hash_item, join_lines
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import Bodies, Raw, Served
+from scrapy_neardup.page.response import BodyHasher, PageContent, PageResponse
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What is to be done about an item of which the response is not the page.
-
-
-#: Characters from which a field of an item may be its text.
+#: Reasons of pages that are registered by their hash, though nothing could read them.
+LIMIT_REASONS = ("too_large", "too_slow")
+#: Bytes of a character, at most.
+_MAX_CHAR = 4
+#: The most characters of a text with an item hash.
+_MAX_HASHED = 5_000_000
+#: The least characters of a field that a message proposes as the text.
 _LEAST_TEXT = 40
 
-
-def with_cure(error: ExtractionError, fields: ItemFields, item: Item, served: Served | None) -> ExtractionError:
-    """The error with a cure, if the response is to blame for it."""
-    if served is None or error.reason not in ("not_html", "other_page"):
-        return error
-    if error.reason == "not_html":
-        return ExtractionError(error.reason, f"{error}. {_cure(fields, item)}")
-    return ExtractionError(
-        error.reason,
-        f"the item's URL is not that of its response ({served.url}), so that response cannot be its page. "
-        f"{_cure(fields, item)}. To leave it out, set meta={{'neardup': False}} on its request",
-    )
-
-
-def text_cure(fields: ItemFields, item: Item) -> str:
-    """What to set so that an item is judged by its own text."""
-    texts = {name: len(joined(item[name])) for name in item if name not in fields.names.values()}
-    longest = max(texts, key=lambda name: texts[name], default="")
-    if texts.get(longest, 0) >= _LEAST_TEXT:
-        return f"If the field {longest!r} is its text, set NEARDUP_FIELDS = {{'text': {longest!r}}}"
-    return "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
-
-
-def _cure(fields: ItemFields, item: Item) -> str:
-    return (
-        f"{text_cure(fields, item)}. If an earlier response is its page, set "
-        "meta={'neardup_response': response} on its request"
-    )
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The fields of an item or a record, with the response that it was taken from, to the page that is judged.
-
-
-#: Bytes of a character, at most.
-_LONGEST = 4
-#: Why a page is ``unread``.
-TOO_MUCH = ("too_large", "too_slow")
-#: Characters of a text up to which an item is given a mark: more is no more than counted.
-_MAX_MARKED = 5_000_000
-
-
-#: What a page is read from to what is read of it; raises ExtractionError.
-Read = Callable[[Raw], Page]
+#: Reads a page. Raises ExtractionError.
+ContentReader = Callable[[PageContent], Page]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +39,23 @@ Answer = Page | ExtractionError | RiskyPage
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """The page of an item that is still to be read, here or in another process; ``may_take_long``: that is known.
+class UnreadPage:
+    """A page to read from HTML, here or in another process. ``is_risky``: this may take long.
 
-    ``body``: by what the very same page is known, whatever its URL; 0 if it is always to be read.
+    ``body``: the hash of its bytes, which identifies it under any URL; 0 if it must be read.
     """
 
-    raw: Raw
+    content: PageContent
     item: Item
-    served: Served | None = None
-    may_take_long: bool = False
+    response: PageResponse | None = None
+    is_risky: bool = False
     body: int = 0
 
 
 class PageSource:
-    """What an item holds of its own comes first; what it lacks is taken from its response.
+    """Makes pages from items. The fields of an item come first, its response fills the gaps.
 
-    A page that was too much comes back ``unread``.
+    A page over a limit of size or time has no text and its reason in ``unread``.
     """
 
     def __init__(
@@ -105,17 +65,17 @@ class PageSource:
         extractor: Extractor | None,
         *,
         max_text: int = MAX_TEXT,
-        read_risky: Read | None = None,
-        is_unchanged: Callable[[str, int], bool] = lambda url, mark: False,
-        bodies: Bodies | None = None,
+        read_risky: ContentReader | None = None,
+        is_unchanged: Callable[[str, int], bool] = lambda url, html_hash: False,
+        bodies: BodyHasher | None = None,
         marks: bool = True,
     ) -> None:
-        """``fields``: which field of an item holds what; ``max_html``: see ``extract``; ``max_text``: see ``limited``.
+        """``fields``: see ``ItemFields``; ``max_html``: see ``extract``; ``max_text``: see ``limit_page``.
 
-        ``read_risky`` reads pages that may take long in a worker; without it they are read as all others.
-        ``is_unchanged``: whether a page is known by its URL and its mark, and need not be read. ``bodies``: by what
-        drafts are known whose bytes were judged before; without it none is. ``marks``: whether an item that brings its
-        text is given its mark at once; if not, see ``marked``.
+        ``read_risky`` reads risky pages in a worker; without it they are read here. ``is_unchanged``:
+        whether the page of a URL has this hash already and need not be read. ``bodies`` hashes the bytes of pages;
+        without it every page is read. ``marks``: whether pages of items with text get an item hash at once, see
+        ``add_item_hash``.
         """
         self.fields = ItemFields(fields)
         self._max_html = max_html
@@ -126,114 +86,118 @@ class PageSource:
         self._bodies = bodies
         self._marks = marks
 
-    def page(self, item: Item, served: Served | None, url: str) -> Page:
-        """The page of an item; raises ExtractionError with the reason if there is none."""
-        made = self.draft(item, served, url)
+    def page(self, item: Item, response: PageResponse | None, url: str) -> Page:
+        """Return the page of an item. Raises ExtractionError with the reason if there is none."""
+        made = self.prepare(item, response, url)
         return made if isinstance(made, Page) else self.read(made)
 
-    def read(self, draft: Draft, answer: Answer | None = None) -> Page:
-        """Read a page, and wait for it; there may be an ``answer`` of another process that was asked for it."""
-        if answer is not None:
-            made = self.answered(draft, answer)
-        else:
-            made = draft if draft.may_take_long else self.read_here(draft)
-        if isinstance(made, Page):
-            return made
-        try:
-            return self.finished(made, (self._read_risky or self._extracted)(made.raw))
-        except ExtractionError as error:
-            return self.finished(made, error)
+    def prepare(
+        self, item: Item, response: PageResponse | None, url: str, content_type: str | None = None
+    ) -> Page | UnreadPage:
+        """Return the page of an item that brings its text, or the unread page of one with HTML.
 
-    def draft(self, item: Item, served: Served | None, url: str, content_type: str | None = None) -> Page | Draft:
-        """The same, but for a page that is to be read from HTML: that is left to whoever asked.
-
-        ``content_type`` is what came with HTML that the item brings as bytes.
+        ``content_type`` belongs to HTML that the item brings as bytes. Raises ExtractionError.
         """
         text, html = self.fields.text(item, "text"), self.fields.value(item, "html")
         if text:
-            about = replace(_about(html, served, url), text=text)
-            page = self.fields.said(item).whole(about, url, self._max_text)
-            return self.marked(page, item, url) if self._marks else page
-        served = None if html else served
+            page = replace(_metadata_page(html, response, url), text=text)
+            page = self.fields.metadata(item).apply_to(page, url, self._max_text)
+            return self.add_item_hash(page, item, url) if self._marks else page
+        response = None if html else response
         try:
-            raw = replace(self._raw(html, served, url, content_type), said=self.fields.said(item))
-            return Draft(raw, item, served, body=self._body(raw))
+            content = replace(self._content(html, response, url, content_type), metadata=self.fields.metadata(item))
+            return UnreadPage(content, item, response, body=self._hash_body(content))
         except ExtractionError as error:
-            raise with_cure(error, self.fields, item, served) from None
+            raise self._with_cure(error, item, response) from None
 
-    def read_here(self, draft: Draft) -> Page | Draft:
-        """Read a page in this process, but for one that may take long: that is left to whoever asked."""
+    def read(self, unread: UnreadPage, answer: Answer | None = None) -> Page:
+        """Read a page, or use the ``answer`` of another process."""
+        made: Page | UnreadPage = unread
+        if answer is not None:
+            made = self.accept(unread, answer)
+        elif not unread.is_risky:
+            made = self.read_here(unread)
+        if isinstance(made, Page):
+            return made
         try:
-            html = draft.raw.html()
+            return self.finish(made, (self._read_risky or self._extract)(made.content))
         except ExtractionError as error:
-            raise with_cure(error, self.fields, draft.item, draft.served) from None
+            return self.finish(made, error)
+
+    def read_here(self, unread: UnreadPage) -> Page | UnreadPage:
+        """Read a page in this process. Return a risky page unread."""
+        try:
+            html = unread.content.html()
+        except ExtractionError as error:
+            raise self._with_cure(error, unread.item, unread.response) from None
         if is_too_large(html, self._max_html):
-            return self.unread(draft, html_mark(html), "too_large")
+            return self.skip(unread, hash_html(html), "too_large")
         if is_risky(html):
-            return self._found_risky(draft, html)
-        return self.finished(draft, self._extracted(Raw(draft.raw.url, html)))
+            return self._mark_risky(unread, html)
+        return self.finish(unread, self._extract(PageContent(unread.content.url, html)))
 
-    def answered(self, draft: Draft, answer: Answer) -> Page | Draft:
-        """The page of which another process says this; one that may take long is left to whoever asked."""
+    def accept(self, unread: UnreadPage, answer: Answer) -> Page | UnreadPage:
+        """Return the page that another process has read. Return a risky page unread."""
         if isinstance(answer, RiskyPage):
-            return self._found_risky(draft, answer.html)
+            return self._mark_risky(unread, answer.html)
         if isinstance(answer, NoWorker):
-            return self.read_here(draft)
-        return self.finished(draft, answer)
+            return self.read_here(unread)
+        return self.finish(unread, answer)
 
-    def _found_risky(self, draft: Draft, html: str) -> Page | Draft:
-        """What is to be read of a page that may take long; one that was too much before, and is the same, need not."""
-        mark = html_mark(html)
-        if self._is_unchanged(draft.raw.url, mark):
-            return self.unread(draft, mark, "too_slow")
-        return replace(draft, raw=Raw(draft.raw.url, html, said=draft.raw.said), may_take_long=True)
+    def _mark_risky(self, unread: UnreadPage, html: str) -> Page | UnreadPage:
+        """Return the unread page with its decoded HTML, or a skipped page if the same HTML took too long before."""
+        html_hash = hash_html(html)
+        if self._is_unchanged(unread.content.url, html_hash):
+            return self.skip(unread, html_hash, "too_slow")
+        content = PageContent(unread.content.url, html, metadata=unread.content.metadata)
+        return replace(unread, content=content, is_risky=True)
 
-    def finished(self, draft: Draft, read: Page | ExtractionError) -> Page:
-        """The page, of what was read or of why it was not; raises ExtractionError if there is none."""
-        if isinstance(read, Page):
-            return self._whole(replace(read, body=draft.body), draft.raw)
-        if read.reason in TOO_MUCH:
-            return self.unread(draft, html_mark(draft.raw.html()), read.reason)
-        raise with_cure(read, self.fields, draft.item, draft.served)
+    def finish(self, unread: UnreadPage, result: Page | ExtractionError) -> Page:
+        """Return the judged page. Raises ExtractionError if it could not be read for a reason other than a limit."""
+        if isinstance(result, Page):
+            return self._complete(replace(result, body=unread.body), unread)
+        if result.reason in LIMIT_REASONS:
+            return self.skip(unread, self.hash_html(unread), result.reason)
+        raise self._with_cure(result, unread.item, unread.response)
 
-    def mark(self, draft: Draft) -> int:
-        """By what a page that may take long is known to be unchanged."""
-        return html_mark(draft.raw.html())
+    def skip(self, unread: UnreadPage, html_hash: int, reason: Reason) -> Page:
+        """Return a page without text that was not read."""
+        return self._complete(Page(unread.content.url, html=html_hash, unread=reason, body=unread.body), unread)
 
-    def unread(self, draft: Draft, mark: int, why: Reason) -> Page:
-        """The page of a draft that is not read, by its mark."""
-        return self._whole(Page(draft.raw.url, html=mark, unread=why, body=draft.body), draft.raw)
+    def hash_html(self, unread: UnreadPage) -> int:
+        """Return the hash that shows whether an unread page has changed."""
+        return hash_html(unread.content.html())
 
-    def _whole(self, page: Page, raw: Raw) -> Page:
-        return raw.said.whole(page, raw.url, self._max_text)
+    def add_item_hash(self, page: Page, item: Item, url: str) -> Page:
+        """Add the hash of the item, which shows whether a page with little text has changed.
 
-    def _extracted(self, raw: Raw) -> Page:
-        return extract(raw.html(), raw.url, max_html=self._max_html, extractor=self._extractor)
+        There is none for a page that is named by its content, and for a very long text.
+        """
+        is_long = len(self.fields.text(item, "text")) > _MAX_HASHED
+        return page if is_long or self.fields.is_content_name(item, url) else replace(page, html=hash_item(item))
 
-    def _body(self, raw: Raw) -> int:
-        """By what the page is known again; an extractor of the user's may read it in the light of its URL."""
+    def _complete(self, page: Page, unread: UnreadPage) -> Page:
+        return unread.content.metadata.apply_to(page, unread.content.url, self._max_text)
+
+    def _extract(self, content: PageContent) -> Page:
+        return extract(content.html(), content.url, max_html=self._max_html, extractor=self._extractor)
+
+    def _hash_body(self, content: PageContent) -> int:
         if self._bodies is None:
             return 0
-        url = raw.url if self._extractor is not None else ""
-        return self._bodies.of(raw, self._max_html, self._max_text, *raw.said, url)
+        url = content.url if self._extractor is not None else ""  # the user's extractor may depend on it
+        return self._bodies.hash(content, self._max_html, self._max_text, *content.metadata, url)
 
-    def marked(self, page: Page, item: Item, url: str) -> Page:
-        """With that by which an item with a short text is known to be unchanged, whose text the page has.
-
-        One that is named by its text alone, or has very much, has none.
-        """
-        is_much = len(self.fields.text(item, "text")) > _MAX_MARKED
-        return page if is_much or self.fields.is_named_by_content(item, url) else replace(page, html=mark_of(item))
-
-    def _raw(self, html: Any, served: Served | None, url: str, content_type: str | None) -> Raw:
-        """What an item's page is read from."""
-        body = html if isinstance(html, bytes) else served.body if served is not None else b""
-        if len(body) > _LONGEST * self._max_html:
+    def _content(self, html: Any, response: PageResponse | None, url: str, content_type: str | None) -> PageContent:
+        body = html if isinstance(html, bytes) else response.body if response is not None else b""
+        if len(body) > _MAX_CHAR * self._max_html:
             raise ExtractionError("too_large", f"the page has {len(body)} bytes, too many to decode")
         if html:
-            return Raw(url, html, content_type) if isinstance(html, bytes) else Raw(url, joined(html))
-        if served is not None:
-            return served.raw(url)
+            return (
+                PageContent(url, html, content_type) if isinstance(html, bytes) else PageContent(url, join_lines(html))
+            )
+        if response is not None:
+            return response.content_of(url)
         names = self.fields.names
         raise ExtractionError(
             "no_content",
@@ -242,14 +206,38 @@ class PageSource:
             'ADDONS = {"scrapy_neardup.Addon": 500}',
         )
 
+    def _with_cure(self, error: ExtractionError, item: Item, response: PageResponse | None) -> ExtractionError:
+        """Add a cure to an error if the response is not the item's page."""
+        if response is None or error.reason not in ("not_html", "other_page"):
+            return error
+        cure = (
+            f"{self.text_cure(item)}. If an earlier response is its page, set "
+            "meta={'neardup_response': response} on its request"
+        )
+        if error.reason == "not_html":
+            return ExtractionError(error.reason, f"{error}. {cure}")
+        return ExtractionError(
+            error.reason,
+            f"the item's URL is not that of its response ({response.url}), so that response cannot be its page. "
+            f"{cure}. To leave it out, set meta={{'neardup': False}} on its request",
+        )
 
-def _about(html: Any, served: Served | None, url: str) -> Page:
-    """What the HTML around an item's own text says of it: nothing if there is none, or it is another page's."""
+    def text_cure(self, item: Item) -> str:
+        """Return the setting by which an item is judged by its own text."""
+        texts = {name: len(join_lines(item[name])) for name in item if name not in self.fields.names.values()}
+        longest = max(texts, key=lambda name: texts[name], default="")
+        if texts.get(longest, 0) >= _LEAST_TEXT:
+            return f"If the field {longest!r} is its text, set NEARDUP_FIELDS = {{'text': {longest!r}}}"
+        return "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
+
+
+def _metadata_page(html: Any, response: PageResponse | None, url: str) -> Page:
+    """Return the metadata around an item's own text; empty if there is no HTML, or it belongs to another page."""
     if html:
-        return head(joined(html), url)
-    if served is None or not served.is_text or "#" in url or not served.is_of(url):
+        return parse_head(join_lines(html), url)
+    if response is None or not response.is_text or "#" in url or not response.is_of(url):
         return Page(url)
     try:
-        return head(served.html(), url)
-    except ExtractionError:  # an API's answer, for instance; the item has its text
+        return parse_head(response.html(), url)
+    except ExtractionError:  # the answer of an API, for instance
         return Page(url)

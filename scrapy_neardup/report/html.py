@@ -14,8 +14,8 @@ from lxml import etree
 from lxml_html_clean import Cleaner
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.page.blocks import INLINE, is_unseen
-from scrapy_neardup.page.extraction import absolute
+from scrapy_neardup.page.blocks import INLINE, is_hidden
+from scrapy_neardup.page.extraction import absolute_url
 from scrapy_neardup.report.clean import clean_text, link
 
 
@@ -103,16 +103,16 @@ def without_names(body: lxml.html.HtmlElement) -> None:
 
 def safe_html(body: lxml.html.HtmlElement, url: str) -> str:
     """Return the body as HTML; ``url`` is the base of its links. The tree changes."""
-    if is_unseen(body, body.keys()):
+    if is_hidden(body, body.keys()):
         return ""
     for element in body.iter():  # lxml moves no text that holds control characters
         element.text, element.tail = clean_text(element.text or ""), clean_text(element.tail or "")
-    for element in [one for one in body.iterdescendants() if is_unseen(one, one.keys())]:
+    for element in [one for one in body.iterdescendants() if is_hidden(one, one.keys())]:
         element.drop_tree()
     body.tag = "div"
     for element in body.iterdescendants():
         if element.tag not in _ELEMENTS:  # as a line, or in one, it keeps its place
             element.tag = "span" if element.tag in INLINE else "div"
     _cleaner(body)
-    body.rewrite_links(lambda to: link(absolute(url, to)) or None, resolve_base_href=False)
+    body.rewrite_links(lambda to: link(absolute_url(url, to)) or None, resolve_base_href=False)
     return clean_text(lxml.html.tostring(body, encoding="unicode", with_tail=False))

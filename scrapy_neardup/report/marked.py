@@ -10,8 +10,8 @@ import lxml.html
 
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import visible_texts
-from scrapy_neardup.page.extraction import Line, Role
-from scrapy_neardup.page.html import root_of
+from scrapy_neardup.page.extraction import Line, LineRole
+from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
 from scrapy_neardup.report.html import filled_in, policy, safe_html, text_of, this_one, without_names
 from scrapy_neardup.report.words import ENGLISH, Words
@@ -29,8 +29,8 @@ def marked_page(
         "title": clean_line(page.title or page.url, TITLE),
         "url": page.url,
         "facts": [(name, clean_line(value, 2 * SENTENCE)) for name, value in facts if value],
-        "legend": [(role.value, words(f"role.{role.value}"), roles[role]) for role in Role if roles[role]],
-        "unseen": [clean_text(line.text) for line in lines if line.role is Role.UNSEEN],
+        "legend": [(role.value, words(f"role.{role.value}"), roles[role]) for role in LineRole if roles[role]],
+        "unseen": [clean_text(line.text) for line in lines if line.role is LineRole.UNSEEN],
         "body": Markup(_marked_body(html, page.url, lines)),  # noqa: S704  # made safe there
         "language": words.language,
         "say": words,
@@ -42,7 +42,7 @@ def marked_page(
 
 def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
     """Return the body with each stretch of text in an element whose class is its role."""
-    root = root_of(html)
+    root = parse_page(html)
     if root is None:
         return ""
     without_names(root)
@@ -66,28 +66,28 @@ def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
     return safe_html(root if body is None else body, url)
 
 
-def _roles(lines: Sequence[Line]) -> Iterator[Role]:
+def _roles(lines: Sequence[Line]) -> Iterator[LineRole]:
     """Return the role of each character that is no white space."""
     for line in lines:
-        for text, role in line.stretches():
+        for text, role in line.spans():
             for char in text:
                 if not char.isspace():
                     yield role
 
 
-def _stretches(text: str, roles: Iterator[Role]) -> Iterator[tuple[Role, str]]:
+def _stretches(text: str, roles: Iterator[LineRole]) -> Iterator[tuple[LineRole, str]]:
     """Cut a text into stretches of one role. White space joins the stretch before it."""
-    told: list[tuple[Role | None, str]] = []
+    told: list[tuple[LineRole | None, str]] = []
     role = None
     for char in text:
-        role = role if char.isspace() else next(roles, Role.OTHER)
+        role = role if char.isspace() else next(roles, LineRole.OTHER)
         told.append((role, char))
     first = next(role for role, _ in told if role)
     for role, piece in groupby(told, lambda one: one[0] or first):
         yield role or first, "".join(char for _, char in piece)
 
 
-def _span(text: str, role: Role) -> lxml.html.HtmlElement:
+def _span(text: str, role: LineRole) -> lxml.html.HtmlElement:
     span = lxml.html.Element("span", {"class": role.value})
     span.text = clean_text(text)  # lxml takes no control characters
     return span

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.workers.speculation import Boilerplate, UpdateCursor
 from scrapy_neardup.workers.tasks import (
     Message,
@@ -97,7 +97,7 @@ class WorkerPool:
         self._queue.put((task, on_start, future))
         return future
 
-    def read(self, raw: Raw) -> Page:
+    def read(self, raw: PageContent) -> Page:
         """Read a page, and wait for it. Raises ExtractionError."""
         result = self.submit(ReadTask(raw)).result()
         if isinstance(result, ExtractionError):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.inputs import Entry, InputRecord
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.source import Answer
 from scrapy_neardup.workers.pool import TaskFailed, WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
@@ -48,7 +48,7 @@ class Prefetcher:
 
     def __init__(
         self,
-        content: Callable[[Entry], Raw | Page | None],
+        content: Callable[[Entry], PageContent | Page | None],
         page_pool: WorkerPool | None,
         text_pool: WorkerPool | None,
         *,

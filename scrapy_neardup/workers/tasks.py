@@ -19,9 +19,9 @@ import numpy.typing as npt
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.item import ItemHead
+from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.source import RiskyPage
 from scrapy_neardup.workers.speculation import CODEC, Assumption, Boilerplate, PreparedFingerprint
 
@@ -135,7 +135,7 @@ class Task(Protocol[A]):
 
 
 class ReadPage(NamedTuple):
-    """A page, and the fingerprint that a worker made of ``ItemHead.whole`` of it."""
+    """A page, and the fingerprint that a worker made of ``ItemMetadata.apply_to`` of it."""
 
     page: Page
     prepared: PreparedFingerprint | None = None
@@ -145,14 +145,14 @@ class ReadPage(NamedTuple):
 class ReadTask:
     """Read a page, and fingerprint it if the worker has a method."""
 
-    raw: Raw
+    raw: PageContent
 
     def encode(self) -> Message:
         """See ``Task``."""
         raw, html = self.raw, self.raw.content
         is_text = isinstance(html, str)
         content = html.encode(*_HTML_CODEC) if isinstance(html, str) else html
-        return Message({"raw": [raw.url, raw.content_type, raw.is_named, raw.said, is_text]}, content)
+        return Message({"raw": [raw.url, raw.content_type, raw.is_of_url, raw.metadata, is_text]}, content)
 
     def decode(self, answer: Message, boilerplate: Boilerplate) -> ReadPage | RiskyPage | ExtractionError:
         """See ``Task``."""
@@ -181,11 +181,11 @@ class FingerprintTask:
         return [_decode_fingerprint(row, content, boilerplate) for row in answer.head["made"]]
 
 
-def decode_raw(question: Message) -> Raw:
+def decode_raw(question: Message) -> PageContent:
     """What a ``ReadTask`` asks to read."""
     url, content_type, is_named, said, is_text = question.head["raw"]
     html = question.content.decode(*_HTML_CODEC) if is_text else question.content
-    return Raw(url, html, content_type, is_named=is_named, said=ItemHead.of(said))
+    return PageContent(url, html, content_type, is_of_url=is_named, metadata=ItemMetadata.from_json(said))
 
 
 def decode_pages(question: Message) -> list[Page]:

@@ -20,7 +20,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, extract, is_too_large
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limited
+from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.workers.speculation import Boilerplate, apply_updates
 from scrapy_neardup.workers.tasks import (
     EncodedFingerprint,
@@ -94,14 +94,16 @@ class _Reader:
             html, max_html, max_text = raw.html(), self._options["max_html"], self._options["max_text"]
             if self._options["only_quick"] and not is_too_large(html, max_html) and is_risky(html):
                 return encode_risky(html)
-            page = limited(extract(html, raw.url, max_html=max_html, extractor=self._extractor), max_text)
+            page = limit_page(extract(html, raw.url, max_html=max_html, extractor=self._extractor), max_text)
         except ExtractionError as error:
             if isinstance(error.__cause__, MemoryError):
                 return _too_large()
             return Message({"reason": error.reason, "message": str(error)})
         except MemoryError:
             return _too_large()
-        return encode_read_page(page, maker.make(raw.said.whole(page, raw.url, max_text)) if maker else (None, b""))
+        return encode_read_page(
+            page, maker.make(raw.metadata.apply_to(page, raw.url, max_text)) if maker else (None, b"")
+        )
 
 
 class _FingerprintMaker:

@@ -17,7 +17,7 @@ from scrapy_neardup.commands import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from tests.commands.run import Invoke, project, scrapy_neardup
 from tests.maintenance.states import opened, url_of
 from tests.maintenance.states import run as run_command
@@ -248,7 +248,9 @@ def test_what_is_fetched_is_read_as_it_was_served(
     found: Callable[..., Any], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {
-        URL: Served("https://b.example/2", "<p>渡口今天清晨恢复通航</p>".encode("gbk"), 200, "text/html; charset=gbk")
+        URL: PageResponse(
+            "https://b.example/2", "<p>渡口今天清晨恢复通航</p>".encode("gbk"), 200, "text/html; charset=gbk"
+        )
     }
     monkeypatch.setattr(extract, "fetch", lambda url, settings: answers[url])
     assert [found(URL)[name] for name in ("url", "site", "text")] == [
@@ -261,15 +263,18 @@ def test_what_is_fetched_is_read_as_it_was_served(
 @pytest.mark.parametrize(
     ("served", "said"),
     [
-        (Served(URL, b"<p>gone</p>", 404), r"the response has status 404 \(http_error\)\. In a crawl its items pass"),
-        (Served(URL, b"{}", 200, "application/json"), r"the response is application/json, not HTML \(not_html\)"),
-        (Served(URL, b"%PDF-1.7"), r"the body is binary, not HTML \(not_html\)"),
-        (Served(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
-        (Served(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
+        (
+            PageResponse(URL, b"<p>gone</p>", 404),
+            r"the response has status 404 \(http_error\)\. In a crawl its items pass",
+        ),
+        (PageResponse(URL, b"{}", 200, "application/json"), r"the response is application/json, not HTML \(not_html\)"),
+        (PageResponse(URL, b"%PDF-1.7"), r"the body is binary, not HTML \(not_html\)"),
+        (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
+        (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
     ],
 )
 def test_what_is_no_page_is_refused_as_in_a_crawl(
-    run: Run, monkeypatch: pytest.MonkeyPatch, served: Served, said: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, served: PageResponse, said: str
 ) -> None:
     monkeypatch.setattr(extract, "fetch", lambda url, settings: served)
     with pytest.raises(NearDupError, match=f"^{URL} has no readable page: {said}"):
@@ -287,7 +292,7 @@ def test_what_is_no_page_is_refused_as_in_a_crawl(
 def test_what_is_too_much_for_a_crawl_is_refused_likewise(
     run: Run, monkeypatch: pytest.MonkeyPatch, body: str, said: str
 ) -> None:
-    monkeypatch.setattr(extract, "fetch", lambda url, settings: Served(URL, body.encode()))
+    monkeypatch.setattr(extract, "fetch", lambda url, settings: PageResponse(URL, body.encode()))
     with pytest.raises(NearDupError, match=f"^{URL} has no readable page: {said}"):
         run(URL, NEARDUP_MAX_SECONDS=0.5, NEARDUP_MAX_TEXT=1_000)
 

@@ -17,8 +17,8 @@ from scrapy_neardup.crawl.turns import AsyncPageReader, Turns, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import Raw
-from scrapy_neardup.page.source import Draft, PageSource, RiskyPage
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
 from scrapy_neardup.workers.tasks import ReadPage, ReadTask
 from tests.crawl.parts import notes
@@ -39,7 +39,7 @@ class Pool:
     """In the place of a pool of workers: gives one answer to every task, from a thread."""
 
     def __init__(self, answer: Answer | None = None) -> None:
-        self.tasks: list[Raw] = []
+        self.tasks: list[PageContent] = []
         self.answer = answer
         self.replaced, self.why_replaced = 0, ""
         self.is_closed = False
@@ -68,9 +68,9 @@ class Desk:
         pools: list[Any] = [page_pool, risky_pool]
         self.reader = AsyncPageReader(self.source, self.notes, page_pool=pools[0], risky_pool=pools[1], **more)
 
-    def draft(self, html: str, url: str = URL) -> Draft:
-        draft = self.source.draft({"html": html}, None, url)
-        assert isinstance(draft, Draft)
+    def draft(self, html: str, url: str = URL) -> UnreadPage:
+        draft = self.source.prepare({"html": html}, None, url)
+        assert isinstance(draft, UnreadPage)
         return draft
 
     def read(self, html: str = ARTICLE) -> str:
@@ -116,7 +116,7 @@ def test_a_page_that_was_too_slow_before_is_not_read_again() -> None:
     risky_pool = Pool(ExtractionError("too_slow", "why"))
     desk = Desk(None, risky_pool, is_unchanged=is_unchanged)
     assert [desk.read(RISKY), len(risky_pool.tasks)] == ["too_slow", 1]
-    known.add((URL, desk.source.mark(desk.draft(RISKY))))
+    known.add((URL, desk.source.hash_html(desk.draft(RISKY))))
     assert [desk.read(RISKY), len(risky_pool.tasks)] == ["too_slow", 1]
     assert [desk.read(f"{RISKY}<p>More."), len(risky_pool.tasks)] == ["too_slow", 2]
 

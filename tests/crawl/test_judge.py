@@ -19,8 +19,8 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.response import Served
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
@@ -61,7 +61,7 @@ class Court:
 
 
 def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
-    served = Served(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
+    served = PageResponse(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
     return Visit(served, items=ResponseItems(items))
 
 
@@ -370,7 +370,7 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     court = Court()
-    visits = [Visit(Served(url(1, version), body, **more)) for version in range(2)]
+    visits = [Visit(PageResponse(url(1, version), body, **more)) for version in range(2)]
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
@@ -392,7 +392,7 @@ class Ahead:
         self.page = page
         self.prepared: PreparedFingerprint | None = None
 
-    async def read(self, draft: Draft, turn: object) -> ReadPage:
+    async def read(self, draft: UnreadPage, turn: object) -> ReadPage:
         return ReadPage(self.page, self.prepared)
 
 

@@ -13,8 +13,8 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.model import Kind
-from scrapy_neardup.page.response import Served
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.workers.tasks import ReadPage
@@ -79,7 +79,7 @@ class Court:
         self.judge = Judge(source, reader, self.detector, self.notes, outage(self.notes), wait=5.0)
 
     async def page(self, url: str, content: str) -> JudgedPage:
-        return await self.judge.judge({}, Visit(Served(url, content.encode()), items=ResponseItems(1)))
+        return await self.judge.judge({}, Visit(PageResponse(url, content.encode()), items=ResponseItems(1)))
 
 
 class Slow:
@@ -90,8 +90,8 @@ class Slow:
     def __init__(self, source: PageSource, court: Court) -> None:
         self.source, self.court = source, court
 
-    async def read(self, draft: Draft, turn: Turn) -> ReadPage:
-        self.court.read.append(draft.raw.url)
+    async def read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
+        self.court.read.append(draft.content.url)
         turn.begin()
         await asyncio.sleep(0.05)
         turn.end()

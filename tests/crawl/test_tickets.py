@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
 from scrapy_neardup.crawl.visits import Ticket, Tickets, Visit, end_ticket, use_ticket
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 
 URL = "http://a.example/1"
 
@@ -26,7 +26,7 @@ def in_a_chain(steps: Callable[[], Any]) -> Any:
 
 
 def visit() -> Visit:
-    return Visit(Served(URL, b""))
+    return Visit(PageResponse(URL, b""))
 
 
 def test_an_item_that_was_announced_has_its_visit_though_another_pipeline_replaces_it() -> None:
@@ -190,21 +190,21 @@ def request(url: str = URL, **meta: Any) -> Request:
 @pytest.mark.parametrize(
     ("response", "expected"),
     [
-        (HtmlResponse(URL, body=b"<p>"), Visit(Served(URL, b"<p>"))),
-        (Response(URL, body=b"%PDF"), Visit(Served(URL, b"%PDF", is_text=False))),
+        (HtmlResponse(URL, body=b"<p>"), Visit(PageResponse(URL, b"<p>"))),
+        (Response(URL, body=b"%PDF"), Visit(PageResponse(URL, b"%PDF", is_text=False))),
         (
             HtmlResponse(URL, status=404, headers={"Content-Type": "text/html; charset=gbk"}),
-            Visit(Served(URL, b"", 404, "text/html; charset=gbk")),
+            Visit(PageResponse(URL, b"", 404, "text/html; charset=gbk")),
         ),
         (
             HtmlResponse(URL, request=request("http://b.example/", redirect_urls=["http://c.example/"])),
-            Visit(Served(URL, b"", aliases=frozenset(("http://b.example/", "http://c.example/")))),
+            Visit(PageResponse(URL, b"", aliases=frozenset(("http://b.example/", "http://c.example/")))),
         ),
         (
             HtmlResponse(URL, request=request(neardup=False)),
-            Visit(Served(URL, b"", aliases=frozenset((URL,))), opted_out=True),
+            Visit(PageResponse(URL, b"", aliases=frozenset((URL,))), opted_out=True),
         ),
-        (HtmlResponse(URL, request=request(neardup=0)), Visit(Served(URL, b"", aliases=frozenset((URL,))))),
+        (HtmlResponse(URL, request=request(neardup=0)), Visit(PageResponse(URL, b"", aliases=frozenset((URL,))))),
     ],
     ids=["html", "binary", "not found", "redirected", "opted out", "only False opts out"],
 )

@@ -24,7 +24,7 @@ with instrumented:
     from scrapy_neardup.judge.policy import Policy
     from scrapy_neardup.methods import make_method
     from scrapy_neardup.page.html import is_risky
-    from scrapy_neardup.page.response import Served
+    from scrapy_neardup.page.response import PageResponse
     from scrapy_neardup.page.source import PageSource
     from scrapy_neardup.state.memory import MemoryStore
 
@@ -41,7 +41,7 @@ def one(data: bytes) -> str:
     )
     try:
         if kind < b"\x60":
-            page = SOURCE.page({}, Served(URL, body), URL)
+            page = SOURCE.page({}, PageResponse(URL, body), URL)
         elif kind < b"\xc0":
             html = body.decode("utf-8", "surrogatepass" if kind < b"\x80" else "replace")
             is_risky(html)

@@ -21,9 +21,9 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page import source as reading
 from scrapy_neardup.page.extraction import Extractor, extract
-from scrapy_neardup.page.response import Bodies, Raw
+from scrapy_neardup.page.response import BodyHasher, PageContent
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
@@ -107,8 +107,8 @@ class Crawl:
         self.read: list[str] = []
 
     def asked(self, url: str, content: str, **item: Any) -> Ruling:
-        draft = self.source.draft({"html": content, **item}, None, url)
-        assert isinstance(draft, Draft)
+        draft = self.source.prepare({"html": content, **item}, None, url)
+        assert isinstance(draft, UnreadPage)
         ruling = self.detector.check_bytes(url, site_of(url), draft.body)
         if ruling is None:
             self.read.append(url)
@@ -229,13 +229,15 @@ def test_an_extractor_of_the_users_may_read_a_page_in_the_light_of_its_url(store
 
 
 def test_nobody_can_aim_as_the_digest_depends_on_the_secret() -> None:
-    page = Raw(ONE, FIRST)
-    assert Bodies(Keyed(b"one"), {}).of(page) != Bodies(Keyed(b"another"), {}).of(page)
+    page = PageContent(ONE, FIRST)
+    assert BodyHasher(Keyed(b"one"), {}).hash(page) != BodyHasher(Keyed(b"another"), {}).hash(page)
 
 
 def test_a_page_that_has_to_name_its_url_is_always_read() -> None:
-    assert Bodies(OPEN, {}).of(Raw(ONE, FIRST, is_named=False)) == 0
-    digests = {Bodies(OPEN, {}).of(Raw(ONE, FIRST.encode(), charset)) for charset in (None, "text/html", "a")}
+    assert BodyHasher(OPEN, {}).hash(PageContent(ONE, FIRST, is_of_url=False)) == 0
+    digests = {
+        BodyHasher(OPEN, {}).hash(PageContent(ONE, FIRST.encode(), charset)) for charset in (None, "text/html", "a")
+    }
     assert len(digests - {0}) == 3, "the same bytes are another page by another charset"
 
 
@@ -378,11 +380,11 @@ def test_a_better_copy_is_read(store: PageStore, policy: KeepPolicy) -> None:
     assert short == long
 
 
-class Other(Bodies):
+class Other(BodyHasher):
     """Digests of which the first bytes are always the same, as if somebody had many pages."""
 
-    def of(self, raw: Any, *about: object) -> int:
-        return super().of(raw, *about) & 0xFFFFFF
+    def hash(self, content: Any, *about: object) -> int:
+        return super().hash(content, *about) & 0xFFFFFF
 
 
 def test_bodies_whose_digests_begin_alike_are_not_taken_for_each_other(store: PageStore) -> None:

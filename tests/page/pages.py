@@ -1,4 +1,4 @@
-"""Pages of every reader, and one that would like to be more than text."""
+"""Pages for every reader, and a hostile one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARTICLE = (
     f"<html><head>{HEAD}</head><body>{NAVIGATION}<article><h1>The ferry sails again</h1>{BODY}</article>"
     f"<aside><p>{ASIDE}</p></aside>{LINKS}<p>* * *</p>{FOOTER}</body></html>"
 )
-#: Most of it stands beside what is taken for the article.
+#: Most text is outside the article.
 PROSE = (
     f"<html><body><article>{BODY}</article>"
     + "".join(f"<div class=related><div>Shop {n} of Mill Street sells {n} loaves</div></div>" for n in range(1, 60))

@@ -1,4 +1,4 @@
-"""The visible lines of a page: where they end, what is a link, what is frame or headline, what nobody sees."""
+"""Visible lines: their ends, links, navigation, headlines, quotes and hidden elements."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_neardup.page.blocks import Block, blocks_of
-from scrapy_neardup.page.html import root_of
+from scrapy_neardup.page.blocks import Block, find_blocks
+from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.text.quotes import QuoteMarkup as Q
 
 
 def visible_blocks(html: str) -> list[Block]:
-    return blocks_of(root_of(html))
+    return find_blocks(parse_page(html))
 
 
 def lines(html: str) -> list[str]:
@@ -52,7 +52,7 @@ def linked(html: str) -> list[tuple[str, int]]:
         ("<pre>one\n<b>two\nthree</b> four</pre>", ["one", "two", "three four"]),
     ],
 )
-def test_a_line_is_what_a_browser_would_set_apart(html: str, expected: list[str]) -> None:
+def test_lines_end_as_in_a_browser(html: str, expected: list[str]) -> None:
     assert lines(html) == expected
 
 
@@ -95,7 +95,7 @@ def test_letters_of_links_are_counted(html: str, expected: list[tuple[str, int]]
         "<footer><nav>x</nav>{}</footer>",
     ],
 )
-def test_what_the_page_marks_as_frame_is_frame_and_what_follows_is_not(frame: str) -> None:
+def test_navigation_and_footers_are_frame(frame: str) -> None:
     blocks = {block.text: block.frame for block in visible_blocks(f"above{frame.format('inside')}below")}
     assert (blocks["above"], blocks["inside"], blocks["below"]) == (False, True, False)
 
@@ -105,7 +105,7 @@ def test_nothing_else_is_frame(tag: str) -> None:
     assert visible_blocks(f"<{tag}>inside</{tag.split()[0]}>") == [Block("inside")]
 
 
-def test_a_headline_is_what_stands_in_an_h1() -> None:
+def test_an_h1_is_a_headline() -> None:
     html = "<h1>The <i>ferry</i><br>is late</h1><h2>Why</h2><h1><a href=/>Daybook</a></h1>"
     assert visible_blocks(html) == [
         Block("The ferry", headline=True),
@@ -116,13 +116,13 @@ def test_a_headline_is_what_stands_in_an_h1() -> None:
 
 
 @pytest.mark.parametrize("end", ["<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"])
-def test_an_end_of_a_line_tells_nothing_of_what_follows(end: str) -> None:
+def test_a_line_break_does_not_change_the_context(end: str) -> None:
     blocks = visible_blocks(f"<p>one{end}two</p><p>three")
-    assert {(block.frame, block.told) for block in blocks} == {(False, Q.NONE)}
+    assert {(block.frame, block.quote) for block in blocks} == {(False, Q.NONE)}
 
 
-#: Elements, and what each tells of the lines in it.
-_TELLING: list[tuple[str, dict[str, str], str]] = [
+#: Elements and their effect on the lines in them.
+_CONTEXTS: list[tuple[str, dict[str, str], str]] = [
     ("nav", {}, "frame"),
     ("div", {"role": "contentinfo"}, "frame"),
     ("b", {"role": "navigation"}, ""),
@@ -144,17 +144,19 @@ _TELLING: list[tuple[str, dict[str, str], str]] = [
 ]
 
 
-@given(st.lists(st.tuples(st.sampled_from(_TELLING), st.integers(0, 3)), max_size=12))
-def test_a_line_is_what_the_elements_around_it_tell(steps: list[tuple[tuple[str, dict[str, str], str], int]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(_CONTEXTS), st.integers(0, 3)), max_size=12))
+def test_a_line_takes_its_context_from_the_elements_around_it(
+    steps: list[tuple[tuple[str, dict[str, str], str], int]],
+) -> None:
     """Into an element and then out of some, with a line after each."""
     root = lxml.html.Element("html")
     open_, kinds, expected = [root], [""], []
 
     def line() -> None:
         etree.SubElement(open_[-1], "div").text = "ferry"
-        told = " ".join(kinds)
-        quotation = Q.QUOTED if "quoted" in told else Q.CITED if "cited" in told else Q.NONE
-        expected.append(Block("ferry", 5 * ("link" in told), "frame" in told, "headline" in told, quotation))
+        context = " ".join(kinds)
+        quotation = Q.QUOTED if "quoted" in context else Q.CITED if "cited" in context else Q.NONE
+        expected.append(Block("ferry", 5 * ("link" in context), "frame" in context, "headline" in context, quotation))
 
     for (tag, attributes, kind), outs in steps:
         open_.append(etree.SubElement(open_[-1], tag, attributes))
@@ -164,10 +166,10 @@ def test_a_line_is_what_the_elements_around_it_tell(steps: list[tuple[tuple[str,
             open_.pop()
             kinds.pop()
             line()
-    assert blocks_of(root) == expected
+    assert find_blocks(root) == expected
 
 
-# What nobody sees
+# Hidden elements
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_a_line_is_what_the_elements_around_it_tell(steps: list[tuple[tuple[str,
         "<![CDATA[no]]>",
     ],
 )
-def test_what_is_not_shown_is_left_out_and_what_follows_it_is_kept(unseen: str) -> None:
+def test_hidden_text_is_ignored_and_the_text_after_it_is_kept(unseen: str) -> None:
     blocks = visible_blocks(f"<div>the {unseen}ferry</div><p>is late")
     assert " ".join(block.text for block in blocks) == "the ferry is late"
     assert {(block.linked, block.frame, block.headline) for block in blocks} == {(0, False, False)}
@@ -213,11 +215,11 @@ def test_other_styles_hide_nothing(style: str) -> None:
 
 
 @pytest.mark.parametrize("hidden", ["<body style='display:none'>", "<body hidden>", "<html hidden><body>"])
-def test_a_page_that_is_hidden_as_a_whole_is_shown_by_a_script(hidden: str) -> None:
+def test_a_page_that_is_hidden_at_first_is_read(hidden: str) -> None:
     assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"]
 
 
-def test_title_and_head_are_not_of_the_lines() -> None:
+def test_the_head_has_no_lines() -> None:
     assert lines("<html><head><title>no</title><meta content=no></head><body>ferry") == ["ferry"]
 
 
@@ -227,7 +229,7 @@ def test_title_and_head_are_not_of_the_lines() -> None:
 @pytest.mark.parametrize(
     "html", ["", " \n", "\0", "<!-- -->", "<p>", "<a href=/>", "<br>", "<body></body>", "<p>\u00a0"]
 )
-def test_of_nothing_there_are_no_lines(html: str) -> None:
+def test_an_empty_page_has_no_lines(html: str) -> None:
     assert visible_blocks(html) == []
 
 
@@ -255,71 +257,52 @@ def test_of_nothing_there_are_no_lines(html: str) -> None:
         ("\ufeff<p>渡口", ["渡口"]),
     ],
 )
-def test_of_whatever_is_sent_what_can_be_read_is_read(html: str, expected: list[str]) -> None:
+def test_broken_and_joined_documents_are_read(html: str, expected: list[str]) -> None:
     assert [line.removeprefix("\ufeff") for line in lines(html) if line != "\ufeff"] == expected
 
 
-def test_a_lone_surrogate_costs_no_more_than_itself() -> None:
+def test_a_lone_surrogate_is_replaced() -> None:
     assert lines("<p>渡\ud800口</p><p>late\udfff") == ["渡?口", "late?"]
 
 
-# Whoever makes the page
+# Hostile pages
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "<p>",
-        "<div>",
-        "<b>",
-        "<a/href=/>",
-        "<table><tr><td>",
-        "<nav>",
-        "<div/hidden>",
-        "<br>",
-        "<b><p>",
-        "<ul><li>x",
-        "<p>x</p>",
-        "<pre>x",
-        "<a/href=/>x</p>",
-        "</div>",
-        "<div>x</b>",
-        "<!--",
-        "<svg>",
-        "<select>",
-        "&lt;",
-        "</html>",
-        "</body",
-    ],
-)
-def test_the_cost_grows_with_the_page_and_not_with_its_square(unit: str) -> None:
+# fmt: off
+UNITS = [
+    "<p>", "<div>", "<b>", "<a/href=/>", "<table><tr><td>", "<nav>", "<div/hidden>", "<br>", "<b><p>", "<ul><li>x",
+    "<p>x</p>", "<pre>x", "<a/href=/>x</p>", "</div>", "<div>x</b>", "<!--", "<svg>", "<select>", "&lt;", "</html>",
+    "</body",
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_time_is_linear_in_the_size(unit: str) -> None:
     assert _time(unit * 24_000) < 24 * max(_time(unit * 3_000), 0.002)
 
 
-def test_what_stands_deeper_than_the_parser_goes_is_left_out() -> None:
+def test_text_beyond_the_depth_of_the_parser_is_ignored() -> None:
     found = lines("<p>ferry</p>" + "<div>x" * 100_000)
     assert found[0] == "ferry"
     assert 200 < len(found) < 300
 
 
+# fmt: off
+_TAGS = (
+    "<p>", "</p>", "<br>", "<a href=x>", "<a>", "</a>", "<nav>", "</nav>", "<h1>", "</h1>", "<b>", "<pre>", "</pre>",
+    "<td>", "<div hidden>", "</div>", "<script>", "</script>", "<!--", "-->", "<body>", "</body>", "<html>", "</html>",
+    "<head>", "<frameset>", "<?x", "\n", " ", "&#", "&nbsp;",
+)
+# fmt: on
 _HTML = st.lists(
-    st.one_of(
-        st.sampled_from(
-            ["<p>", "</p>", "<br>", "<a href=x>", "<a>", "</a>", "<nav>", "</nav>", "<h1>", "</h1>", "<b>"]
-        ),
-        st.sampled_from(["<pre>", "</pre>", "<td>", "<div hidden>", "</div>", "<script>", "</script>", "<!--", "-->"]),
-        st.sampled_from(
-            ["<body>", "</body>", "<html>", "</html>", "<head>", "<frameset>", "<?x", "\n", " ", "&#", "&nbsp;"]
-        ),
-        st.text(st.characters(exclude_categories=()), max_size=9),
-    ),
-    max_size=25,
+    st.one_of(st.sampled_from(_TAGS), st.text(st.characters(exclude_categories=()), max_size=9)), max_size=25
 ).map("".join)
 
 
 @settings(deadline=None)
 @given(_HTML)
-def test_any_html_gives_lines_that_are_lines(html: str) -> None:
+def test_any_html_gives_plain_lines(html: str) -> None:
     for block in visible_blocks(html):
         assert block.text == " ".join(block.text.split()) != ""
         assert 0 <= block.linked <= len(block.text)

@@ -1,4 +1,4 @@
-"""Bytes to text, whatever a page declares: the table of charsets and declarations, and any bytes at all."""
+"""Decoding of pages with right, wrong and missing declarations, and of any bytes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FRENCH = (
 )
 ENGLISH = "The new ferry left the bank this morning, and the whole town came down to wave."
 
-#: Text and charset of a page that is read whatever it declares.
-KNOWN_BY_THEIR_BYTES = {
+#: Text and charset of pages that are read under any declaration.
+RECOGNISED = {
     "simplified, utf-8": (SIMPLIFIED, "utf-8"),
     "traditional, utf-8": (TRADITIONAL, "utf-8"),
     "russian, utf-8": (RUSSIAN, "utf-8"),
@@ -37,40 +37,27 @@ KNOWN_BY_THEIR_BYTES = {
     "traditional, big5": (TRADITIONAL, "big5"),
     "english, ascii": (ENGLISH, "ascii"),
 }
-#: The charset is the page's own, or nothing but its declaration tells.
-KNOWN_BY_THEIR_WORD = {
+#: Text and charset of pages that need their declaration.
+DECLARED_ONLY = {
     "japanese, shift_jis": (JAPANESE, "shift_jis"),
     "japanese, euc-jp": (JAPANESE, "euc-jp"),
     "russian, windows-1251": (RUSSIAN, "windows-1251"),
     "russian, koi8-r": (RUSSIAN, "koi8-r"),
     "french, latin-1": (FRENCH, "iso-8859-1"),
 }
+# fmt: off
 DECLARED = [
-    "",
-    "utf-8",
-    "gb2312",
-    "gbk",
-    "gb18030",
-    "big5",
-    "iso-8859-1",
-    "windows-1252",
-    "windows-1251",
-    "shift_jis",
-    "utf-16",
-    "koi8-r",
-    "cp866",
-    "macintosh",
-    "no-such-charset",
-    "hex",
-    "idna",
+    "", "utf-8", "gb2312", "gbk", "gb18030", "big5", "iso-8859-1", "windows-1252", "windows-1251", "shift_jis",
+    "utf-16", "koi8-r", "cp866", "macintosh", "no-such-charset", "hex", "idna",
 ]
-#: Python has codecs under these names, none of which is a charset of pages.
+# fmt: on
+#: Python codecs that are no charsets of pages.
 NO_CHARSETS = ["hex", "rot13", "base64", "zlib", "bz2", "uu", "quopri", "idna", "punycode", "undefined"]
 NO_CHARSETS += ["unicode_escape", "raw_unicode_escape", "cp037", "utf-7", "x-user-defined"]
 
 
 def read(text: str, charset: str, declared: str, where: str) -> tuple[str, str]:
-    """What comes out of a page with a declaration, and what went in."""
+    """Return the decoded page with this declaration, and the original."""
     forms = {
         "meta": f'<meta charset="{declared}">',
         "pragma": f'<meta http-equiv="Content-Type" content="text/html; charset={declared}">',
@@ -80,22 +67,22 @@ def read(text: str, charset: str, declared: str, where: str) -> tuple[str, str]:
     return decode(html.encode(charset), header), html
 
 
-#: Every declaration in every place, but for a header of UTF-16: nearly all bytes are some text in that.
+#: Every declaration in every place, except UTF-16 in the header: it decodes nearly all bytes.
 DECLARATIONS = [pair for pair in product(DECLARED, ["header", "meta", "pragma"]) if pair != ("utf-16", "header")]
 
 
 def misread(text: str, charset: str, declarations: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The declarations with which another page comes out than went in, and what comes out."""
+    """Return the declarations under which a page is decoded wrongly, with the result."""
     pages = {pair: read(text, charset, *pair) for pair in declarations}
     return {pair: found for pair, (found, html) in pages.items() if found != html}
 
 
-@pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_BYTES.values(), ids=KNOWN_BY_THEIR_BYTES)
-def test_utf8_and_chinese_pages_are_read_whatever_they_declare(text: str, charset: str) -> None:
+@pytest.mark.parametrize(("text", "charset"), RECOGNISED.values(), ids=RECOGNISED)
+def test_utf8_and_chinese_pages_are_read_under_any_declaration(text: str, charset: str) -> None:
     assert misread(text, charset, DECLARATIONS) == {}
 
 
-@pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_WORD.values(), ids=KNOWN_BY_THEIR_WORD)
+@pytest.mark.parametrize(("text", "charset"), DECLARED_ONLY.values(), ids=DECLARED_ONLY)
 def test_other_pages_are_read_as_they_declare(text: str, charset: str) -> None:
     assert misread(text, charset, product([charset], ["header", "meta", "pragma"])) == {}
 
@@ -106,8 +93,8 @@ def test_western_pages_are_read_without_a_declaration_and_with_a_wrong_one() -> 
 
 
 @pytest.mark.parametrize("declared", ["", "utf-8", "big5"])
-@pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_WORD.values(), ids=KNOWN_BY_THEIR_WORD)
-def test_pages_that_nothing_tells_apart_keep_their_markup(text: str, charset: str, declared: str) -> None:
+@pytest.mark.parametrize(("text", "charset"), DECLARED_ONLY.values(), ids=DECLARED_ONLY)
+def test_pages_in_an_unknown_charset_keep_their_markup(text: str, charset: str, declared: str) -> None:
     found, html = read(text, charset, declared, "header")
     assert found.startswith("<html><head></head><body><p>")
     assert len(found) >= len(html) // 2
@@ -124,7 +111,7 @@ def test_pages_that_nothing_tells_apart_keep_their_markup(text: str, charset: st
         (codecs.BOM_UTF32_BE, "utf-32-be"),
     ],
 )
-def test_a_byte_order_mark_has_the_last_word_and_is_left_out(bom: bytes, charset: str, header: str | None) -> None:
+def test_a_byte_order_mark_decides(bom: bytes, charset: str, header: str | None) -> None:
     html = f"<meta charset=big5><p>{SIMPLIFIED}</p>"
     assert decode(bom + html.encode(charset), header) == html
 
@@ -134,7 +121,7 @@ def test_utf16_without_a_mark_is_read_if_the_header_names_it(charset: str) -> No
     assert decode(SIMPLIFIED.encode(charset), f"text/html; charset={charset}") == SIMPLIFIED
 
 
-def test_the_header_decides_before_the_page_where_the_bytes_do_not() -> None:
+def test_the_header_comes_before_the_page() -> None:
     html = f'<meta charset="koi8-r"><p>{RUSSIAN}</p>'
     assert decode(html.encode("windows-1251"), "text/html; charset=windows-1251") == html
 
@@ -144,25 +131,25 @@ def test_the_header_decides_before_the_page_where_the_bytes_do_not() -> None:
     [(SIMPLIFIED, "gbk"), (SIMPLIFIED, "utf-8"), (FRENCH + r" \d \u6e21", "iso-8859-1")],
     ids=["gbk", "utf-8", "iso-8859-1"],
 )
-def test_a_name_that_is_no_charset_counts_as_none(text: str, charset: str) -> None:
+def test_other_codecs_are_ignored(text: str, charset: str) -> None:
     assert misread(text, charset, product(NO_CHARSETS, ["header", "meta", "pragma"])) == {}
 
 
 @pytest.mark.parametrize(
     ("body", "expected"), [(b"", ""), (b"\xef\xbb\xbf", ""), (b"\xff\xfe", ""), (b"a", "a"), (b"\x80", "€")]
 )
-def test_bodies_that_are_hardly_any_are_read(body: bytes, expected: str) -> None:
+def test_tiny_bodies_are_read(body: bytes, expected: str) -> None:
     assert decode(body) == expected
 
 
-def test_some_broken_bytes_do_not_cost_the_rest_of_the_page() -> None:
+def test_broken_bytes_do_not_affect_the_rest() -> None:
     body = (SIMPLIFIED * 5).encode("gbk") + b"\xff<p>" + SIMPLIFIED.encode("gbk")
     found = decode(body)
     assert found.startswith(SIMPLIFIED)
     assert found.endswith(SIMPLIFIED)
 
 
-def test_a_page_that_turns_chinese_beyond_the_sample_is_still_read_to_its_end() -> None:
+def test_chinese_beyond_the_sample_is_read() -> None:
     body = b"<p>" + b"x" * 250_000 + SIMPLIFIED.encode("gbk")
     assert decode(body, "text/html; charset=gb2312").endswith(SIMPLIFIED)
 
@@ -175,7 +162,7 @@ def test_a_page_that_turns_chinese_beyond_the_sample_is_still_read_to_its_end() 
 )
 @example(b"\xff\xfe\x00", "", "none")
 @example(b"\x00\xd8", "utf-16", "header")
-def test_no_bytes_and_no_declaration_make_it_fail(body: bytes, name: str, where: str) -> None:
+def test_any_bytes_and_declarations_are_decoded(body: bytes, name: str, where: str) -> None:
     meta = b"<meta charset=" + name.encode() + b">" if where == "meta" else b""
     header = f"text/html; charset={name}" if where == "header" else None
     assert isinstance(decode(meta + body, header), str)
@@ -186,6 +173,6 @@ def test_no_bytes_and_no_declaration_make_it_fail(body: bytes, name: str, where:
 @example("\0", b"\x80")
 @example("\u00e9", b"\x80")
 @given(st.text(st.characters(exclude_categories=()), max_size=60), st.binary(max_size=20))
-def test_no_header_makes_it_fail(header: str, body: bytes) -> None:
+def test_any_header_is_accepted(header: str, body: bytes) -> None:
     assert isinstance(decode(body, header), str)
     assert isinstance(decode(body, f"text/html; charset={header}"), str)

@@ -1,4 +1,4 @@
-"""HTML to a page: what the head says, what the extractor finds, and what is no page at all."""
+"""HTML to a page: metadata, text, extractors and bodies that are no HTML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, head, trafilatura_text
+from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, parse_head, trafilatura_text
 
 URL = "http://river.example/news/7/ferry.html"
 
@@ -21,6 +21,16 @@ PARAGRAPHS = [
     "旧渡船是木头造的，去年春天的大水冲断了缆绳，船撞在石墩上沉了下去，两岸的人从此只能绕道上游的铁桥。",
 ]
 MENU = "".join(f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(["首页", "本地", "天气", "市场", "留言"]))
+
+# fmt: off
+HEADLESS = [
+    "", " \n", "\0", "<", "</head>", "<body>", "just words", "<!-- nothing -->", "{}", "<p>" * 9, "\ud800", "&#0;",
+]
+BINARY = [
+    b"%PDF-1.7 ...", b"PK\x03\x04....", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff\xe0", b"\x1f\x8b\x08\x00",
+    b"\x7fELF\x02", b"Rar!\x1a", b"RIFF....WEBP", b"<html>\0\0\0", b"\0" * 99,
+]
+# fmt: on
 
 
 def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾网</title>") -> str:
@@ -55,8 +65,8 @@ class TestHead:
             ("<title>", ""),
         ],
     )
-    def test_the_title_is_that_of_the_article(self, html: str, title: str) -> None:
-        assert head(f"{html}</head>", URL).title == title
+    def test_the_title_has_no_site_name(self, html: str, title: str) -> None:
+        assert parse_head(f"{html}</head>", URL).title == title
 
     @pytest.mark.parametrize(
         ("content", "keywords"),
@@ -74,7 +84,7 @@ class TestHead:
     def test_keywords_are_separated_as_chinese_and_western_sites_do(
         self, content: str, keywords: tuple[str, ...]
     ) -> None:
-        assert head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
+        assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
 
     @pytest.mark.parametrize(
         ("html", "description"),
@@ -88,7 +98,7 @@ class TestHead:
         ],
     )
     def test_the_description_is_read(self, html: str, description: str) -> None:
-        assert head(f"<head>{html}</head>", URL).description == description
+        assert parse_head(f"<head>{html}</head>", URL).description == description
 
     @pytest.mark.parametrize(
         ("link", "canonical"),
@@ -110,8 +120,8 @@ class TestHead:
             ("href='/first'", ""),
         ],
     )
-    def test_the_canonical_address_is_absolute_and_of_the_web(self, link: str, canonical: str) -> None:
-        assert head(f"<head><link {link}></head>", URL).canonical == canonical
+    def test_the_canonical_url_is_absolute(self, link: str, canonical: str) -> None:
+        assert parse_head(f"<head><link {link}></head>", URL).canonical == canonical
 
     @pytest.mark.parametrize(
         "html",
@@ -126,50 +136,34 @@ class TestHead:
             "<head>\0<title>The ferry is late</title></head>",
         ],
     )
-    def test_a_broken_head_gives_what_can_be_read(self, html: str) -> None:
-        assert head(html, URL).title == "The ferry is late"
+    def test_a_broken_head_is_read(self, html: str) -> None:
+        assert parse_head(html, URL).title == "The ferry is late"
 
-    @pytest.mark.parametrize(
-        "html",
-        [
-            "",
-            " \n",
-            "\0",
-            "<",
-            "</head>",
-            "<body>",
-            "just words",
-            "<!-- nothing -->",
-            "{}",
-            "<p>" * 9,
-            "\ud800",
-            "&#0;",
-        ],
-    )
-    def test_without_a_head_only_the_address_is_known(self, html: str) -> None:
-        assert head(html, URL) == Page(URL)
+    @pytest.mark.parametrize("html", HEADLESS)
+    def test_without_a_head_there_is_no_metadata(self, html: str) -> None:
+        assert parse_head(html, URL) == Page(URL)
 
-    def test_what_stands_in_the_body_is_not_read(self) -> None:
+    def test_metadata_in_the_body_is_ignored(self) -> None:
         html = "<head></head><body><title>no</title><meta name=description content=no><link rel=canonical href=/no>"
-        assert head(html, URL) == Page(URL)
+        assert parse_head(html, URL) == Page(URL)
 
-    def test_of_a_head_of_one_megabyte_the_beginning_is_read(self) -> None:
+    def test_only_the_beginning_of_a_large_head_is_read(self) -> None:
         filler = "<meta name=filler content=filler>" * 32_000
         html = f"<head><title>The ferry is late</title>{filler}<meta name=description content=end></head><body>"
-        page = head(html, URL)
+        page = parse_head(html, URL)
         assert len(html) > 1_000_000
         assert (page.title, page.description) == ("The ferry is late", "")
 
     @pytest.mark.parametrize(
         "unit", ["<meta name=a content=b>", "<b>", "<div>", "<", "&amp;", "a=b ", "<title>", "<!--", "<link ", "x"]
     )
-    def test_the_cost_of_a_head_has_a_limit_that_its_size_does_not_move(self, unit: str) -> None:
+    def test_the_time_for_a_head_is_bounded(self, unit: str) -> None:
         small = "<head>" + unit * (70_000 // len(unit))
         large = "<head>" + unit * (4_000_000 // len(unit))
         assert _time(large) < 12 * max(_time(small), 0.005)
 
-    def test_a_lone_surrogate_does_not_cost_the_title(self) -> None:
-        assert head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
+    def test_a_lone_surrogate_does_not_remove_the_title(self) -> None:
+        assert parse_head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
 
     @settings(deadline=None)
     @given(
@@ -184,12 +178,12 @@ class TestHead:
             max_size=20,
         ).map("".join)
     )
-    def test_no_html_makes_it_fail(self, html: str) -> None:
-        assert head(html, URL).url == URL
+    def test_any_html_is_accepted(self, html: str) -> None:
+        assert parse_head(html, URL).url == URL
 
 
 class TestExtract:
-    def test_the_page_has_the_text_of_the_article_and_what_the_head_says(self) -> None:
+    def test_a_page_has_text_and_metadata(self) -> None:
         meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
         page = extract(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000)
         assert (page.url, page.title, page.keywords) == (URL, "新渡口清晨开航", ("渡口", "开航"))
@@ -207,12 +201,12 @@ class TestExtract:
             "<html><head><title>空页</title></head><body><script>var a = '渡口';</script></body></html>",
         ],
     )
-    def test_a_page_without_main_text_has_an_empty_one(self, html: str) -> None:
+    def test_a_page_without_text_has_an_empty_one(self, html: str) -> None:
         page = extract(html, URL, max_html=10_000)
         assert (page.title, page.text) == ("空页", "")
 
     @pytest.mark.parametrize("html", ["", " ", "<", "\0"])
-    def test_what_is_hardly_html_is_an_empty_page(self, html: str) -> None:
+    def test_almost_empty_html_is_an_empty_page(self, html: str) -> None:
         expected = Page(URL, html=OPEN.of(html) if html.strip() else 0, reader="none")
         assert extract(html, URL, max_html=10_000) == expected
 
@@ -220,35 +214,35 @@ class TestExtract:
     def test_a_fragment_is_a_page(self, html: str) -> None:
         assert extract(html, URL, max_html=10_000).text == "plain words"
 
-    def test_of_a_page_with_hardly_any_text_the_menu_is_not_taken_for_it(self) -> None:
+    def test_the_menu_of_a_page_with_little_text_is_ignored(self) -> None:
         text = extract(article("今天停航。"), URL, max_html=10_000).text
         for name in ("首页", "本地", "天气", "市场", "留言"):
             assert name not in text
 
-    def test_the_same_page_has_the_same_text_however_often_it_is_seen(self) -> None:
+    def test_the_text_does_not_depend_on_repetition(self) -> None:
         html = article(*PARAGRAPHS, *PARAGRAPHS[:1])
         texts = [extract(html, f"{URL}?{n}", max_html=10_000).text for n in range(8)]
         assert PARAGRAPHS[0] in texts[0]
         assert len(set(texts)) == 1
 
-    def test_other_pages_in_between_make_no_difference(self) -> None:
+    def test_the_text_does_not_depend_on_other_pages(self) -> None:
         first = extract(article(*PARAGRAPHS), URL, max_html=10_000)
         for paragraph in PARAGRAPHS:
             extract(article(paragraph, *PARAGRAPHS[::-1]), URL, max_html=10_000)
         assert extract(article(*PARAGRAPHS), URL, max_html=10_000) == first
 
-    def test_an_extractor_gets_html_and_address_and_its_text_is_taken(self) -> None:
+    def test_an_extractor_gets_html_and_url(self) -> None:
         page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
         html = "<title>船</title>"
         assert page == Page(URL, "船", text=f"{html} from {URL}", html=OPEN.of(html), reader="extractor")
 
-    def test_an_extractor_that_finds_nothing_gives_an_empty_text(self) -> None:
+    def test_an_extractor_may_return_none(self) -> None:
         assert extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: None).text == ""
 
     @pytest.mark.parametrize(
         "error", [ValueError("bad page"), RecursionError("too deep"), KeyError("x"), MemoryError()]
     )
-    def test_an_extractor_that_raises_is_named_as_the_reason(self, error: Exception) -> None:
+    def test_an_extractor_that_raises_is_the_reason(self, error: Exception) -> None:
         def fail(html: str, url: str) -> str:
             raise error
 
@@ -258,7 +252,7 @@ class TestExtract:
         assert raised.value.__cause__ is error
 
     @pytest.mark.parametrize("answer", [b"text", 5, ["text"], ("text",), False, 0, []])
-    def test_an_extractor_that_gives_no_string_is_named_as_the_reason(self, answer: object) -> None:
+    def test_an_extractor_that_returns_no_string_is_the_reason(self, answer: object) -> None:
         with pytest.raises(ExtractionError, match=f"returned a {type(answer).__name__}, not a string") as raised:
             extract("<p>", URL, max_html=100, extractor=lambda html, url: answer)  # type: ignore[arg-type,return-value]
         assert raised.value.reason == "extractor_failed"
@@ -278,27 +272,12 @@ class TestExtract:
     def test_a_page_at_the_limit_is_parsed(self, html: str, limit: int) -> None:
         assert extract(html, URL, max_html=limit, extractor=lambda html, url: "parsed").text == "parsed"
 
-    def test_the_body_text_of_a_page_is_found_by_the_default_extractor_alone(self) -> None:
+    def test_trafilatura_finds_the_article(self) -> None:
         assert PARAGRAPHS[1] in (trafilatura_text(article(*PARAGRAPHS), URL) or "")
 
 
 class TestDecodeBody:
-    @pytest.mark.parametrize(
-        "body",
-        [
-            b"%PDF-1.7 ...",
-            b"PK\x03\x04....",
-            b"\x89PNG\r\n\x1a\n",
-            b"GIF89a",
-            b"\xff\xd8\xff\xe0",
-            b"\x1f\x8b\x08\x00",
-            b"\x7fELF\x02",
-            b"Rar!\x1a",
-            b"RIFF....WEBP",
-            b"<html>\0\0\0",
-            b"\0" * 99,
-        ],
-    )
+    @pytest.mark.parametrize("body", BINARY)
     def test_a_binary_body_is_no_html(self, body: bytes) -> None:
         with pytest.raises(ExtractionError, match="binary") as raised:
             decode_body(body, "text/html; charset=utf-8")
@@ -326,24 +305,16 @@ class _Callable:
         return html
 
 
-class TestExtractorName:
-    def test_the_default_names_its_version(self) -> None:
-        assert extractor_name(None).startswith("visible prose and trafilatura 2.")
-
-    def test_a_function_is_named_by_where_it_lives(self) -> None:
-        assert extractor_name(article) == f"{__name__}.article"
-
-    def test_an_object_is_named_by_its_class_and_version(self) -> None:
-        assert extractor_name(_Callable()) == f"{__name__}._Callable 3.1"
-
-    def test_the_name_is_the_same_every_time(self) -> None:
-        assert extractor_name(_Callable()) == extractor_name(_Callable())
+def test_an_extractor_is_named_by_its_module_and_version() -> None:
+    assert extractor_name(None).startswith("visible prose and trafilatura 2.")
+    assert extractor_name(article) == f"{__name__}.article"
+    assert extractor_name(_Callable()) == extractor_name(_Callable()) == f"{__name__}._Callable 3.1"
 
 
 def _time(html: str) -> float:
     times = []
     for _ in range(3):
         begun = process_time()
-        head(html, URL)
+        parse_head(html, URL)
         times.append(process_time() - begun)
     return min(times)

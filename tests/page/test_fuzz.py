@@ -1,6 +1,6 @@
-"""Pages at random: whatever they are made of, they are judged, or it is said why not; nothing else is raised.
+"""Random pages get a verdict or a reason; no other error is raised.
 
-The same target is driven by a coverage-guided fuzzer in tests/fuzz; what that finds is written down here.
+A coverage-guided fuzzer in tests/fuzz drives the same target. Its findings are cases here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ATTRIBUTES = st.lists(
 
 @st.composite
 def elements(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
-    """An element that is closed, or is not."""
+    """Draw an element, with or without its end tag."""
     name = draw(NAMES)
     attributes = "".join(f' {key}="{value}"' for key, value in draw(ATTRIBUTES))
     closing = draw(st.sampled_from((f"</{name}>", f"</{name}>", "", "</p>", "</body>")))
@@ -88,7 +88,7 @@ def test_bytes_are_judged(body: bytes) -> None:
 
 @FEW
 @given(PAGES)
-def test_what_is_read_is_the_same_each_time_and_so_is_what_may_take_long(html: str) -> None:
+def test_reading_and_risk_are_deterministic(html: str) -> None:
     first, second = (extract(html, "http://a.example/", max_html=10**6) for _ in range(2))
     assert first == second
     assert not is_risky(html)
@@ -98,7 +98,7 @@ def test_what_is_read_is_the_same_each_time_and_so_is_what_may_take_long(html: s
 @given(
     st.lists(st.text(st.characters(categories=["Mn", "Mc", "Me", "Cf", "Lm"]), max_size=200), max_size=9).map("".join)
 )
-def test_no_text_has_a_long_row_of_marks_once_it_is_normalised(text: str) -> None:
+def test_a_normalised_text_has_no_long_run_of_marks(text: str) -> None:
     row = 0
     for char in normalize(text):
         row = row + 1 if unicodedata.combining(char) else 0
@@ -114,5 +114,5 @@ def test_no_text_has_a_long_row_of_marks_once_it_is_normalised(text: str) -> Non
         b"\x70<p>" + "\ud800".encode("utf-8", "surrogatepass"),
     ],
 )
-def test_what_tests_of_parsers_begin_with(body: bytes) -> None:
+def test_known_cases_are_judged(body: bytes) -> None:
     assert one(body) in VERDICTS

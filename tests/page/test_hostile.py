@@ -1,4 +1,4 @@
-"""The kinds of pages of benchmarks/hostile.py, in a size that takes no time: read and judged, whatever they are."""
+"""Small pages of every kind in benchmarks/hostile.py are judged or have a reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.state.memory import MemoryStore
 from tests.page.test_limits import FIELDS, URL
@@ -28,7 +28,7 @@ def pages() -> ModuleType:
 
 
 @pytest.mark.slow
-def test_every_kind_is_judged_or_it_is_said_why_not(pages: ModuleType) -> None:
+def test_every_kind_is_judged_or_has_a_reason(pages: ModuleType) -> None:
     source, answers = PageSource(FIELDS, 5_000_000, None), {}
     for name in pages.kinds():
         room = pages.Room(12_000, 250)
@@ -36,7 +36,7 @@ def test_every_kind_is_judged_or_it_is_said_why_not(pages: ModuleType) -> None:
         item, served = {}, None
         if name in pages.KINDS:
             made = pages.KINDS[name](room)
-            served = Served(URL, made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
+            served = PageResponse(URL, made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
         else:
             item = pages.ITEMS[name](room)
         try:

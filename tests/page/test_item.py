@@ -1,11 +1,16 @@
-"""Which field of an item holds what, and by what the item is known."""
+"""The fields of items, hashes of items, and rows of listings."""
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any
+
 import pytest
 
-from scrapy_neardup.page.item import ItemFields
+from scrapy_neardup.page.item import ItemFields, hash_item, row_name, row_page, row_text
 from scrapy_neardup.settings import DEFAULT_FIELDS
+from tests.processes import answer_with_hash_seed
 
 URL = "https://a.example/ferry"
 
@@ -14,11 +19,12 @@ def fields(**names: str) -> ItemFields:
     return ItemFields({**DEFAULT_FIELDS, **names})
 
 
-def test_fields_have_the_names_that_they_are_given() -> None:
+def test_fields_have_the_configured_names() -> None:
     own = fields(text="body", url="link")
     assert own.has_content({"body": "Own."})
     assert not own.has_content({"text": "Own."})
     assert own.url({"link": f" {URL} "}) == URL
+    assert fields().part({"part": "one", "": "two"}) == "", "no field is a part by default"
 
 
 @pytest.mark.parametrize(
@@ -29,37 +35,91 @@ def test_fields_have_the_names_that_they_are_given() -> None:
         (["One", "two"], "one two"),
         (7, "7"),
         (0, "0"),
-        (True, ""),
-        (None, ""),
-        ("  ", ""),
-        ({"a": 1}, ""),
+        *((value, "") for value in (True, None, "  ", {"a": 1})),
     ],
 )
-def test_a_part_is_told_by_its_letters(value: object, part: str) -> None:
+def test_a_part_is_normalised_and_extends_the_url(value: object, part: str) -> None:
     own = fields(part="headline")
     assert own.part({"headline": value}) == part
-    assert own.named({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
-
-
-def test_no_field_tells_parts_unless_one_is_named() -> None:
-    assert fields().part({"part": "one", "": "two"}) == ""
+    assert own.article_url({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", 7, ["https://a.example/"]])
-def test_what_is_no_url_is_none(value: object) -> None:
+def test_other_values_are_no_url(value: object) -> None:
     assert fields().url({"url": value}) == ""
 
 
-def test_an_item_is_known_by_its_content_where_it_has_nothing_else() -> None:
-    names = [fields().name_of_content(item) for item in ({"text": "One."}, {"html": "One."}, {"text": "Two."}, {})]
+def test_the_content_names_an_item_without_url() -> None:
+    items: list[dict[str, Any]] = [{"text": "One."}, {"html": "One."}, {"text": "Two."}, {}]
+    names = [fields().content_name(item) for item in items]
     assert names[0] == names[1]
     assert len(set(names)) == 3
     assert all(name.startswith("text:") for name in names)
+    assert [fields().is_content_name(item, names[0]) for item in items] == [True, True, False, False]
+    assert not fields().is_content_name(items[0], URL)
 
 
-def test_what_has_the_name_of_its_content_is_told_from_a_url_that_looks_like_one() -> None:
-    item = {"text": "One."}
-    name = fields().name_of_content(item)
-    assert fields().is_named_by_content(item, name)
-    assert not fields().is_named_by_content({"text": "Two."}, name)
-    assert not fields().is_named_by_content(item, URL)
+# Hashes of items
+
+NOW = datetime(2026, 5, 1, tzinfo=timezone.utc)
+VALUES: list[Any] = [1, "1", 1.5, True, None, [1], {"b": 1}, b"1", Decimal(1), NOW, NOW.date(), "half \ud800"]
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+DEEP: list[Any] = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+def test_items_that_differ_have_different_hashes() -> None:
+    items = [*({"a": value} for value in VALUES), {"b": 1}, {"a": 1, "b": 1}]
+    hashes = [hash_item(item) for item in items]
+    assert len(set(hashes)) == len(items)
+    assert all(hashes)
+    assert hashes == [hash_item(dict(item)) for item in items]
+
+
+def test_a_hash_is_the_same_in_every_process() -> None:
+    code = "from scrapy_neardup.page.item import hash_item; print(hash_item({'b': ['x', 2], 'a': 'é'}))"
+    assert {answer_with_hash_seed(seed, code) for seed in "12"} == {hash_item({"a": "é", "b": ["x", 2]})}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [{}, *({"a": value} for value in (object(), {1, 2}, CIRCLE, DEEP, {1: 2, "a": 3}))],
+    ids=["empty", "object", "set", "circle", "deep", "keys"],
+)
+def test_an_item_without_an_exact_form_has_no_hash(item: dict[str, Any]) -> None:
+    assert hash_item(item) == 0
+
+
+# Rows of listings
+
+LISTING = "https://a.example/news"
+ROW = {"headline": "The ferry sails again", "rank": 3}
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (ROW, "The ferry sails again"),
+        ({"headline": " One ", "tags": ["two", 3, " three"], "more": ("four",)}, "One\ntwo\nthree\nfour"),
+        ({"link": LISTING, "images": [LISTING, "A boat"]}, "A boat"),
+        ({"nested": {"text": "ignored"}, "none": None, "raw": b"bytes"}, ""),
+    ],
+)
+def test_the_text_of_a_row_has_its_strings_without_urls(item: dict[str, Any], text: str) -> None:
+    assert row_text(item) == text
+
+
+@pytest.mark.parametrize(("enough", "distinct", "prefix"), [(True, 2, "text:"), (False, 3, f"{LISTING}#")])
+def test_a_row_with_enough_text_has_one_name_on_all_pages(enough: bool, distinct: int, prefix: str) -> None:
+    rows = ((ROW, LISTING), (ROW, "https://a.example/sport"), ({**ROW, "rank": 4}, LISTING))
+    names = [row_name(item, listing, lambda text: enough) for item, listing in rows]
+    assert (names[0] == names[1], len(set(names))) == (enough, distinct)
+    assert names[0].startswith(prefix)
+
+
+def test_the_page_of_a_row_has_the_hash_of_all_fields() -> None:
+    page, other = row_page(ROW, "name"), row_page({**ROW, "rank": 4}, "name")
+    assert (page.url, page.text, page.row) == ("name", "The ferry sails again", True)
+    assert page.html != other.html

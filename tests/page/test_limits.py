@@ -1,4 +1,4 @@
-"""How much of a page is judged."""
+"""Bounds of text and metadata, and pages that take long to read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.item import ItemHead
-from scrapy_neardup.page.limits import is_too_much, limited
-from scrapy_neardup.page.response import Raw, Served
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.item import ItemMetadata
+from scrapy_neardup.page.limits import is_too_long, limit_page
+from scrapy_neardup.page.response import PageContent, PageResponse
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.text.normalize import normalize
 from tests.page.pages import ARTICLE, BODY
 
@@ -19,21 +19,21 @@ LARGE = ARTICLE + "<br>" * 9_000
 
 
 @pytest.mark.parametrize("text", ["x" * 100, "渡" * 100, "\ufdfa" * 5, "\ufdfb" * 12])
-def test_a_text_within_the_limit_stays_one_beyond_is_left_out(text: str) -> None:
+def test_a_text_beyond_the_limit_is_removed(text: str) -> None:
     page = Page(URL, text=text, main=text, headline="Ferry", html=7)
-    assert limited(page, 100) == page
-    beyond = limited(Page(URL, text=text + text[0] * 12, main=text, headline="Ferry", html=7), 100)
+    assert limit_page(page, 100) == page
+    beyond = limit_page(Page(URL, text=text + text[0] * 12, main=text, headline="Ferry", html=7), 100)
     assert beyond == Page(URL, html=7, unread="too_large")
 
 
 @pytest.mark.slow
-def test_no_character_becomes_more_than_six_that_is_not_counted_for_it() -> None:
+def test_the_expansion_of_every_character_is_known() -> None:
     for point in range(0x110000):
         many = len(normalize(chr(point))) + 1
-        assert many <= 7 or is_too_much(chr(point), many - 2), hex(point)
+        assert many <= 7 or is_too_long(chr(point), many - 2), hex(point)
 
 
-def test_a_head_is_cut_to_what_no_page_needs() -> None:
+def test_metadata_is_cut() -> None:
     many = tuple(f"word{n}" for n in range(5_000))
     page = Page(
         URL,
@@ -43,7 +43,7 @@ def test_a_head_is_cut_to_what_no_page_needs() -> None:
         text="x",
         headline="\n".join(many),
     )
-    cut = limited(page, 100)
+    cut = limit_page(page, 100)
     assert (len(cut.title), len(cut.keywords[0])) == (2_000, 2_000)
     assert sum(map(len, cut.keywords)) <= 20_000
     assert len(normalize(cut.description)) <= 20_000
@@ -67,55 +67,54 @@ def source(**more: object) -> PageSource:
         ({"html": f"<p>{'The ferry sails. ' * 100}"}, ARTICLE, "too_large"),
     ],
 )
-def test_a_page_that_is_too_much_comes_back_without_text_and_with_its_mark(
-    item: dict[str, object], html: str, unread: str
-) -> None:
-    page = source().page(item, Served(URL, html.encode()), URL)
+def test_a_page_beyond_a_limit_has_a_hash_and_no_text(item: dict[str, object], html: str, unread: str) -> None:
+    page = source().page(item, PageResponse(URL, html.encode()), URL)
     assert (page.unread, bool(page.text), bool(page.html)) == (unread, not unread, True)
-    assert page == source().page(item, Served(URL, html.encode()), URL)
+    assert page == source().page(item, PageResponse(URL, html.encode()), URL)
 
 
-def test_a_body_that_can_hold_no_page_is_not_decoded() -> None:
-    with pytest.raises(ExtractionError, match="400004 bytes") as told:
-        source().page({}, Served(URL, b"\xff" * 400_004), URL)
-    assert told.value.reason == "too_large"
+def test_a_very_large_body_is_not_decoded() -> None:
+    with pytest.raises(ExtractionError, match="400004 bytes") as raised:
+        source().page({}, PageResponse(URL, b"\xff" * 400_004), URL)
+    assert raised.value.reason == "too_large"
 
 
-def test_what_may_take_long_is_left_to_whoever_asked() -> None:
+def test_a_risky_page_comes_back_unread() -> None:
     one = source()
 
-    def left(html: str) -> Page | Draft:
-        draft = one.draft({"title": "Own"}, Served(URL, html.encode()), URL)
-        assert isinstance(draft, Draft)
-        assert not draft.may_take_long, "nobody has looked yet"
-        return one.read_here(draft)
+    def read_here(html: str) -> Page | UnreadPage:
+        unread = one.prepare({"title": "Own"}, PageResponse(URL, html.encode()), URL)
+        assert isinstance(unread, UnreadPage)
+        assert not unread.is_risky
+        return one.read_here(unread)
 
-    draft = left(LARGE)
-    assert isinstance(draft, Draft)
-    assert (draft.raw, draft.may_take_long) == (Raw(URL, LARGE, said=ItemHead("Own")), True)
-    page = one.finished(draft, Page(URL, "Read", text="read", html=1))
+    unread = read_here(LARGE)
+    assert isinstance(unread, UnreadPage)
+    assert (unread.content, unread.is_risky) == (PageContent(URL, LARGE, metadata=ItemMetadata("Own")), True)
+    page = one.finish(unread, Page(URL, "Read", text="read", html=1))
     assert (page.title, page.text, page.site) == ("Own", "read", "river.example")
     for reason in ("too_slow", "too_large"):
-        unread = one.finished(draft, ExtractionError(reason, "why"))
-        assert (unread.unread, unread.text, unread.url) == (reason, "", URL)
-        assert unread.html == source().page({}, Served(URL, LARGE.encode()), URL).html
+        skipped = one.finish(unread, ExtractionError(reason, "why"))
+        assert (skipped.unread, skipped.text, skipped.url) == (reason, "", URL)
+        assert skipped.html == one.page({}, PageResponse(URL, LARGE.encode()), URL).html
     with pytest.raises(ExtractionError, match="no text today"):
-        one.finished(draft, ExtractionError("extractor_failed", "no text today"))
-    assert isinstance(left(ARTICLE), Page)
+        one.finish(unread, ExtractionError("extractor_failed", "no text today"))
+    assert isinstance(read_here(ARTICLE), Page)
 
 
-def test_it_is_read_apart_where_that_can_be_and_not_at_all_if_it_is_unchanged() -> None:
-    asked: list[str] = []
+def test_a_worker_reads_a_risky_page_unless_it_is_unchanged() -> None:
+    requested: list[str] = []
 
-    def apart(raw: Raw) -> Page:
-        asked.append(raw.url)
-        if "slow" in raw.url:
+    def read_risky(content: PageContent) -> Page:
+        requested.append(content.url)
+        if "slow" in content.url:
             raise ExtractionError("too_slow", "why")
-        return Page(raw.url, text="read apart")
+        return Page(content.url, text="read by a worker")
 
-    own = source(read_risky=apart, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
-    names = ("new", "slow", "known")
-    found = {name: own.page({}, Served(f"{URL}/{name}", LARGE.encode()), f"{URL}/{name}") for name in names}
-    assert [found[name].text or found[name].unread for name in found] == ["read apart", "too_slow", "too_slow"]
-    assert asked == [f"{URL}/new", f"{URL}/slow"]
+    own = source(read_risky=read_risky, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
+    pages = [
+        own.page({}, PageResponse(url, LARGE.encode()), url) for url in (f"{URL}/new", f"{URL}/slow", f"{URL}/known")
+    ]
+    assert [page.text or page.unread for page in pages] == ["read by a worker", "too_slow", "too_slow"]
+    assert requested == [f"{URL}/new", f"{URL}/slow"]
     assert own.page({"html": f"<article>{BODY}"}, None, URL).reader == "article"

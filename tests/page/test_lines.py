@@ -1,4 +1,4 @@
-"""What becomes of each line of a page, why it is read as it is, and where in the page its text stands."""
+"""The kinds of lines, the reasons for a reader, and the places of the text in the tree."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.blocks import Block, blocks_of, visible_texts
-from scrapy_neardup.page.extraction import Extractor, Line, Role, extract, lines_of, look_into
-from scrapy_neardup.page.html import root_of
-from scrapy_neardup.page.reading import read, read_own
+from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
+from scrapy_neardup.page.extraction import Extractor, Line, LineRole, analyse, classify_lines, extract
+from scrapy_neardup.page.html import parse_page
+from scrapy_neardup.page.reading import locate_text, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
 
@@ -21,11 +21,11 @@ def by_hand(html: str, url: str) -> str:
 
 
 def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int] | None = None) -> list[Line]:
-    found = look_into(html, URL, max_html=100_000, extractor=extractor)
-    return lines_of(found, lambda sentence: (pages or {}).get(sentence, 0))
+    found = analyse(html, URL, max_html=100_000, extractor=extractor)
+    return classify_lines(found, lambda sentence: (pages or {}).get(sentence, 0))
 
 
-def test_each_line_of_an_article_is_what_it_is() -> None:
+def test_each_line_has_its_kind() -> None:
     assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
         ("frame", "Home | News"),
         ("article", "The ferry sails again"),
@@ -40,69 +40,66 @@ def test_each_line_of_an_article_is_what_it_is() -> None:
 @pytest.mark.parametrize(
     "before", ["<div class=gmail_quote><p>Ada wrote:</p>", "<p>On 4 May 2024 at 10:03, Ada wrote:</p><div>"]
 )
-def test_what_a_message_quotes_is_a_quote_and_what_an_article_cites_is_not(before: str) -> None:
+def test_quotes_in_messages_are_quotes_and_citations_are_not(before: str) -> None:
     quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
     lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert [line.role for line in lines[:2]] == [Role.QUOTE] * 2
-    assert {line.role for line in lines[2:]} <= {Role.ARTICLE, Role.PROSE}
+    assert [line.role for line in lines[:2]] == [LineRole.QUOTE] * 2
+    assert {line.role for line in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}
     cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert Role.QUOTE not in {line.role for line in cited}
+    assert LineRole.QUOTE not in {line.role for line in cited}
 
 
-def test_without_an_article_all_prose_is_prose_and_without_prose_nothing_is() -> None:
-    assert {line.role for line in of_page(PROSE)} == {Role.PROSE}
-    assert [line.role for line in of_page(NONE)] == [Role.FRAME, Role.FRAME]
+def test_pages_without_an_article_or_without_prose() -> None:
+    assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
+    assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
     assert of_page("") == of_page("<p> </p>") == []
 
 
-def test_of_an_own_extractor_what_it_gives_is_judged_and_what_is_not_on_the_page_comes_last() -> None:
+def test_the_text_of_the_users_extractor_is_judged() -> None:
     lines = of_page(ARTICLE, by_hand)
-    assert [line.text for line in lines if line.role is Role.PROSE] == [PARAGRAPHS[0]]
-    assert [line.text for line in lines if line.role is Role.OTHER] == [
+    assert [line.text for line in lines if line.role is LineRole.PROSE] == [PARAGRAPHS[0]]
+    assert [line.text for line in lines if line.role is LineRole.OTHER] == [
         *("The ferry sails again", *PARAGRAPHS[1:], ASIDE, "* * *")
     ]
     assert [(line.role, line.text) for line in lines[-2:]] == [
-        *((Role.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
+        *((LineRole.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
     ]
 
 
-def test_what_the_main_text_holds_beside_what_is_visible_is_judged() -> None:
+def test_hidden_lines_of_the_main_text_are_judged() -> None:
     unseen = "a paragraph that a script would unfold, and nobody sees without it"
-    found = read([Block(PARAGRAPHS[0])], f"{PARAGRAPHS[0]}\n{unseen}")
+    found = read_blocks([Block(PARAGRAPHS[0])], f"{PARAGRAPHS[0]}\n{unseen}")
     assert (found.unseen, found.text.split("\n")[-1]) == ((unseen,), unseen)
     assert (found.letters, found.main_letters) == (sum(map(str.isalnum, PARAGRAPHS[0] + unseen)),) * 2
 
 
 @pytest.mark.parametrize("extractor", [None, by_hand])
 @pytest.mark.parametrize("html", [ARTICLE, PROSE, NONE, HOSTILE, "", "\0"])
-def test_a_page_that_is_looked_into_is_the_one_that_is_judged(html: str, extractor: Extractor | None) -> None:
+def test_the_analysed_page_is_the_judged_page(html: str, extractor: Extractor | None) -> None:
     judged = extract(html, URL, max_html=100_000, extractor=extractor)
-    assert look_into(html, URL, max_html=100_000, extractor=extractor).page == judged
+    assert analyse(html, URL, max_html=100_000, extractor=extractor).page == judged
 
 
-def test_boilerplate_is_left_out_by_the_sentence_and_by_the_line() -> None:
+def test_boilerplate_is_marked_by_sentence_and_by_line() -> None:
     html = f"<p>Subscribe to us today! The ferry sank at nine.</p>{BODY}<p>Write to us. Call us!</p>"
     html += "<p>Write to us. Swim.</p>"
     pages = {"subscribetoustoday": 40, "writetous": 30, "callus": 20}
     first, *_, last, second = of_page(html, pages=pages)
     assert [first, last, second] == [
-        Line(Role.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40),
         Line(
-            Role.BOILERPLATE,
-            (
-                Part("Write to us", Mark.BOILERPLATE),
-                Part(". "),
-                Part("Call us", Mark.BOILERPLATE),
-                Part("!"),
-            ),
+            LineRole.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40
+        ),
+        Line(
+            LineRole.BOILERPLATE,
+            (Part("Write to us", Mark.BOILERPLATE), Part(". "), Part("Call us", Mark.BOILERPLATE), Part("!")),
             pages=20,
         ),
-        Line(Role.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
+        Line(LineRole.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
     ]
 
 
-def test_what_is_left_out_anyway_is_not_called_boilerplate() -> None:
-    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].role is Role.FRAME
+def test_an_ignored_line_is_not_called_boilerplate() -> None:
+    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].role is LineRole.FRAME
 
 
 @pytest.mark.parametrize(
@@ -121,59 +118,40 @@ def test_what_is_left_out_anyway_is_not_called_boilerplate() -> None:
         ([Block("a" * 1204), Block("b" * 106)], "a" * 1204, "article", ("article", {"held": 1204, "letters": 1310})),
     ],
 )
-def test_why_a_page_is_read_as_it_is_is_told_with_figures(
+def test_a_reader_has_a_reason_with_numbers(
     blocks: list[Block], main: str, reader: str, why: tuple[str, dict[str, float]]
 ) -> None:
-    found = read(blocks, main)
-    assert (found.reader, found.explanation()) == (reader, why)
+    found = read_blocks(blocks, main)
+    assert (found.reader, found.explain()) == (reader, why)
 
 
-def test_what_an_own_extractor_gave_is_counted() -> None:
-    assert read_own([Block("Ferry")], "A b, 3!").explanation() == ("extractor", {"letters": 3})
+def test_the_letters_of_the_users_extractor_are_counted() -> None:
+    assert locate_text([Block("Ferry")], "A b, 3!").explain() == ("extractor", {"letters": 3})
 
 
-def standing(html: str) -> str:
-    """The text of a page as it stands in its tree, without white space."""
-    body = root_of(html)
+def tree_text(html: str) -> str:
+    """Return the visible text of the tree without white space."""
+    body = parse_page(html)
     places = visible_texts(body) if body is not None else []
     return "".join("".join((element.tail if behind else element.text) or "" for element, behind in places).split())
 
 
+# fmt: off
 FRAGMENTS = [
-    "<p>",
-    "</p>",
-    "<b>",
-    "</b>",
-    "a ",
-    " b\n",
-    "<br>",
-    "<a href=x>",
-    "</a>",
-    "<pre>",
-    "</pre>",
-    "<embed src=x>",
+    "<p>", "</p>", "<b>", "</b>", "a ", " b\n", "<br>", "<a href=x>", "</a>", "<pre>", "</pre>", "<embed src=x>",
+    "<nav>", "</nav>", "<div hidden>", "</div>", "<script>c</script>", "<svg>d</svg>", "\x1c", "\u3000é", "<td>",
 ]
-FRAGMENTS += [
-    "<nav>",
-    "</nav>",
-    "<div hidden>",
-    "</div>",
-    "<script>c</script>",
-    "<svg>d</svg>",
-    "\x1c",
-    "\u3000é",
-    "<td>",
-]
+# fmt: on
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
-def test_the_places_of_the_texts_hold_the_lines_character_by_character(html: str) -> None:
-    assert standing(html) == "".join("".join(block.text.split()) for block in blocks_of(root_of(html)))
+def test_visible_texts_are_the_text_of_the_blocks(html: str) -> None:
+    assert tree_text(html) == "".join("".join(block.text.split()) for block in find_blocks(parse_page(html)))
 
 
-def test_what_follows_an_embedded_object_is_seen() -> None:
-    """For the parser it stands within the object, up to where the element around that ends."""
-    assert [block.text for block in blocks_of(root_of("<div>one <embed src=x>two<p>three</p></div>"))] == [
+def test_text_after_an_embedded_object_is_visible() -> None:
+    """The parser puts it into the object."""
+    assert [block.text for block in find_blocks(parse_page("<div>one <embed src=x>two<p>three</p></div>"))] == [
         "one two",
         "three",
     ]

@@ -1,4 +1,4 @@
-"""What a page says: its prose, the main text where that can be believed, and its headlines."""
+"""The judged lines of a page, its credible main text, and its headlines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.blocks import Block
-from scrapy_neardup.page.reading import read
+from scrapy_neardup.page.reading import read_blocks
 
 FERRY = "The new ferry left the pier before dawn, all benches taken by growers."
 PEARS = "Pears that used to bruise on the road now arrive at the market by noon."
@@ -25,7 +25,7 @@ def link(text: str, *, frame: bool = False) -> Block:
     return Block(text, linked=len(text), frame=frame)
 
 
-# What is kept
+# Kept lines
 
 
 @pytest.mark.parametrize(
@@ -43,34 +43,36 @@ def link(text: str, *, frame: bool = False) -> Block:
         (Block("渡口"), True),
     ],
 )
-def test_prose_is_kept_and_links_frame_and_mere_marks_are_not(block: Block, kept: bool) -> None:
-    found = read([block], "")
+def test_prose_is_kept_without_links_frame_and_punctuation(block: Block, kept: bool) -> None:
+    found = read_blocks([block], "")
     assert (found.text, found.main) == (block.text if kept else "", "")
     assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
 
 
-def test_lines_stay_in_their_order_and_there_is_an_answer_for_each() -> None:
-    found = read([link("Home"), *prose(FERRY), link("More"), Block("(c)", frame=True), *prose(PEARS, "* * *")], "")
+def test_lines_keep_their_order() -> None:
+    found = read_blocks(
+        [link("Home"), *prose(FERRY), link("More"), Block("(c)", frame=True), *prose(PEARS, "* * *")], ""
+    )
     assert found.text == f"{FERRY}\n{PEARS}"
     assert found.kept == (False, True, False, False, True, False)
 
 
 @pytest.mark.parametrize(("block", "kept"), [(link(FERRY), True), (link(FERRY, frame=True), False)])
-def test_a_line_of_the_main_text_that_is_a_link_is_kept_unless_it_stands_in_the_frame(block: Block, kept: bool) -> None:
-    found = read([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
+def test_a_link_of_the_main_text_is_kept_unless_it_is_frame(block: Block, kept: bool) -> None:
+    found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
     assert found.kept == (kept, True, True)
     assert found.text.split("\n") == ARTICLE[not kept :]
 
 
-@pytest.mark.parametrize(("links", "believed"), [(0, True), (1, True), (2, False), (3, False)])
-def test_main_text_that_is_links_for_the_most_part_is_the_menu_and_no_article(links: int, believed: bool) -> None:
+@pytest.mark.parametrize(("links", "credible"), [(0, True), (1, True), (2, False), (3, False)])
+def test_a_main_text_of_many_links_is_a_menu(links: int, credible: bool) -> None:
     lines = [f"{FERRY} Day {day}" for day in range(5)]
-    found = read([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
-    assert bool(found.main) is believed
+    found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
+    assert bool(found.main) is credible
     assert found.text.split("\n") == lines
 
 
-# Which lines are the main text
+# Lines of the main text
 
 
 @pytest.mark.parametrize(
@@ -84,46 +86,48 @@ def test_main_text_that_is_links_for_the_most_part_is_the_menu_and_no_article(li
     ],
     ids=["line by line", "joined", "marked up", "within longer lines", "a row of a table"],
 )
-def test_lines_are_found_in_the_main_text_however_that_is_cut(main_text: str) -> None:
-    found = read(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
+def test_lines_are_found_in_joined_and_marked_up_main_text(main_text: str) -> None:
+    found = read_blocks(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
     assert (found.main.split("\n")[:2], found.reader) == ([FERRY, PEARS], "article")
     assert "Weather" not in found.main
     assert "Sponsored words" in found.text
 
 
-def test_a_line_of_a_few_letters_is_the_main_texts_only_where_it_stands_alone() -> None:
+def test_a_short_line_is_in_the_main_text_only_alone() -> None:
     blocks = prose(PEARS, KEEPER, "the pier", "the pier before dawn")
     joined = [f"{FERRY} And so on.", PEARS, KEEPER]
-    assert read(blocks, "\n".join(joined)).main.split("\n")[:3] == [PEARS, KEEPER, "the pier before dawn"]
-    assert read(blocks, "\n".join([*joined, "the pier"])).main.split("\n")[:4] == [block.text for block in blocks]
+    assert read_blocks(blocks, "\n".join(joined)).main.split("\n")[:3] == [PEARS, KEEPER, "the pier before dawn"]
+    assert read_blocks(blocks, "\n".join([*joined, "the pier"])).main.split("\n")[:4] == [
+        block.text for block in blocks
+    ]
 
 
-def test_a_part_of_a_line_that_is_visible_by_itself_is_not_the_main_texts() -> None:
-    assert read(prose(*ARTICLE, "the pier before dawn"), "\n".join(ARTICLE)).main.split("\n") == ARTICLE
+def test_a_part_of_another_visible_line_is_not_in_the_main_text() -> None:
+    assert read_blocks(prose(*ARTICLE, "the pier before dawn"), "\n".join(ARTICLE)).main.split("\n") == ARTICLE
 
 
-def test_what_the_main_text_has_and_nobody_sees_is_added_to_both() -> None:
-    found = read(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
+def test_hidden_lines_of_the_main_text_are_added() -> None:
+    found = read_blocks(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
     assert found.text == found.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
     assert found.kept == (True, True)
 
 
 @pytest.mark.parametrize("hidden", ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]])
-def test_nothing_is_added_that_is_short_or_visible_in_another_cut(hidden: str) -> None:
-    assert read(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
+def test_short_and_visible_lines_are_not_added(hidden: str) -> None:
+    assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
 
 
 def test_main_text_alone_is_a_text() -> None:
-    found = read([], "\n".join(ARTICLE))
+    found = read_blocks([], "\n".join(ARTICLE))
     assert found.text == found.main == "\n".join(ARTICLE)
     assert (found.reader, found.kept) == ("article", ())
 
 
-# When it is believed
+# Credible main text
 
 
 @pytest.mark.parametrize(
-    ("own", "others", "believed"),
+    ("own", "others", "credible"),
     [
         (59, 0, False),
         (60, 0, True),
@@ -134,52 +138,48 @@ def test_main_text_alone_is_a_text() -> None:
         (1000, 10, True),
     ],
 )
-def test_the_main_text_is_believed_if_it_is_long_enough_and_half_of_what_is_judged(
-    own: int, others: int, believed: bool
-) -> None:
-    found = read(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
-    assert found.main == "a" * own * believed
-    assert found.reader == ("article" if believed else "prose")
+def test_a_credible_main_text_is_long_and_half_of_the_text(own: int, others: int, credible: bool) -> None:
+    found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
+    assert found.main == "a" * own * credible
+    assert found.reader == ("article" if credible else "prose")
     assert found.text == "\n".join(["a" * own, "b" * others]).strip()
 
 
-def test_neither_links_nor_the_frame_count_against_it_and_the_frame_does_not_count_for_it() -> None:
+def test_links_and_frame_do_not_count() -> None:
     around = [link("c" * 500), Block("d" * 500, frame=True)]
-    assert read([*around, Block("a" * 60)], "a" * 60).reader == "article"
-    assert read([*around, Block("a" * 60)], "d" * 500).reader == "prose"
+    assert read_blocks([*around, Block("a" * 60)], "a" * 60).reader == "article"
+    assert read_blocks([*around, Block("a" * 60)], "d" * 500).reader == "prose"
 
 
-def test_what_nobody_sees_counts_for_it() -> None:
-    assert read(prose("b" * 100), "a" * 99).reader == "prose"
-    assert read(prose("b" * 100), "a" * 100).reader == "article"
+def test_hidden_lines_count() -> None:
+    assert read_blocks(prose("b" * 100), "a" * 99).reader == "prose"
+    assert read_blocks(prose("b" * 100), "a" * 100).reader == "article"
 
 
 @pytest.mark.parametrize("blocks", [[], prose("***"), [link("Home")], [Block("(c) Daybook", frame=True)]])
-def test_where_nothing_is_kept_there_is_no_reader(blocks: list[Block]) -> None:
-    assert read(blocks, "").reader == "none"
+def test_without_kept_lines_there_is_no_reader(blocks: list[Block]) -> None:
+    assert read_blocks(blocks, "").reader == "none"
 
 
 # Headlines
 
 
-def test_headlines_are_told_whether_they_are_kept_or_not() -> None:
+def test_headlines_include_links() -> None:
     blocks = [Block("Daybook", 7, headline=True), Block("Ferry", headline=True), *prose(FERRY)]
-    found = read(blocks, "")
+    found = read_blocks(blocks, "")
     assert found.headline == "Daybook\nFerry"
     assert found.text == f"Ferry\n{FERRY}"
 
 
-# Whoever makes the page
+# Hostile and random pages
 
 
-def test_of_a_page_with_very_many_lines_and_a_very_long_main_text_the_cost_has_a_limit() -> None:
-    """Without one, each of the lines would be looked for in all of the text, and the other way round."""
-
+def test_the_time_for_many_lines_and_a_long_main_text_is_bounded() -> None:
     def cost(size: int) -> float:
         blocks = prose(*(f"{'a' * 9}{number}" for number in range(size)))
         main_text = "\n".join(f"{'a' * 300}{number}" for number in range(size))
         begun = process_time()
-        read(blocks, main_text)
+        read_blocks(blocks, main_text)
         return process_time() - begun
 
     cost(100)
@@ -199,8 +199,8 @@ def test_of_a_page_with_very_many_lines_and_a_very_long_main_text_the_cost_has_a
     ),
     st.lists(st.sampled_from([*ARTICLE, "pier", "", "- ", f"{PEARS} {KEEPER}"]), max_size=6).map("\n".join),
 )
-def test_whatever_is_read_the_article_is_a_part_of_the_text(blocks: list[Block], main_text: str) -> None:
-    found = read(blocks, main_text)
+def test_the_article_is_a_part_of_the_text(blocks: list[Block], main_text: str) -> None:
+    found = read_blocks(blocks, main_text)
     text = found.text.split("\n")
     assert len(found.kept) == len(blocks)
     assert [block.text for block, kept in zip(blocks, found.kept, strict=True) if kept] == text[: sum(found.kept)]

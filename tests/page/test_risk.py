@@ -1,4 +1,4 @@
-"""Which pages may take long: told before they are read, and hidden from by nobody."""
+"""Pages that may take long to read are recognised, also if they try to hide it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
-from scrapy_neardup.page.html import has_many_marks, is_risky, root_of
+from scrapy_neardup.page.html import has_many_marks, is_risky, parse_page
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
 MARKS = "\u0300\u0316"
@@ -17,7 +17,7 @@ TALL = "<tr><td>x" * 2_500
 
 
 @pytest.mark.parametrize("html", ["", ARTICLE, PROSE, NONE, HOSTILE, 30 * ARTICLE])
-def test_an_ordinary_page_is_not(html: str) -> None:
+def test_an_ordinary_page_is_not_risky(html: str) -> None:
     assert not is_risky(html)
 
 
@@ -46,14 +46,13 @@ def test_an_ordinary_page_is_not(html: str) -> None:
     ],
     ids=lambda html: html[:40].encode("unicode_escape").decode(),
 )
-def test_what_readers_take_long_for_is_seen(html: str) -> None:
+def test_slow_pages_are_risky(html: str) -> None:
     assert is_risky(html)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("between", ["<b>", '"<>', "='<>' ", "\n\n"])
-def test_attributes_are_counted_wherever_they_stand_and_whatever_the_sample(between: str) -> None:
-    """The blocks that are looked at are drawn anew each time."""
+def test_attributes_are_counted_in_any_sample(between: str) -> None:
     chance = random.Random(1)
     for _ in range(20):
         prose = " ".join(chance.choice(("ferry", "river", "town")) for _ in range(40_000))
@@ -71,26 +70,25 @@ def test_attributes_are_counted_wherever_they_stand_and_whatever_the_sample(betw
         lambda n: f"<p>x<b>y</b>a{MARKS * n}b",
     ],
 )
-def test_a_tree_holds_no_long_row_of_marks(make: Callable[[int], str]) -> None:
-    long, short = root_of(make(5_000)), root_of(make(15))
+def test_a_tree_has_no_long_run_of_marks(make: Callable[[int], str]) -> None:
+    long, short = parse_page(make(5_000)), parse_page(make(15))
     assert long is not None
     assert short is not None
     assert etree.tostring(long, encoding="unicode") == etree.tostring(short, encoding="unicode")
 
 
-def test_a_page_with_few_marks_stays_as_it_is() -> None:
+def test_a_page_with_few_marks_is_unchanged() -> None:
     html = f"<p>a{MARKS * 40}b"
     assert not has_many_marks(html, len(html.encode()))
-    root = root_of(html)
+    root = parse_page(html)
     assert root is not None
     assert root.text_content() == f"a{MARKS * 40}b"
 
 
 @pytest.mark.parametrize("odd", ["&#1;", "\x01", "\x0b", "&#11;", "\ufffe", "&#xffff;", "\x7f", "\x85"])
-def test_marks_are_limited_beside_characters_that_lxml_does_not_take(odd: str) -> None:
-    """A page that writes each letter as a reference is looked at for marks, and holds whatever it likes."""
+def test_marks_are_limited_beside_characters_that_lxml_refuses(odd: str) -> None:
     letters = "<b>&#233;</b>" * 2_500
-    root = root_of(f"<p>{letters}<i>x{odd}y</i><u>a{MARKS * 20}{odd}b</u>")
+    root = parse_page(f"<p>{letters}<i>x{odd}y</i><u>a{MARKS * 20}{odd}b</u>")
     assert root is not None
     assert root.findtext(".//b") == "\xe9"
     plain, marked = root.findtext(".//i") or "", root.findtext(".//u") or ""

@@ -1,4 +1,4 @@
-"""Samples by which a reader, a segmenter and a converter are known: they notice what changes, and nothing else."""
+"""Sample digests of readers, segmenters and converters change only with their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy_neardup.text import tokens
 from scrapy_neardup.text.samples import converter_sample, digest, segmenter_sample
 from tests.processes import answer_with_hash_seed
 
-#: Before anything is put in another's place, as they are made once.
+#: Cached before any test patches a reader.
 READ, CUT = reader_sample(), segmenter_sample()
 fresh: Callable[[], str] = reader_sample.__wrapped__
 cut_anew: Callable[[], str] = segmenter_sample.__wrapped__
@@ -29,7 +29,7 @@ def test_a_sample_is_the_same_in_every_process() -> None:
     assert len(READ) == len(CUT) == 16
 
 
-def test_the_pages_are_read_in_every_way_there_is() -> None:
+def test_the_sample_pages_have_all_readers() -> None:
     read = [extract(html, "https://a.example/", max_html=100_000) for html in PAGES]
     assert {page.reader for page in read} == {"article", "prose"}
     assert all(page.text and page.title for page in read)
@@ -45,7 +45,7 @@ def test_the_pages_are_read_in_every_way_there_is() -> None:
     ],
     ids=["a word", "a line less", "a line more", "code"],
 )
-def test_an_extractor_that_reads_otherwise_is_noticed(
+def test_another_result_of_trafilatura_changes_the_digest(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]
 ) -> None:
     real = extraction.trafilatura_text
@@ -53,7 +53,7 @@ def test_an_extractor_that_reads_otherwise_is_noticed(
     assert fresh() != READ
 
 
-def test_so_is_a_reader_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_result_of_our_reader_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     def other(html: str, url: str, **named: Any) -> Page:
         return replace(extract(html, url, **named), headline="")
 
@@ -61,14 +61,14 @@ def test_so_is_a_reader_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fresh() != READ
 
 
-def test_an_extractor_that_reads_alike_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_with_equal_results_keeps_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     real = extraction.trafilatura_text
     monkeypatch.setattr(extraction, "trafilatura_text", lambda page, url: f"{real(page, url) or ''}\n")
     monkeypatch.setattr(extraction, "version", lambda name: "99.9")
     assert fresh() == READ
 
 
-def test_both_segmenters_cut_the_samples_alike_and_another_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_segmenters_have_one_digest_and_another_one_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_segmenter", tokens.jieba_cut)
     assert cut_anew() == CUT
     monkeypatch.setattr(tokens, "_segmenter", lambda: list)
@@ -82,6 +82,6 @@ def test_the_converter_has_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert converter_sample.__wrapped__() != converter_sample()
 
 
-def test_a_digest_knows_where_one_string_ends() -> None:
+def test_a_digest_separates_its_strings() -> None:
     assert digest(["ab", "c"]) != digest(["a", "bc"]) != digest(["abc"])
     assert digest(["船\ud800"]) == digest(iter(["船\ud800"]))

@@ -1,4 +1,4 @@
-"""Whose page a URL is."""
+"""Sites of URLs."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ def test_a_site_is_the_host_without_www(url: str, site: str) -> None:
         ("https://mp.weixin.qq.com.example/s?__biz=MzA5", "mp.weixin.qq.com.example"),
     ],
 )
-def test_where_accounts_share_a_host_each_is_a_site_of_its_own(url: str, site: str) -> None:
+def test_accounts_of_one_host_are_sites(url: str, site: str) -> None:
     assert site_of(url) == site
 
 
 @pytest.mark.parametrize(
     "url", ["", "ferry", "/log/7", "file:///log/7", "https://", "https:///log", "mailto:keeper@daybook.example", "?a=b"]
 )
-def test_what_names_no_host_has_no_site(url: str) -> None:
+def test_a_name_without_host_has_no_site(url: str) -> None:
     assert site_of(url) == ""
 
 
 @pytest.mark.parametrize("url", ["https://[2001:db8::7/log", "https://]/", "https://daybook\u2100.example/"])
-def test_a_url_that_cannot_be_read_has_no_site(url: str) -> None:
+def test_a_malformed_url_has_no_site(url: str) -> None:
     assert site_of(url) == ""
 
 
 @given(st.text(max_size=60))
-def test_no_text_is_an_error(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     for url in (text, f"https://{text}", f"https://daybook.example/{text}", f"https://mp.weixin.qq.com/s?__biz={text}"):
         assert isinstance(site_of(url), str)
 
 
 @given(st.from_regex(r"[a-z0-9/.&?%#=_-]{0,30}", fullmatch=True))
-def test_path_and_query_of_an_ordinary_host_make_no_difference(rest: str) -> None:
+def test_path_and_query_do_not_matter(rest: str) -> None:
     assert site_of(f"https://www.daybook.example/{rest}") == "daybook.example"

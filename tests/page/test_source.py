@@ -1,4 +1,4 @@
-"""Fields and response to a page: what an item brings comes first, and a response speaks only for its own URL."""
+"""Pages from items and responses: fields come first, and a response fills only the page of its own URL."""
 
 from __future__ import annotations
 
@@ -7,28 +7,48 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageContent, PageResponse
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 
 URL = "https://a.example/ferry"
+OTHER = "https://other.example/"
 HTML = (
     "<html><head><title>The ferry sails again</title><meta name=keywords content='ferry, harbour'>"
     "<meta name=description content='After ten years.'><link rel=canonical href='https://b.example/original'></head>"
     "<body><p>The body of the page.</p></body></html>"
 )
+API = PageResponse(URL, b"{}", content_type="application/json")
 
 
 def source(**fields: str) -> PageSource:
     return PageSource({**DEFAULT_FIELDS, **fields}, 100_000, lambda html, url: f"extracted from {url}")
 
 
-def served(url: str = URL, html: str = HTML, **more: Any) -> Served:
-    return Served(url, html.encode(), content_type="text/html; charset=utf-8", **more)
+def response(url: str = URL, html: str = HTML, **more: Any) -> PageResponse:
+    return PageResponse(url, html.encode(), content_type="text/html; charset=utf-8", **more)
 
 
-def test_without_fields_everything_is_taken_from_the_response() -> None:
-    page = source().page({}, served(), URL)
+def test_content_is_decoded_with_its_content_type() -> None:
+    body = "<p>渡口今天早上重新開航</p>".encode("big5")
+    assert "渡口" in PageContent(URL, body, "text/html; charset=big5").html()
+    assert PageContent(URL, "<p>as it is").html() == "<p>as it is"
+
+
+@pytest.mark.parametrize("canonical", [f"{URL}/", "https://a.example/other", ""])
+def test_content_of_an_uncertain_url_must_name_that_url(canonical: str) -> None:
+    html = f"<head><link rel=canonical href='{canonical}'></head>"
+    assert PageContent(URL, html).html() == html
+    if canonical.startswith(URL):
+        assert PageContent(URL, html, is_of_url=False).html() == html
+    else:
+        with pytest.raises(ExtractionError) as raised:
+            PageContent(URL, html, is_of_url=False).html()
+        assert raised.value.reason == "other_page"
+
+
+def test_without_fields_everything_is_from_the_response() -> None:
+    page = source().page({}, response(), URL)
     assert (page.url, page.title, page.keywords) == (URL, "The ferry sails again", ("ferry", "harbour"))
     assert (page.description, page.text) == ("After ten years.", f"extracted from {URL}")
     assert (page.canonical, page.site) == ("https://b.example/original", "a.example")
@@ -54,64 +74,62 @@ def test_without_fields_everything_is_taken_from_the_response() -> None:
         ({"html": b"\xff\xfe<\0p\0>\0"}, {"title": ""}),
     ],
 )
-def test_what_an_item_brings_comes_first(item: dict[str, Any], expected: dict[str, Any]) -> None:
-    page = source().page(item, served(), URL)
+def test_fields_of_an_item_come_first(item: dict[str, Any], expected: dict[str, Any]) -> None:
+    page = source().page(item, response(), URL)
     assert {name: getattr(page, name) for name in expected} == expected
 
 
-def test_fields_have_the_names_that_they_are_given() -> None:
-    own = source(text="body", url="link")
-    assert own.page({"body": "Own."}, None, URL).text == "Own."
+def test_fields_have_the_configured_names() -> None:
+    assert source(text="body", url="link").page({"body": "Own."}, None, URL).text == "Own."
 
 
-def test_an_item_with_a_text_of_its_own_is_marked_by_all_that_it_holds_unless_its_text_is_its_name() -> None:
+def test_an_item_with_text_has_the_hash_of_all_fields_unless_its_text_is_its_name() -> None:
     item = {"text": "Own text.", "author": "A"}
-    marks = [source().page(one, None, URL).html for one in (item, dict(item), {**item, "author": "B"})]
-    assert marks[0] == marks[1] != marks[2]
-    assert source().page(item, served(), URL).html == marks[0] != source().page({}, served(), URL).html
-    assert source().page(item, None, source().fields.name_of_content(item)).html == 0
+    hashes = [source().page(one, None, URL).html for one in (item, dict(item), {**item, "author": "B"})]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert source().page(item, response(), URL).html == hashes[0] != source().page({}, response(), URL).html
+    assert source().page(item, None, source().fields.content_name(item)).html == 0
 
 
 @pytest.mark.parametrize(
-    ("response", "url", "said"),
+    ("answer", "url", "reason"),
     [
-        (served(), "https://other.example/", "other_page"),
-        (served(status=404), URL, "http_error"),
-        (served(html="%PDF-1.7"), URL, "not_html"),
-        (Served(URL, b"{}", content_type="application/json"), URL, "not_html"),
-        (served(html="x" * 400_001), URL, "too_large"),
+        (response(), OTHER, "other_page"),
+        (response(status=404), URL, "http_error"),
+        (response(html="%PDF-1.7"), URL, "not_html"),
+        (API, URL, "not_html"),
+        (response(html="x" * 400_001), URL, "too_large"),
         (None, URL, "no_content"),
     ],
 )
-def test_what_no_page_can_be_made_of_is_named(response: Served | None, url: str, said: str) -> None:
-    with pytest.raises(ExtractionError) as told:
-        source().page({}, response, url)
-    assert told.value.reason == said
+def test_an_item_without_a_page_has_a_reason(answer: PageResponse | None, url: str, reason: str) -> None:
+    with pytest.raises(ExtractionError) as raised:
+        source().page({}, answer, url)
+    assert raised.value.reason == reason
 
 
 @pytest.mark.parametrize(
     "url", [f"{URL}#top", "http://a.example/ferry/", "http://first.example/", "https://b.example/original"]
 )
-def test_a_response_speaks_for_its_aliases_and_for_what_its_html_names(url: str) -> None:
-    assert (
-        source().page({}, served(aliases=frozenset(("https://first.example/",))), url).title == "The ferry sails again"
-    )
+def test_a_response_is_also_the_page_of_its_aliases_and_of_its_canonical_url(url: str) -> None:
+    answer = response(aliases=frozenset(("https://first.example/",)))
+    assert source().page({}, answer, url).title == "The ferry sails again"
 
 
 @pytest.mark.parametrize(
-    ("response", "url"),
+    ("answer", "url"),
     [
-        (served(), "https://other.example/"),
-        (served(), f"{URL}#2"),
-        (served(is_text=False), URL),
-        (served(status=500), URL),
-        (Served(URL, b"{}", content_type="application/json"), URL),
+        (response(), OTHER),
+        (response(), f"{URL}#2"),
+        (response(is_text=False), URL),
+        (response(status=500), URL),
+        (API, URL),
         (None, URL),
     ],
     ids=["another page", "one of several", "binary", "an error", "an API", "no response"],
 )
-def test_a_text_of_its_own_is_judged_though_the_response_says_nothing_of_it(response: Served | None, url: str) -> None:
-    page = source().page({"text": "Own text."}, response, url)
+def test_an_item_with_text_needs_no_response(answer: PageResponse | None, url: str) -> None:
+    page = source().page({"text": "Own text."}, answer, url)
     assert (page.url, page.text, page.title) == (url, "Own text.", "")
 
 
@@ -127,17 +145,14 @@ BODY = "After ten years the ferry sails again, and the whole harbour came to see
         ({"url": URL, "views": 7}, "name that field, for example NEARDUP_FIELDS"),
         ({}, "name that field, for example NEARDUP_FIELDS"),
     ],
-    ids=["a field", "the longest field", "a field that is read already", "no text", "no item"],
+    ids=["a field", "the longest field", "a metadata field", "no text", "no item"],
 )
-@pytest.mark.parametrize("reason", ["not_html", "other_page"])
-def test_an_item_of_which_the_response_is_not_the_page_is_told_what_to_name_or_to_hand_over(
-    item: dict[str, Any], cure: str, reason: str
+@pytest.mark.parametrize(("answer", "url", "reason"), [(API, URL, "not_html"), (response(), OTHER, "other_page")])
+def test_the_error_names_the_settings_that_help(
+    item: dict[str, Any], cure: str, answer: PageResponse, url: str, reason: str
 ) -> None:
-    answer = (
-        Served("https://a.example/api", b"{}", content_type="application/json") if reason == "not_html" else served()
-    )
     with pytest.raises(ExtractionError) as raised:
-        source().page(item, answer, URL if reason == "not_html" else "https://a.example/other")
+        source().page(item, answer, url)
     assert raised.value.reason == reason
     assert cure in str(raised.value)
     assert "meta={'neardup_response': response}" in str(raised.value)

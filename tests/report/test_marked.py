@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Line, Role, lines_of, look_into
+from scrapy_neardup.page.extraction import Line, LineRole, analyse, classify_lines
 from scrapy_neardup.report.marked import marked_page
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 from tests.report.browser import browser, shown
@@ -26,8 +26,8 @@ ACTING = (
 
 
 def lines_in(html: str, **pages: int) -> tuple[Page, list[Line]]:
-    found = look_into(html, URL, max_html=100_000)
-    return found.page, lines_of(found, lambda sentence: pages.get(sentence, 0))
+    found = analyse(html, URL, max_html=100_000)
+    return found.page, classify_lines(found, lambda sentence: pages.get(sentence, 0))
 
 
 def of_page(html: str, **pages: int) -> str:
@@ -35,7 +35,7 @@ def of_page(html: str, **pages: int) -> str:
     return marked_page(html, page, lines, [("title", page.title), ("reader", page.reader)])
 
 
-def shown_of(html: str, role: Role) -> str:
+def shown_of(html: str, role: LineRole) -> str:
     """What stands in the body under a role, without white space."""
     tree = lxml.html.document_fromstring(html)
     return "".join("".join(tree.xpath(f"//main//*[@class='{role.value}']//text()")).split())
@@ -45,7 +45,7 @@ def shown_of(html: str, role: Role) -> str:
 def test_every_line_stands_in_the_page_under_its_role(html: str) -> None:
     _, lines = lines_in(html)
     marked = of_page(html).replace("\N{REPLACEMENT CHARACTER}", "")
-    for role in set(Role) - {Role.UNSEEN}:
+    for role in set(LineRole) - {LineRole.UNSEEN}:
         expected = "".join("".join(line.text.split()) for line in lines if line.role is role)
         assert shown_of(marked, role) == re.sub("[\x1b\u202e]", "", expected)
 
@@ -54,7 +54,7 @@ def test_boilerplate_is_marked_within_its_line() -> None:
     html = ARTICLE.replace(ASIDE, f"Write to us. {ASIDE}")
     marked = of_page(html, writetous=30)
     assert '<p><span class="boilerplate">Write to us</span><span class="prose">. Readers' in marked
-    assert shown_of(marked, Role.ARTICLE).endswith("".join(PARAGRAPHS[-1].split()))
+    assert shown_of(marked, LineRole.ARTICLE).endswith("".join(PARAGRAPHS[-1].split()))
 
 
 def test_the_structure_of_the_page_stays() -> None:
@@ -77,8 +77,8 @@ def test_the_legend_names_what_is_there_and_counts_it() -> None:
 
 
 def test_what_is_judged_though_it_is_not_visible_stands_above() -> None:
-    found = look_into(ARTICLE, URL, max_html=100_000, extractor=lambda html, url: "Nowhere <b>on</b> the page")
-    marked = marked_page(ARTICLE, found.page, lines_of(found, lambda sentence: 0), [])
+    found = analyse(ARTICLE, URL, max_html=100_000, extractor=lambda html, url: "Nowhere <b>on</b> the page")
+    marked = marked_page(ARTICLE, found.page, classify_lines(found, lambda sentence: 0), [])
     assert '<p dir="auto"><span class="unseen">Nowhere &lt;b&gt;on&lt;/b&gt; the page</span></p>' in marked
     assert marked.index("Nowhere") < marked.index("<main>")
 
@@ -110,8 +110,8 @@ def test_nothing_of_a_hostile_page_acts() -> None:
 
 def test_a_page_cannot_pass_its_own_marks_for_ours() -> None:
     html = HOSTILE.replace("no article, whatever its class says of it", "<a href=/1>no article</a>")
-    assert "noarticle" in shown_of(of_page(html), Role.LINKS)
-    assert "noarticle" not in shown_of(of_page(html), Role.ARTICLE)
+    assert "noarticle" in shown_of(of_page(html), LineRole.LINKS)
+    assert "noarticle" not in shown_of(of_page(html), LineRole.ARTICLE)
 
 
 PIECES = [
@@ -181,7 +181,7 @@ def test_nothing_of_any_page_acts_and_no_letter_is_lost(html: str) -> None:
     page, lines = lines_in(html)
     marked = marked_page(html, page, lines, [])
     assert acting(marked) == []
-    visible = [line.text for line in lines if line.role is not Role.UNSEEN]
+    visible = [line.text for line in lines if line.role is not LineRole.UNSEEN]
     told = sum(map(str.isalnum, "".join(visible)))
     tree = lxml.html.document_fromstring(marked)
     assert sum(map(str.isalnum, "".join(tree.xpath("//main//span[@class]//text()")))) == told

@@ -14,9 +14,9 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.item import ItemHead
-from scrapy_neardup.page.response import Raw
-from scrapy_neardup.page.source import Draft, PageSource, RiskyPage
+from scrapy_neardup.page.item import ItemMetadata
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
@@ -35,21 +35,21 @@ FOOTER = ["本站编辑部设在河湾镇旧码头的第三仓库二楼。", "�
 READING = ReadingOptions(1_000_000, only_quick=True)
 
 
-def raw(number: int, said: ItemHead | None = None, title: str = "") -> Raw:
+def raw(number: int, said: ItemMetadata | None = None, title: str = "") -> PageContent:
     lines = "".join(f"<p>{line}</p>" for line in [*story(number), *FOOTER])
     html = f"<html><head><title>{title or f'第{number}号船'}</title></head><body>{lines}</body></html>"
-    return Raw(f"http://{SITE}/{number}", html, said=said or ItemHead())
+    return PageContent(f"http://{SITE}/{number}", html, metadata=said or ItemMetadata())
 
 
-def whole(page: Raw) -> Page:
+def whole(page: PageContent) -> Page:
     """The page as it is judged."""
     source = PageSource(DEFAULT_FIELDS, 1_000_000, None)
-    draft = source.draft({**page.said._asdict(), "html": page.content}, None, page.url)
-    assert isinstance(draft, Draft)
+    draft = source.prepare({**page.metadata._asdict(), "html": page.content}, None, page.url)
+    assert isinstance(draft, UnreadPage)
     return source.read(draft)
 
 
-def read(pool: WorkerPool, page: Raw) -> ReadPage:
+def read(pool: WorkerPool, page: PageContent) -> ReadPage:
     result = pool.submit(ReadTask(page)).result(60)
     assert isinstance(result, ReadPage), result
     return result
@@ -81,8 +81,8 @@ def test_they_are_those_of_this_process(store: PageStore) -> None:
     method, options = make_method("cascade", {}).with_hashes(store.hashes), fingerprints(hashes=store.hashes)
     pages = [
         raw(0),
-        raw(1, ItemHead("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
-        raw(2, ItemHead("\ud800")),
+        raw(1, ItemMetadata("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
+        raw(2, ItemMetadata("\ud800")),
     ]
     with opened(WorkerOptions(30.0, READING, options)) as pool:
         for page in pages:
@@ -115,10 +115,10 @@ def test_what_the_state_says_of_one_page_is_assumed_of_the_next_by_a_new_worker_
 
 def test_what_is_no_page_or_may_take_long_has_none() -> None:
     with opened(WorkerOptions(30.0, READING, fingerprints())) as pool:
-        error = pool.submit(ReadTask(Raw("u", b"%PDF-1.7"))).result(60)
+        error = pool.submit(ReadTask(PageContent("u", b"%PDF-1.7"))).result(60)
         assert isinstance(error, ExtractionError)
         assert error.reason == "not_html"
-        assert isinstance(pool.submit(ReadTask(Raw("u", "<p>渡口" + "<br>" * 9_000))).result(60), RiskyPage)
+        assert isinstance(pool.submit(ReadTask(PageContent("u", "<p>渡口" + "<br>" * 9_000))).result(60), RiskyPage)
         assert read(pool, raw(1)).prepared is not None
 
 

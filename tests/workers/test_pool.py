@@ -16,8 +16,8 @@ from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.limits import limit_page
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.source import RiskyPage
 from scrapy_neardup.workers.pool import TaskFailed, WorkerPool, available_cores, default_size, free_memory, size_for
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadingOptions, ReadPage, ReadTask, WorkerOptions
@@ -36,14 +36,14 @@ def obedient(seconds: float = 30.0) -> WorkerOptions:
 
 
 def read(html: str) -> Page:
-    return limited(extract(html, URL, max_html=10**6), 100_000)
+    return limit_page(extract(html, URL, max_html=10**6), 100_000)
 
 
-def result(pool: WorkerPool, content: str | Raw) -> object:
+def result(pool: WorkerPool, content: str | PageContent) -> object:
     return pool.submit(ReadTask(raw(content) if isinstance(content, str) else content)).result(60)
 
 
-def reason(pool: WorkerPool, content: str | Raw) -> str:
+def reason(pool: WorkerPool, content: str | PageContent) -> str:
     error = result(pool, content)
     assert isinstance(error, ExtractionError), error
     assert str(error)
@@ -84,11 +84,11 @@ def test_pages_are_read_as_in_this_process_by_as_many_workers_as_needed() -> Non
 def test_a_worker_decodes_bytes_and_refuses_what_is_no_page_of_the_url() -> None:
     gbk = ARTICLE.replace("The ferry sails again", "渡口今天早上重新开航").replace("<html>", "<html><meta charset=gbk>")
     with opened(WorkerOptions(30.0, READING)) as pool:
-        assert pool.read(Raw(URL, gbk.encode("gbk"))) == read(gbk)
-        assert pool.read(Raw(URL, gbk.encode("gbk"), "text/html; charset=gb2312")) == read(gbk)
-        assert pool.read(Raw(URL, ARTICLE.encode(), is_named=False)) == read(ARTICLE), "its canonical URL"
-        assert reason(pool, Raw(URL, b"%PDF-1.7")) == "not_html"
-        assert reason(pool, Raw(f"{URL}/other", PROSE.encode(), is_named=False)) == "other_page"
+        assert pool.read(PageContent(URL, gbk.encode("gbk"))) == read(gbk)
+        assert pool.read(PageContent(URL, gbk.encode("gbk"), "text/html; charset=gb2312")) == read(gbk)
+        assert pool.read(PageContent(URL, ARTICLE.encode(), is_of_url=False)) == read(ARTICLE), "its canonical URL"
+        assert reason(pool, PageContent(URL, b"%PDF-1.7")) == "not_html"
+        assert reason(pool, PageContent(f"{URL}/other", PROSE.encode(), is_of_url=False)) == "other_page"
         assert reason(pool, "x" * 1_000_001) == "too_large"
         assert pool.replaced == 0
 
@@ -97,7 +97,7 @@ def test_a_worker_decodes_bytes_and_refuses_what_is_no_page_of_the_url() -> None
 def test_a_page_that_may_take_long_comes_back_unless_the_worker_may_read_it() -> None:
     assert is_risky(RISKY)
     with opened(WorkerOptions(30.0, ReadingOptions(1_000_000, only_quick=True))) as pool:
-        assert result(pool, Raw(URL, RISKY.encode())) == RiskyPage(RISKY)
+        assert result(pool, PageContent(URL, RISKY.encode())) == RiskyPage(RISKY)
     with opened(WorkerOptions(30.0, READING)) as pool:
         assert pool.read(raw(RISKY)) == read(RISKY)
 

@@ -17,7 +17,7 @@ from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.recipe import Secret
@@ -80,11 +80,11 @@ def groups(pool: Pool) -> list[list[str]]:
     return [[page.url for page in task.pages] for task in pool.tasks]
 
 
-def content(entry: Entry) -> Raw | Page | None:
+def content(entry: Entry) -> PageContent | Page | None:
     html, text = entry.fields.get("html"), entry.fields.get("text")
     if isinstance(text, str):
         return Page(str(entry.number), text=text)
-    return Raw(str(entry.number), html) if isinstance(html, str) else None
+    return PageContent(str(entry.number), html) if isinstance(html, str) else None
 
 
 def entry(number: int, html: str | None = "<p>", text: str | None = None) -> Entry:

@@ -11,8 +11,8 @@ import pytest
 
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
-from scrapy_neardup.page.item import ItemHead
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.item import ItemMetadata
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.workers import speculation
@@ -216,12 +216,12 @@ def test_pages_arrive_as_they_were_sent() -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        Raw("http://river.example/ferry", ARTICLE),
-        Raw("http://river.example/\ud800渡口", "ferry \ud800 渡口 \U0001f6a2"),
-        Raw("u", ""),
-        Raw("u", b"\xff\x00<p>", "text/html; charset=gbk", is_named=False),
-        Raw("u", ARTICLE, said=ItemHead("\ud800渡口", ("ferry", "渡口"), "One.\nTwo.")),
+        PageContent("http://river.example/ferry", ARTICLE),
+        PageContent("http://river.example/\ud800渡口", "ferry \ud800 渡口 \U0001f6a2"),
+        PageContent("u", ""),
+        PageContent("u", b"\xff\x00<p>", "text/html; charset=gbk", is_of_url=False),
+        PageContent("u", ARTICLE, metadata=ItemMetadata("\ud800渡口", ("ferry", "渡口"), "One.\nTwo.")),
     ],
 )
-def test_html_arrives_as_it_was_sent(raw: Raw) -> None:
+def test_html_arrives_as_it_was_sent(raw: PageContent) -> None:
     assert decode_raw(piped(ReadTask(raw).encode())) == raw

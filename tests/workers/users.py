@@ -14,7 +14,7 @@ from typing import ClassVar
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.minhash import MinHash
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.tasks import FingerprintOptions, ReadingOptions, WorkerOptions
 
@@ -80,6 +80,6 @@ def opened(options: WorkerOptions, size: int = 1) -> Iterator[WorkerPool]:
     assert pool.process_ids == []
 
 
-def raw(html: str) -> Raw:
+def raw(html: str) -> PageContent:
     """A page to read."""
-    return Raw(URL, html)
+    return PageContent(URL, html)
