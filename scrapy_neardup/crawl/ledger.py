@@ -1,4 +1,7 @@
-"""Two phases: a page counts once its items came through the pipelines, and for good once their feeds are stored."""
+"""The ledger: a page is committed once its items came through all pipelines, and sealed once its feeds are stored.
+
+A committed page counts as seen. A sealed page counts permanently, also after a kill.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,9 @@ logger = line_logger(__name__)
 
 
 class Ledger:
-    """Follows each item to its end. Commits its page or rolls it back, and seals it when its feeds are stored.
+    """Follows each item to its end, then commits, rolls back or seals the page of the item.
 
-    It reports a failed state and raises nothing.
+    It reports a StoreError to the outage instead of raising it.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class Ledger:
         exporter: FeedExporter | None = None,
         deliveries: Deliveries | None = None,
     ) -> None:
-        """``exporter``: writes the feeds that pages wait for. Without it a page is sealed when it is committed."""
+        """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed."""
         self.feeds = FeedWatch(exporter, self._seal, deliveries)
         self._detector = detector
         self._notes = notes
@@ -47,8 +50,12 @@ class Ledger:
         self._is_closed = False
 
     def listen(self, manager: SignalManager) -> None:
-        """Follow items and feeds by Scrapy's signals. Scrapy handles those of an item in the item's context."""
-        manager.connect(self.feeds.begin, signals.spider_opened)  # after Scrapy's own handler, which opens the feeds
+        """Connect to Scrapy's signals.
+
+        Scrapy sends the signals of an item in the context of its pipelines, so ``end_ticket`` finds the ticket of the
+        item in a context variable.
+        """
+        manager.connect(self.feeds.begin, signals.spider_opened)  # connected last, so the feeds are open
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_dropped, signals.item_dropped)
         manager.connect(self._item_error, signals.item_error)
@@ -59,8 +66,8 @@ class Ledger:
 
     def _item_scraped(self, item: Any, spider: Spider) -> None:
         try:
-            feeds = self.feeds.export(item, spider)
-        except NotWritten as error:  # Scrapy would log it as an error of this package
+            feeds = self.feeds.export(item, spider)  # in place of Scrapy's exporter, to learn which feeds took it
+        except NotWritten as error:  # raised further, Scrapy would blame this package
             cause = error.__cause__
             logger.error(
                 "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
@@ -90,15 +97,16 @@ class Ledger:
         ticket.visit.items.end_item()
 
     def end(self, page: JudgedPage, end: End, feeds: Set[Feed] = frozenset()) -> None:
-        """An item of a page with a reservation has ended; these feeds wrote it.
+        """Note that an item of a page ended, and which feeds wrote it.
 
-        Once no item is in the pipelines, the page is committed if one came through and none failed.
+        Once none of its items is in the pipelines, the page is committed if one came through and none failed; otherwise
+        it is rolled back, even if it was committed for earlier items.
         """
         page.in_pipelines -= 1
         page.is_scraped |= end is End.SCRAPED
         page.is_failed |= end is End.FAILED
         items = page.response_items
-        if items is not None and not items.is_last:
+        if items is not None and not items.is_last:  # more items of the response may share the page
             feeds = feeds | {self._rest(items)}
         earlier, page.feeds = page.feeds, page.feeds | feeds
         try:
@@ -130,7 +138,7 @@ class Ledger:
                 self.feeds.add(id, page.feeds)
 
     def _rest(self, items: ResponseItems) -> Feed:
-        """The items of a response that are still to come, as a feed that their page waits for."""
+        """Return a feed that stands for the rest of a response: it counts as stored once the response is over."""
         if items.rest is None:
             items.rest = Feed(None, "")
             items.on_over = partial(self.feeds.mark_stored, items.rest)

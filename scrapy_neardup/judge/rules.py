@@ -1,4 +1,9 @@
-"""The rules that judge a page, in their order: see ``RULES`` at the end."""
+"""The rules that judge a page, in their order: see ``RULES``.
+
+A rule returns None if it does not apply. Its docstring states when it applies. A ruling is ``Ruled`` (a verdict, and a
+reservation if the page passes) or ``Blocked`` (wait for a page in flight, which passed and whose item is still in the
+pipelines).
+"""
 
 from __future__ import annotations
 
@@ -25,8 +30,8 @@ from scrapy_neardup.state.evidence import Keep, kept_page
 from scrapy_neardup.state.pages import stands_for, with_first
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 
-# Pages that are compared with no other page. They pass, but not twice: the record holds a mark of the page's source
-# (``Page.html``) in place of a sketch, so the same source at the same URL is unchanged.
+# Pages that are compared with no other page. Their record has no sketch but a mark: the 64-bit hash of their source
+# (``Page.html``). So the same source at the same URL is unchanged in a later crawl.
 
 
 def judge_uncompared(context: Context) -> Ruling | None:
@@ -37,7 +42,11 @@ def judge_uncompared(context: Context) -> Ruling | None:
 
 
 def _judge_by_mark(context: Context, reason: AnyReason) -> Ruling:
-    """Rows with little text may be alike and mean different things, so within one crawl all of them pass."""
+    """Judge a page by its mark alone. It passes as unjudged, or is unchanged.
+
+    Rows with little text may be equal and mean different things, so within one crawl all of them pass. A row with
+    enough text (``is_full_row``) is unchanged or updated like an article.
+    """
     page, store = context.page, context.store
     verdict = context.verdict(Kind.UNJUDGED, reason=reason)
     if not page.html:
@@ -49,9 +58,9 @@ def _judge_by_mark(context: Context, reason: AnyReason) -> Ruling:
         return Blocked(twin) if is_same_mark(twin.record.sketch, mark) and not twins_pass else Ruled(verdict)
     known = context.known
     if known is not None and known.similarity > 0:
-        return Ruled(verdict)  # perhaps only its text failed to load, so the record stays
+        return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, mark):
-        is_twin = twins_pass and known.id > context.crawl.generation
+        is_twin = twins_pass and known.id > context.crawl.generation  # a row of this crawl, as ids are times
         return Ruled(verdict if is_twin else _unchanged_mark(context, known))
     id = store.new_id()
     if is_full_row:
@@ -86,7 +95,7 @@ def wait_for_same_url(context: Context) -> Blocked | None:
 
 
 def judge_former(context: Context) -> Ruled | None:
-    """By its former recipe, the page is unchanged, or a copy of the page that it was a copy of."""
+    """A former recipe judged this URL, and by that recipe the page is unchanged, or still a copy of its original."""
     known, store = context.known, context.store
     if known is None or context.former is None:
         return None
@@ -100,7 +109,7 @@ def judge_former(context: Context) -> Ruled | None:
         return Ruled(context.verdict(Kind.UNCHANGED, known.id, match))
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=comparison.likeness)
     if context.policy.passes(verdict):
-        return None  # it is delivered, as a new page
+        return None  # the policy lets it pass, so a later rule files it like a new page
     rows = list_drop(context, store.new_id(), match, comparison.likeness)
     store.touch(known, of=(original,), along=rows)
     return Ruled(verdict)
@@ -124,7 +133,7 @@ def judge_unchanged(context: Context) -> Ruled | None:
 
 
 def _unchanged(context: Context, known: Record, comparison: Comparison) -> Verdict:
-    """From now on the record names the bytes that the page has now."""
+    """Return the verdict, and let the record name the present bytes of the page."""
     store = context.store
     original = stands_for(store, known) or known
     renewed = replace(known, body=context.page.body or known.body)
@@ -132,7 +141,7 @@ def _unchanged(context: Context, known: Record, comparison: Comparison) -> Verdi
     return context.verdict(Kind.UNCHANGED, known.id, context.match(Found(comparison, original, known)))
 
 
-# Manual verdicts, earlier pages, pages in flight.
+# Manual verdicts, then earlier pages, then pages in flight; the last rule makes an original.
 
 
 def judge_manual_copy(context: Context) -> Ruling | None:
@@ -155,7 +164,7 @@ def _common_keys(context: Context) -> frozenset[int]:
 
 
 def judge_little_text(context: Context) -> Ruling | None:
-    """Without boilerplate and quotes, too little text is left."""
+    """Without boilerplate and quoted messages, too little text is left."""
     reason = context.fingerprint.why_unjudged(context.policy.min_letters)
     return (judge_returned_copy(context) or _judge_by_mark(context, reason)) if reason else None
 
@@ -186,7 +195,7 @@ def wait_for_copy(context: Context) -> Blocked | None:
 
 
 def pass_as_original(context: Context) -> Ruled:
-    """The page is an original from now on."""
+    """No other rule applies: the page is a new original, or a new version of a delivered page."""
     common, best, _ = context.matched
     fingerprint, page = context.filed_fingerprint, context.page
     previous = context.previous if context.known is not None else None
@@ -223,7 +232,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-#: Rules that ask nothing about a page whose URL is new, as most are; they are skipped to save time.
+#: Rules that never apply to a new URL. Most URLs are new, so skipping these saves time.
 _FOR_KNOWN_URLS: tuple[Rule, ...] = (judge_former, judge_unchanged, judge_returned_copy)
 _FOR_NEW_URLS = tuple(rule for rule in RULES if rule not in _FOR_KNOWN_URLS)
 
@@ -236,13 +245,13 @@ def judge(context: Context) -> Ruling:
     raise AssertionError("the last rule answers for every page")
 
 
-# Pages whose bytes were judged before need not be read. The verdict is the one that reading would give, so the page is
-# read wherever something else could matter: a manual verdict, a preference that looks at texts, a delivered page with
-# other bytes, new boilerplate, or missing evidence. Only the reported match may differ: the page with the same bytes.
+# A page whose bytes were judged before need not be parsed. It gets the verdict that parsing would give; only the match
+# may differ, because it names the page with the same bytes. The page is parsed if anything else could matter: a manual
+# verdict, a preference that reads texts, a delivered page with other bytes, new boilerplate, or missing evidence.
 
 
 def knows_bytes(crawl: CrawlContext, url: str, body: int) -> bool:
-    """Whether a page with these bytes was judged, or is in flight; then it may not need to be read."""
+    """Whether a page with this digest of its bytes was judged or is in flight, so ``judge_bytes`` may answer."""
     if not body:
         return False
     known = crawl.store.find(url)
@@ -272,13 +281,13 @@ def _judge_bytes_again(context: Context, known: Record) -> Ruled | None:
         return _ruled_by_bytes(_unchanged(context, known, comparison), context.page) if comparison.identical else None
     if context.manual_verdict is not None:
         return None
-    if known.original == known.id:  # too little or too much text
+    if known.original == known.id:  # it was not compared: too little or too much text
         return _ruled_by_bytes(_unchanged_mark(context, known), context.page)
     return _judge_dropped_bytes(context, known)
 
 
 def _judge_dropped_bytes(context: Context, known: Record) -> Ruled | None:
-    """The page was dropped as a copy at this URL."""
+    """The same bytes were dropped as a copy at this URL."""
     store = context.store
     original = _present_original(context, known)
     kept = store.evidence(known.id)
@@ -319,7 +328,7 @@ def _judge_bytes_elsewhere(context: Context) -> Ruling | None:
         return None
     verdict = context.verdict(Kind.DUPLICATE, match=context.match(best), likeness=comparison.likeness)
     if context.policy.passes(verdict):
-        return None  # its tag names the sentences that both hold
+        return None  # its tag needs the shared sentences, so it must be parsed
     return _ruled_by_bytes(pass_or_drop(context, best, context.fingerprint).verdict, whole)
 
 
@@ -328,21 +337,21 @@ def _ruled_by_bytes(verdict: Verdict, page: Page) -> Ruled:
 
 
 def _present_original(context: Context, record: Record) -> Record | None:
-    """The original of a record's group; None if its page has another text by now."""
+    """Return the original of a record's group; None if the original's URL has a newer version."""
     original = stands_for(context.store, record, besides=context.page.url)
     newest = context.store.find(original.url) if original is not None else None
     return original if original is not None and newest is not None and newest.id == original.id else None
 
 
 def _compare_bytes(context: Context, found: Record) -> tuple[Comparison, bytes] | None:
-    """The comparison with a page of the same bytes, and the sketch of this page; None unless it is a copy."""
+    """Return the comparison with a page of the same bytes, and the judged page's sketch; None unless it is a copy."""
     site = context.page.site
     again = context.method.compare_same_bytes(found.sketch, site, context.store.on_site(site))
     return again if again is not None and context.is_copy(again[0]) and has_a_say(found, again[0]) else None
 
 
 def _kept_page(context: Context, found: Record) -> Page | None:
-    """The page, with what the state keeps of the one with the same bytes; None if that is too little."""
+    """Return the judged page with title and text of the page with the same bytes; None if the state lacks them."""
     page, keep = context.page, context.policy.keep
     if keep is Keep.NOTHING:
         return page

@@ -1,4 +1,8 @@
-"""Pages in flight on a server, where all crawlers see them."""
+"""Pages in flight that many crawlers share on a server: they passed, and their items are still in a pipeline.
+
+Methods append operations to a ``Program``, which the server runs at once; answers come in their order. Heads are the
+index keys of a page: the hash of its URL and its keys.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +21,20 @@ _PLACE = struct.Struct(">QQ")
 
 
 class PendingPlace(NamedTuple):
-    """Names a page in flight, by its id and its crawl."""
+    """The address of a page in flight: its id, and the id of its crawl."""
 
     id: int
     crawl: int
 
     def add_reads(self, program: Program) -> None:
-        """Read the page, and the milliseconds that the lease of its crawl lasts: two answers."""
+        """Read the page, and how many milliseconds its crawl counts as alive. Two answers."""
         program.get_field(pending_name(self.crawl), layout.pack_id(self.id))
         program.milliseconds_left(lease_name(self.crawl))
 
 
 @dataclass(slots=True)
 class PendingPage:
-    """A page in flight: a record with all its keys, before its verdict is known."""
+    """A page in flight: its record with all keys, filed before it is judged, so that other crawlers see it in time."""
 
     record: Record
     crawl: int
@@ -41,13 +45,13 @@ class PendingPage:
         return PendingPlace(self.record.id, self.crawl)
 
     def heads(self, hashes: Keyed) -> bytes:
-        """Return what it is found by, 8 bytes each: the hash of its URL, and its keys."""
+        """Return its index keys, 8 bytes each: the hash of its URL, and its keys."""
         if not self._heads:
             self._heads = layout.url_key(self.record.url, hashes)[1:] + heads_of(self.record.keys)
         return self._heads
 
     def register(self, program: Program, hashes: Keyed) -> None:
-        """Add the page. One answer: the pages that were found by the same heads before (see ``places_in``)."""
+        """Add the page. One answer: the addresses of pages that already share a head (see ``places_in``)."""
         program.set_field(pending_name(self.crawl), layout.pack_id(self.record.id), self.record.pack())
         program.register(_PLACE.pack(*self.place), self.heads(hashes))
 
@@ -57,21 +61,21 @@ class PendingPage:
         program.unregister(_PLACE.pack(*self.place), self.heads(hashes))
 
     def expect_in_flight(self, program: Program, row: bytes, value: bytes) -> None:
-        """Require that the page is still in flight, or that this program has already written its row."""
+        """Abort the program unless the page is still in flight, or this row was written by an earlier try."""
         program.expect_in_flight(pending_name(self.crawl), layout.pack_id(self.record.id), row, value)
 
     def unregister_abandoned(self, program: Program, hashes: Keyed) -> None:
-        """Remove the page if nobody holds the lease of its crawl."""
+        """Remove the page; abort the program if its crawl is alive."""
         program.expect_no_lease(lease_name(self.crawl))
         self.unregister(program, hashes)
 
 
 def heads_of(keys: Collection[int]) -> bytes:
-    """Return the heads of pages with these keys."""
+    """Return keys as heads."""
     return struct.pack(f">{len(keys)}Q", *keys)
 
 
 def places_in(answer: bytes, besides: PendingPlace) -> list[PendingPlace]:
-    """Return the pages in an answer, each once and without ``besides``."""
+    """Return the addresses in an answer, each once and without ``besides``."""
     places = dict.fromkeys(PendingPlace(*place) for place in _PLACE.iter_unpack(answer))
     return [place for place in places if place != besides]
