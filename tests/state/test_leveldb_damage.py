@@ -318,7 +318,7 @@ def test_compaction_keeps_every_page(state: Path) -> None:
 CHILD = """
 import sys
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.opening import Record
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.leveldb import LevelDBStore
 
 RECIPE = {"method": "minhash", "seed": 7}

@@ -276,7 +276,7 @@ def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
 CHILD = """
 import sys
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.opening import Record
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sqlite import SQLiteStore
 
 RECIPE = {"method": "minhash", "seed": 7}
