@@ -22,7 +22,7 @@ A page goes in, a verdict with its evidence comes out. Each room imports only th
     -- only the rooms below know Scrapy --
     outputs/            writes records to files
     crawl/              the add-on, the pipeline, and the session of a crawl
-    commands/           scrapy neardup …
+    cli/                scrapy neardup …
 """
 
 from __future__ import annotations

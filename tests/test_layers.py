@@ -40,7 +40,7 @@ ORDER = [
     "deduplicator",
     "outputs",
     "crawl",
-    "commands",
+    "cli",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}]
