@@ -33,8 +33,8 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.cli.pages import Side, find_side, read_page
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.inspect.lookup import KnownSite
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.maintenance.lookup import KnownSite
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Explanation, Feature, Kind, Likeness
 from scrapy_neardup.page.sites import site_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from scrapy_neardup.cli.pages import Side, describe_unjudged, fingerprint_page
 from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.inspect.lookup import KnownSite
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, has_a_say
-from scrapy_neardup.maintenance.lookup import KnownSite
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.settings import Config

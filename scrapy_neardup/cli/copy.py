@@ -10,8 +10,8 @@ from scrapy_neardup.cli.opening import add_store, open_state
 from scrapy_neardup.cli.options import add_json, config_of
 from scrapy_neardup.cli.output import describe_missing, to_line, write_result
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.inspect.lookup import near_urls
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgement_of, original_at, write_judgements
-from scrapy_neardup.maintenance.lookup import near_urls
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 

@@ -18,8 +18,8 @@ from scrapy_neardup.cli.output import (
     to_line,
     write_result,
 )
+from scrapy_neardup.inspect.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.maintenance.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
 from scrapy_neardup.model import ROW, Kind
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.settings import Config

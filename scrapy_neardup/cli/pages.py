@@ -26,7 +26,7 @@ from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, Page
 from scrapy_neardup.evaluation.documents import FeedReader, is_text, read_documents
 from scrapy_neardup.inputs import FORMATS, STDIN, Entry, read_input
 from scrapy_neardup.inputs.documents import HTML
-from scrapy_neardup.maintenance.lookup import near_urls
+from scrapy_neardup.inspect.lookup import near_urls
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.oneline import one_line
