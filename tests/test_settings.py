@@ -41,7 +41,7 @@ def own_extractor(html: str, url: str) -> str:
 
 
 OWN = f"{__name__}.own_extractor"
-OWN_METHOD = "scrapy_neardup.methods.literature.NSHash"
+OWN_METHOD = f"{NSHash.__module__}.{NSHash.__name__}"
 NOT_CALLABLE = "a string"
 
 READ = [
