@@ -30,6 +30,7 @@ ORDER = [
     "inputs",
     "methods",
     "workers",
+    "kv",
     "state",
     "server",
     "judge",
@@ -44,7 +45,7 @@ ORDER = [
     "cli",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
-STRANGERS = [{"methods", "state"}]
+STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
 #: From here on Scrapy and Twisted may be imported.
 SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}

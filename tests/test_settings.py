@@ -11,6 +11,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.kv.options import Options
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.nshash import NSHash
 from scrapy_neardup.model import Kind as Verdicts
@@ -28,7 +29,6 @@ from scrapy_neardup.settings import (
     load_extractor,
 )
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.options import Options
 from scrapy_neardup.state.recipe import Secret
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]

@@ -14,6 +14,8 @@ from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
+from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
@@ -24,8 +26,6 @@ from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
-from scrapy_neardup.state.replacement import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
-from scrapy_neardup.state.tally import KEY, RowTally
 
 NAME = "migrate"
 HELP = "Convert a state to the current method, parameters and versions."

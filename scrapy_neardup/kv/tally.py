@@ -13,14 +13,13 @@ import farmhash
 
 from scrapy_neardup.atomic import open_private, sync_directory
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.state.layout import meta_key
 
 # A checksum over all rows, which reveals missing and changed rows. It is a row itself, part of every batch. It cannot
 # reveal that the whole database is an older copy; the witness does.
 
 
 #: The key of the tally, which does not cover itself.
-KEY = meta_key("tally")
+KEY = b"mtally"
 #: First bytes of keys that records imply, so the tally skips them; see ``Recount``.
 DERIVED = b"kux"
 #: First bytes of keys that belong to a page and end in its id; records first.

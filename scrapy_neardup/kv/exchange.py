@@ -15,8 +15,8 @@ from filelock import FileLock
 
 from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.kv import Place
-from scrapy_neardup.state.lock import is_held, lock
+from scrapy_neardup.kv.base import Place
+from scrapy_neardup.kv.lock import is_held, lock
 
 # No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the
 # state, and running the migration again completes the moves.
