@@ -20,7 +20,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import DIGESTS
 from scrapy_neardup.methods.base import Parameters, choice, decides, whole
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
-from scrapy_neardup.methods.published import (
+from scrapy_neardup.methods.literature.published import (
     Agreement,
     PublishedMethod,
     Text,

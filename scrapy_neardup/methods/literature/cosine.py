@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.methods.base import Parameters, file, number
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import lexicon
 

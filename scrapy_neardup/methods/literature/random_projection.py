@@ -26,7 +26,7 @@ from scrapy_neardup.hashing import mix64
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods.base import Parameters, decides, file, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 
 _STEP = 0xA0761D6478BD642F

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.tokens import words

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scrapy_neardup.methods.base import Parameters, file, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 
 

@@ -25,8 +25,8 @@ import numpy as np
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.projections import groups, minima
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
-from scrapy_neardup.methods.shingle import text_shingles
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.literature.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint
 
 #: Probability that 16 bits of different minima are equal.

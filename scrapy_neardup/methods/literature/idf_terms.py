@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.methods.base import Parameters, choice, file, number
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import Lexicon, lexicon
 from scrapy_neardup.text.tokens import words

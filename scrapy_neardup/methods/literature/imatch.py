@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import mix64
 from scrapy_neardup.methods.base import Parameters, file, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import lexicon
 from scrapy_neardup.text.tokens import words

@@ -21,8 +21,8 @@ from typing import ClassVar
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.projections import groups, minima
 from scrapy_neardup.methods.base import Parameters, choice, decides, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
-from scrapy_neardup.methods.shingle import text_shingles
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
+from scrapy_neardup.methods.literature.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint
 
 

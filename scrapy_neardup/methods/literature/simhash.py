@@ -27,7 +27,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hashes
 from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods.base import Parameters, choice, file, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, top_tfidf, word_counts
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, top_tfidf, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import lexicon
 from scrapy_neardup.text.shingles import shingles

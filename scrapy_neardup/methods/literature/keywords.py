@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.base import Parameters, decides, file, names, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters, normalize
 

@@ -23,7 +23,7 @@ from typing import ClassVar
 from scrapy_neardup.hashing.keyed import DIGESTS
 from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.base import Parameters, choice, decides, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes, pack_hashes
+from scrapy_neardup.methods.literature.published import Agreement, PublishedMethod, Text, equal_hashes, pack_hashes
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
 
