@@ -20,11 +20,11 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import close_store, open_store

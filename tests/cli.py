@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.commands import load
+from scrapy_neardup.cli import load
 from scrapy_neardup.errors import NearDupError
 
 Completed = subprocess.CompletedProcess[str]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import explain
+from scrapy_neardup.cli import explain
 from scrapy_neardup.state.evidence import Keep
 from tests.build import (
     BREAD,
