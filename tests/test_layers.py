@@ -27,7 +27,7 @@ ORDER = [
     "hashing",
     "text",
     "page",
-    "inputs",
+    "files",
     "methods",
     "workers",
     "state",
@@ -35,17 +35,16 @@ ORDER = [
     "judge",
     "maintenance",
     "report",
-    "evaluation",
+    "lab",
     "settings",
     "deduplicator",
-    "outputs",
     "crawl",
     "commands",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}]
 #: From here on Scrapy and Twisted may be imported.
-SCRAPY_FROM = "outputs"
+SCRAPY_FROM = "crawl"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
 MOST_LOOSE, MOST_ROOMS = 9, 24

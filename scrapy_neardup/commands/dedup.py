@@ -24,7 +24,8 @@ from scrapy_neardup.commands.options import (
 from scrapy_neardup.commands.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
@@ -33,7 +34,6 @@ from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
-from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep

@@ -12,7 +12,7 @@ from scrapy_neardup.commands.output import format_count, format_table, progress,
 from scrapy_neardup.commands.pages import open_source
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
-from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method

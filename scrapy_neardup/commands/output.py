@@ -20,8 +20,8 @@ from tqdm import tqdm
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.options import add_json, check_minimum
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files.writers import WRITERS, opened_output, output_format
 from scrapy_neardup.oneline import one_line
-from scrapy_neardup.outputs import WRITERS, opened_output, output_format
 from scrapy_neardup.text.marking import Mark, Part
 
 T = TypeVar("T")

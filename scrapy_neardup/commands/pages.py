@@ -23,9 +23,9 @@ from scrapy_neardup.commands.output import describe_missing, to_line, warn
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason, SettingsError
-from scrapy_neardup.evaluation.documents import FeedReader, is_text, read_documents
-from scrapy_neardup.inputs import FORMATS, STDIN, Entry, read_input
-from scrapy_neardup.inputs.documents import HTML
+from scrapy_neardup.files import FORMATS, STDIN, Entry, read_input
+from scrapy_neardup.files.folders import HTML
+from scrapy_neardup.lab.documents import FeedReader, is_text, read_documents
 from scrapy_neardup.maintenance.lookup import near_urls
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page

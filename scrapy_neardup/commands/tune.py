@@ -16,11 +16,11 @@ from scrapy_neardup.commands.output import format_count, is_coloured, printable,
 from scrapy_neardup.commands.pages import check_feed, open_feed
 from scrapy_neardup.commands.tune_report import compare_methods, estimate, write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.documents import Document, Spool, documents_of, spooled
-from scrapy_neardup.evaluation.exact import gram_file
-from scrapy_neardup.evaluation.labels import COPY, DIFFERENT, SKIP, pair_row
-from scrapy_neardup.evaluation.tuning_estimates import Label, LabelFile, read_answers
-from scrapy_neardup.evaluation.tuning_pairs import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.lab.documents import Document, Spool, documents_of, spooled
+from scrapy_neardup.lab.estimates import Label, LabelFile, read_answers
+from scrapy_neardup.lab.exact import gram_file
+from scrapy_neardup.lab.labels import COPY, DIFFERENT, SKIP, pair_row
 from scrapy_neardup.maintenance.scan import with_evidence
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.oneline import shell_word

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
-from scrapy_neardup.inputs import Entry
+from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
