@@ -15,6 +15,7 @@ from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
+from scrapy_neardup.kv.options import Options, read_options
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -24,7 +25,6 @@ from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import parse_url, placeholders_checked
-from scrapy_neardup.state.options import Options, read_options
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, ReadingOptions, WorkerOptions

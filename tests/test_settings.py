@@ -11,8 +11,9 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.kv.options import Options
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.methods.nshash import NSHash
+from scrapy_neardup.methods.literature import NSHash
 from scrapy_neardup.model import Kind as Verdicts
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.settings import (
@@ -28,7 +29,6 @@ from scrapy_neardup.settings import (
     load_extractor,
 )
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.options import Options
 from scrapy_neardup.state.recipe import Secret
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -41,7 +41,7 @@ def own_extractor(html: str, url: str) -> str:
 
 
 OWN = f"{__name__}.own_extractor"
-OWN_METHOD = "scrapy_neardup.methods.nshash.NSHash"
+OWN_METHOD = "scrapy_neardup.methods.literature.NSHash"
 NOT_CALLABLE = "a string"
 
 READ = [
@@ -204,7 +204,7 @@ REFUSED = [
     ("NEARDUP_METHOD", None, "to an import path"),
     ("NEARDUP_METHOD", "no_such_module.Method", "cannot be imported"),
     ("NEARDUP_METHOD", "json.JSONDecoder", "is no method. Derive its class from"),
-    ("NEARDUP_METHOD", "scrapy_neardup.methods.nshash.NSHashParameters", "is no method"),
+    ("NEARDUP_METHOD", "scrapy_neardup.methods.literature.Text", "is no method"),
     ("NEARDUP_PARAMETERS", None, "to a dict"),
     ("NEARDUP_PARAMETERS", [1], "to a dict"),
     ("NEARDUP_PARAMETERS", "[1]", "to a dict"),

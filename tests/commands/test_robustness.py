@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scrapy_neardup.commands import robustness
+from scrapy_neardup.cli import robustness
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.edits import EDITS
 from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
