@@ -18,7 +18,6 @@ from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, mak
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.state.evidence import Keep
@@ -26,6 +25,7 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import parse_url, placeholders_checked
 from scrapy_neardup.state.options import Options, read_options
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, ReadingOptions, WorkerOptions
 

@@ -19,7 +19,7 @@ NAME = scrapy_neardup.__name__
 #: From the top, where nothing is imported, to the bottom; a package stands for all its modules.
 ORDER = [
     "fast_dataclass",
-    "oneline",
+    "untrusted",
     "errors",
     "ages",
     "atomic",

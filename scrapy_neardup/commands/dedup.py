@@ -32,7 +32,6 @@ from scrapy_neardup.judge.policy import KeepPolicy, make_preference
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Verdict
-from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
@@ -40,6 +39,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 

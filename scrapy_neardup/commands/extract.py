@@ -26,16 +26,15 @@ from scrapy_neardup.commands.pages import fetch
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import Line, LineRole
 from scrapy_neardup.page.reading import Reading
 from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.report.clean import SENTENCE
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.marked import marked_page
 from scrapy_neardup.report.words import ENGLISH, Words
 from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.untrusted import SENTENCE, one_line
 
 NAME = "extract"
 HELP = "Show the text of a page that would be judged: its reader, the reason, its boilerplate."

@@ -17,7 +17,6 @@ from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
@@ -26,6 +25,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
 from scrapy_neardup.state.replacement import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.state.tally import KEY, RowTally
+from scrapy_neardup.untrusted import one_line
 
 NAME = "migrate"
 HELP = "Convert a state to the current method, parameters and versions."

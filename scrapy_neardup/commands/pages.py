@@ -29,7 +29,6 @@ from scrapy_neardup.inputs.documents import HTML
 from scrapy_neardup.maintenance.lookup import near_urls
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.limits import limit_page
@@ -40,6 +39,7 @@ from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.untrusted import one_line
 
 _WHY_UNJUDGED: dict[Reason, str] = {
     "no_text": "has no text",

@@ -29,12 +29,12 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
 from scrapy_neardup.state.transaction import Overlay
+from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.server_crawl import ServerCrawl

@@ -9,11 +9,11 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.settings import Config, load_extractor
 from scrapy_neardup.state.kv import without_password
 from scrapy_neardup.state.opening import default_url, existing_default, existing_states, placeholders_filled, safe_name
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

@@ -12,9 +12,9 @@ from scrapy.exporters import CsvItemExporter
 
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.outputs.writer import as_cells
 from scrapy_neardup.settings import Config
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
