@@ -30,6 +30,7 @@ ORDER = [
     "inputs",
     "methods",
     "workers",
+    "kv",
     "state",
     "server",
     "judge",
@@ -38,17 +39,18 @@ ORDER = [
     "evaluation",
     "settings",
     "deduplicator",
+    "inspect",
     "outputs",
     "crawl",
-    "commands",
+    "cli",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
-STRANGERS = [{"methods", "state"}]
+STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
 #: From here on Scrapy and Twisted may be imported.
 SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 24
+MOST_LOOSE, MOST_ROOMS = 9, 26
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 

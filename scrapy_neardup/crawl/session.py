@@ -22,7 +22,6 @@ from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.messages import log_not_requested, log_opening, log_unsealed
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.site_watch import DropWatch
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
@@ -56,7 +55,7 @@ class Session:
         self._outage = Outage(
             self.notes, close_crawl if config.on_store_error == "close" else None, config.on_store_error
         )
-        extractor = page_extractor(config)
+        extractor = config.make_extractor()
         self._spider_name = crawler.spider.name if crawler.spider else "unknown"
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # a dry run writes nothing there either
         self._job = str(Path(job).absolute()) if job else ""

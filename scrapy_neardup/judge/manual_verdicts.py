@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.model import Comparison, Likeness
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import judgement_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

@@ -24,11 +24,11 @@ from scrapy_neardup.hashing.keys import BITS
 from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgement_of, judgements, write_judgements
 from scrapy_neardup.judge.matching import Matching
+from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import SETTING
 from scrapy_neardup.state.layout import last_id
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, check_recipe, is_method_of, pack_recipe

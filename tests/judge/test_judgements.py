@@ -20,10 +20,10 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_judgements,
     write_judgements,
 )
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import judgement_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
