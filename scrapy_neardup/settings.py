@@ -460,7 +460,7 @@ class Config:
                 f"NEARDUP_EXTRACTOR is {self.extractor!r}, which cannot be imported: {error}."
             ) from error
         if not callable(found):
-            raise SettingsError(f"NEARDUP_EXTRACTOR is {self.extractor!r}, which is no function. Name a function(html, url).")
+            raise SettingsError(f"NEARDUP_EXTRACTOR is {self.extractor!r}, which is no function(html, url).")
         return found  # type: ignore[no-any-return]  # its result is checked where it is called
 
     def make_policy(self) -> Policy:
