@@ -16,7 +16,17 @@ import scrapy_neardup
 from scrapy_neardup import errors
 from scrapy_neardup.cli.output import write
 from scrapy_neardup.model import Kind, Likeness, Match, Verdict
-from scrapy_neardup.oneline import line_logger, one_line, shell_word
+from scrapy_neardup.untrusted import (
+    REPORT_URL,
+    clean_line,
+    clean_text,
+    escape_json,
+    is_disturbing,
+    line_logger,
+    link,
+    one_line,
+    shell_word,
+)
 
 PACKAGE = Path(scrapy_neardup.__file__).parent
 FORGED = "2026-01-01 00:00:00 [scrapy] ERROR: forged"
@@ -39,6 +49,14 @@ def test_what_disturbs_is_written_as_python_writes_it() -> None:
 )
 def test_what_people_write_stays(text: str) -> None:
     assert one_line(text) == text
+
+
+def test_every_character_that_could_disturb_is_escaped() -> None:
+    disturbing = [char for char in map(chr, range(sys.maxunicode + 1)) if is_disturbing(char)]
+    assert len(disturbing) > 2000
+    assert is_clean(one_line("".join(disturbing), len(disturbing)))
+    assert is_clean(clean_text("".join(disturbing)).replace("\n", ""))
+    assert is_clean(escape_json("".join(disturbing)).replace("\n", ""))
 
 
 @pytest.mark.parametrize("limit", [10, 11, 12, 100])
@@ -160,3 +178,63 @@ def test_what_was_forgotten_steers_no_terminal_and_our_colours_stay(monkeypatch:
     assert "\x1b" not in second[16:]
     assert "\x9b" not in out.getvalue()
     assert "\u202e" not in out.getvalue()
+
+
+# Texts that people read, and links.
+
+NASTY = [
+    ("bell\x07 escape\x1b[2J null\x00 c1\x9b", "bell� escape�[2J null� c1�"),
+    ("\u202eright\u202c \u2066to\u2069 \u202dleft", "�right� �to� �left"),
+    ("half \ud83d a pair \udc80", "half � a pair �"),
+    ("\x1b]0;title\x07\x9b2J\0 zero\u200b width\ufeff", "�]0;title��2J� zero width"),
+    ("com\u00adpany می\u200cخواهم", "com\u00adpany می\u200cخواهم"),
+    ("no \ufffe character \uffff", "no � character �"),
+    ("🚢 渡口 👩‍👩‍👧 שלום", "🚢 渡口 👩‍👩‍👧 שלום"),
+]
+
+
+@pytest.mark.parametrize(("given", "shown"), NASTY)
+def test_what_could_disturb_is_made_visible(given: str, shown: str) -> None:
+    assert clean_text(given) == clean_line(given, 100) == shown
+
+
+def test_ends_of_lines_are_one_and_tabs_are_spaces() -> None:
+    assert clean_text("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h\ti") == "a\nb\nc\nd\ne\nf\ng\nh i"
+    assert clean_line(" a\r\nb\u2028\u3000c\t\u00a0d\n", 100) == "a b c d"
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "shown"),
+    [
+        ("ferry", 5, "ferry"),
+        ("ferries", 5, "ferri…"),
+        ("the ferry", 4, "the…"),
+        ("渡口" * 50, 3, "渡口渡…"),
+        ("a" + " " * 40 + "b", 5, "a…"),  # what stands behind was not read
+        ("", 5, ""),
+        (" \n ", 5, ""),
+    ],
+)
+def test_a_line_says_that_it_is_cut(given: str, limit: int, shown: str) -> None:
+    assert clean_line(given, limit) == shown
+
+
+@pytest.mark.parametrize("url", ["http://a.example/", "https://a.example/?q=<b>&c='\"", "HTTPS://A.example/渡口"])
+def test_addresses_of_the_web_are_links(url: str) -> None:
+    assert link(clean_line(url, REPORT_URL)) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("javascript:alert(1)", " javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\nscript:alert(1)"),
+        *("data:text/html,x", "file:///etc/passwd", "vbscript:x", "//a.example/", "/a", "a.example", "", "http:/a"),
+        *("https:a.example", "http://a.example/ b", "http://a.example/\nb", "http://a.example/\x00"),
+        *("http://a.example/\u202egpj", "http://a.example/\ud800", "x http://a.example/", "view-source:http://a/"),
+        "http://a.example/" + "x" * REPORT_URL,
+        "http://a.example/" + "x" * (REPORT_URL - 18) + " y",
+        "http://a.example/" + " " * 5 * REPORT_URL + "y",
+    ],
+)
+def test_nothing_else_is_a_link(url: str) -> None:
+    assert link(clean_line(url, REPORT_URL)) == ""
