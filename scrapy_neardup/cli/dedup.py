@@ -32,11 +32,6 @@ from scrapy_neardup.judge.policy import KeepPolicy, make_preference
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Verdict
-<<<<<<< HEAD
-from scrapy_neardup.oneline import one_line
-=======
-from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
->>>>>>> integration
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep

@@ -21,11 +21,6 @@ from scrapy_neardup.files import Entry, Malformed
 from scrapy_neardup.files.writers import as_json
 from scrapy_neardup.judge.records import Judged
 from scrapy_neardup.model import Kind, Verdict
-<<<<<<< HEAD
-from scrapy_neardup.oneline import one_line
-=======
-from scrapy_neardup.files.writers import as_json
->>>>>>> integration
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.untrusted import one_line
 

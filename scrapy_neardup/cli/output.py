@@ -19,12 +19,7 @@ from tqdm import tqdm
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.options import add_json, check_minimum
 from scrapy_neardup.errors import NearDupError
-<<<<<<< HEAD
 from scrapy_neardup.files.writers import WRITERS, opened_output, output_format
-from scrapy_neardup.oneline import one_line
-=======
-from scrapy_neardup.files.writers import WRITERS, opened_output, output_format
->>>>>>> integration
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 

@@ -13,11 +13,6 @@ from scrapy.exporters import CsvItemExporter
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.files.writers import as_cells
 from scrapy_neardup.model import Kind, Verdict
-<<<<<<< HEAD
-from scrapy_neardup.oneline import line_logger
-=======
-from scrapy_neardup.files.writers import as_cells
->>>>>>> integration
 from scrapy_neardup.settings import Config
 from scrapy_neardup.untrusted import line_logger
 

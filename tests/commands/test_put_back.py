@@ -12,17 +12,10 @@ import pytest
 
 from scrapy_neardup.cli import check, copy, dropped, explain, groups, judgements, keep, merge, stats
 from scrapy_neardup.errors import NearDupError
-<<<<<<< HEAD
-from scrapy_neardup.files import Entry, read_input
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.judge.manual_verdicts import judgements as all_judgements
-from scrapy_neardup.lab.labels import read_corpus
-=======
-from scrapy_neardup.lab.labels import read_corpus
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
->>>>>>> integration
+from scrapy_neardup.lab.labels import read_corpus
 from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
 from tests.maintenance.states import (
     BREAD,
