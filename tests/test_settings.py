@@ -26,7 +26,6 @@ from scrapy_neardup.settings import (
     TAG,
     Config,
     is_enabled,
-    load_extractor,
 )
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.recipe import Secret
@@ -41,7 +40,7 @@ def own_extractor(html: str, url: str) -> str:
 
 
 OWN = f"{__name__}.own_extractor"
-OWN_METHOD = "scrapy_neardup.methods.literature.NSHash"
+OWN_METHOD = f"{NSHash.__module__}.NSHash"
 NOT_CALLABLE = "a string"
 
 READ = [
@@ -482,7 +481,7 @@ def test_a_broken_switch_is_refused(kind: Kind) -> None:
 
 
 def test_an_extractor_is_loaded_from_its_path() -> None:
-    assert load_extractor(OWN) is own_extractor
+    assert Config(extractor=OWN).make_extractor() is own_extractor
 
 
 def test_settings_of_others_are_none_of_our_business() -> None:

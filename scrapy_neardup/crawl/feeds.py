@@ -24,7 +24,7 @@ from w3lib.url import file_uri_to_path
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
 from scrapy_neardup.kv.base import without_password
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

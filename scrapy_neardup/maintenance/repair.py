@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
@@ -309,7 +309,7 @@ class _Filing:
         return blocks
 
     def take_kept(self) -> None:
-        judgements = KeptRows(b"n", "judgement", partial(Opinion.of_row, hashes=self._store.hashes))
+        judgements = KeptRows(b"n", "judgement", partial(ManualVerdict.of_row, hashes=self._store.hashes))
         for kept in (*KEPT, judgements):
             for key, packed in self._salvage.rows(kept.prefix):
                 with suppress(ValueError):

@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_neardup.cli import dedup
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
@@ -26,7 +26,7 @@ from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import join_text, state_url
 from tests.cli import Invoke, command_line, environment, run_process
 from tests.commands.test_compare import FERRY, LIBRARY
-from tests.inputs.samples import Archive
+from tests.files.samples import Archive
 
 FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*FERRY)}
 COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*FERRY[:7], "转载请联系本站")}
