@@ -19,10 +19,11 @@ A page goes in, a verdict with its evidence comes out. Each room imports only th
     evaluation/         measures methods on labelled corpora and on edits
     settings            every setting, checked once
     deduplicator        the Deduplicator for scripts and notebooks
+    inspect/            what is known of a page, a pair or a state, as plain data
     -- only the rooms below know Scrapy --
     outputs/            writes records to files
     crawl/              the add-on, the pipeline, and the session of a crawl
-    commands/           scrapy neardup …
+    cli/                scrapy neardup …
 """
 
 from __future__ import annotations

@@ -38,9 +38,10 @@ ORDER = [
     "evaluation",
     "settings",
     "deduplicator",
+    "inspect",
     "outputs",
     "crawl",
-    "commands",
+    "cli",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}]
@@ -48,7 +49,7 @@ STRANGERS = [{"methods", "state"}]
 SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 24
+MOST_LOOSE, MOST_ROOMS = 9, 25
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 

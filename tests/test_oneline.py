@@ -14,7 +14,7 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup import errors
-from scrapy_neardup.commands.output import write
+from scrapy_neardup.cli.output import write
 from scrapy_neardup.model import Kind, Likeness, Match, Verdict
 from scrapy_neardup.oneline import line_logger, one_line, shell_word
 

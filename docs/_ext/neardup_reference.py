@@ -21,7 +21,7 @@ from typing import Any
 from sphinx.pycode import ModuleAnalyzer
 
 from scrapy_neardup import Deduplicator, DuplicatePage, Page, UnchangedPage, Verdict, errors
-from scrapy_neardup.commands import COMMANDS, EXIT_CODES, load
+from scrapy_neardup.cli import COMMANDS, EXIT_CODES, load
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.inputs import FORMATS
 from scrapy_neardup.inputs.packed import PACKINGS

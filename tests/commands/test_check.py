@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import check
+from scrapy_neardup.cli import check
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key

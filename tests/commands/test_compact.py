@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import compact
+from scrapy_neardup.cli import compact
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

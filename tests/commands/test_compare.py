@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.commands import NearDupCommand, compare
+from scrapy_neardup.cli import NearDupCommand, compare
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import dedup
+from scrapy_neardup.cli import dedup
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.judge.detector import Detector

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import evaluate
+from scrapy_neardup.cli import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.parameters import PROFILES

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from scrapy_neardup.commands import export, import_, merge
+from scrapy_neardup.cli import export, import_, merge
 from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.maintenance import export as export_files

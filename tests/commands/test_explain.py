@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import explain
+from scrapy_neardup.cli import explain
 from scrapy_neardup.state.evidence import Keep
 from tests.maintenance.states import (
     BREAD,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import extract
+from scrapy_neardup.cli import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.ages import parse_time
-from scrapy_neardup.commands import expire, forget
+from scrapy_neardup.cli import expire, forget
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.pages import PageStore

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from scrapy.utils.project import get_project_settings
 
-from scrapy_neardup.commands import COMMANDS, NearDupCommand, load
+from scrapy_neardup.cli import COMMANDS, NearDupCommand, load
 from scrapy_neardup.errors import NearDupError
 from tests.commands.run import command, environment, project, scrapy_neardup
 
@@ -34,7 +34,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Nam
     """Runs ``evaluate`` with another body; returns the exit code."""
 
     def run(body: Callable[[argparse.Namespace], int]) -> int:
-        monkeypatch.setattr("scrapy_neardup.commands.evaluate.run", body)
+        monkeypatch.setattr("scrapy_neardup.cli.evaluate.run", body)
         group, options, rest = parsed("evaluate news")
         group.run(rest, options)
         return group.exitcode
@@ -172,10 +172,10 @@ def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_other_commands_of_scrapy_do_not_wait_for_ours_to_be_imported() -> None:
     code = (
-        "import sys, scrapy_neardup.commands as ours;"
+        "import sys, scrapy_neardup.cli as ours;"
         "print([name for name in sys.modules if name.startswith('scrapy_neardup')],"
         "{'numpy', 'jieba', 'trafilatura', 'tabulate', 'tqdm'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    ours = ["scrapy_neardup", "scrapy_neardup.oneline", "scrapy_neardup.errors", "scrapy_neardup.commands"]
+    ours = ["scrapy_neardup", "scrapy_neardup.oneline", "scrapy_neardup.errors", "scrapy_neardup.cli"]
     assert done.stdout == f"{ours} set()\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import groups
+from scrapy_neardup.cli import groups
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import check, dedup, explain, export, groups, import_, stats
+from scrapy_neardup.cli import check, dedup, explain, export, groups, import_, stats
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_store

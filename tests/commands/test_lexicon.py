@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import collisions
-from scrapy_neardup.commands import lexicon as command
+from scrapy_neardup.cli import collisions
+from scrapy_neardup.cli import lexicon as command
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.classic import CLASSIC
 from scrapy_neardup.text.lexicon import lexicon

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import compare, explain, export, extract, forget, groups, report, stats
+from scrapy_neardup.cli import compare, explain, export, extract, forget, groups, report, stats
 from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics

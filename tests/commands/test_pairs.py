@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import evaluate, pairs
+from scrapy_neardup.cli import evaluate, pairs
 from scrapy_neardup.errors import NearDupError, SettingsError
 from tests.commands.run import scrapy_neardup
 from tests.evaluation.corpus import five_grams

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import check, copy, dropped, explain, groups, judgements, keep, merge, stats
+from scrapy_neardup.cli import check, copy, dropped, explain, groups, judgements, keep, merge, stats
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.labels import read_corpus
 from scrapy_neardup.inputs import Entry, read_input

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from scrapy_neardup.commands import (
+from scrapy_neardup.cli import (
     check,
     compact,
     copy,

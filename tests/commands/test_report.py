@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import report as command
+from scrapy_neardup.cli import report as command
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scrapy_neardup.commands import robustness
+from scrapy_neardup.cli import robustness
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.edits import EDITS
 from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL

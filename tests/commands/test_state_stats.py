@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import stats
+from scrapy_neardup.cli import stats
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.evidence import Keep

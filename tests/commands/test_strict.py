@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import compare, dedup, extract, migrate
+from scrapy_neardup.cli import compare, dedup, extract, migrate
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import decisions_of

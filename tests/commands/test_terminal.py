@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from scrapy_neardup.commands import dedup, explain, groups, load
+from scrapy_neardup.cli import dedup, explain, groups, load
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record

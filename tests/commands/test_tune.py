@@ -13,7 +13,7 @@ from typing import Any
 import lxml.html
 import pytest
 
-from scrapy_neardup.commands import evaluate, tune
+from scrapy_neardup.cli import evaluate, tune
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
 from tests.commands.run import command, environment

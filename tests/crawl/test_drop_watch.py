@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import keep
+from scrapy_neardup.cli import keep
 from scrapy_neardup.crawl import site_watch
 from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.judge.in_flight import Reservation, Ruled

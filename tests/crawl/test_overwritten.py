@@ -11,7 +11,7 @@ import pytest
 from scrapy import Spider
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedSlot, FileFeedStorage
 
-from scrapy_neardup.commands import forget
+from scrapy_neardup.cli import forget
 from scrapy_neardup.crawl.deliveries import name_of
 from scrapy_neardup.maintenance import tables
 from scrapy_neardup.maintenance.verify import check

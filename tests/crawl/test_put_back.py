@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.commands import copy, dropped, export, import_, keep
+from scrapy_neardup.cli import copy, dropped, export, import_, keep
 from scrapy_neardup.crawl.dropped import DroppedFeed
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.commands import stats
-from scrapy_neardup.commands.opening import find_state, settings_of
+from scrapy_neardup.cli import stats
+from scrapy_neardup.cli.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config

@@ -17,7 +17,7 @@ import yaml
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_neardup.commands import NearDupCommand
+from scrapy_neardup.cli import NearDupCommand
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.settings import SETTINGS, Config

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.inspect.lookup import known
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.forget import of_host, pages_where
-from scrapy_neardup.maintenance.lookup import known
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method

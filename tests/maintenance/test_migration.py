@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import migrate
+from scrapy_neardup.cli import migrate
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge import former as judging_recipe
 from scrapy_neardup.judge.detector import Detector

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.commands import check, dropped, export, import_, merge, stats
+from scrapy_neardup.cli import check, dropped, export, import_, merge, stats
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer

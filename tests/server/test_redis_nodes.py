@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import check, export, import_, merge, stats
+from scrapy_neardup.cli import check, export, import_, merge, stats
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.nodes import Address, Slot, Unlocated

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands.opening import find_state
+from scrapy_neardup.cli.opening import find_state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, parse_url, states_near

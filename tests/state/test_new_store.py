@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands import check, export, merge, stats
+from scrapy_neardup.cli import check, export, merge, stats
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.maintenance.verify import check as states_check
 from scrapy_neardup.settings import Config

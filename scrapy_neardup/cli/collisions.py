@@ -1,0 +1,54 @@
+"""``scrapy neardup collisions``: count the collisions of classic string hashes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+from scrapy_neardup.cli.options import add_documents, add_json
+from scrapy_neardup.cli.output import format_table, progress, write
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.collisions import Collisions, collisions
+from scrapy_neardup.evaluation.documents import read_documents
+
+NAME = "collisions"
+HELP = "Count the collisions of the classic string hashes on texts and words."
+EXAMPLES = """\
+columns:
+  strings      different texts (letters and digits only), and different words in them
+  values       different hash values
+  collisions   strings minus values
+  expected     collisions of an ideal hash with as many bits
+  ms           total time of hashing
+
+examples:
+  scrapy neardup collisions corpora/news
+  scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_documents(parser)
+    parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
+    add_json(parser, "print one JSON object per line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each hash on texts and on words."""
+    documents = read_documents(*arguments.file)
+    found = collisions((document.page() for document in progress(documents)), arguments.bits)
+    if not any(one.strings for one in found):
+        raise NearDupError("These documents contain no text. Name other documents.")
+    if arguments.json:
+        write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
+    else:
+        headers = ("of", "hash", "strings", "values", "collisions", "expected", "ms")
+        write(f"{arguments.bits} bits\n\n{format_table(headers, map(_row, found), words=2)}\n")
+    return 0
+
+
+def _row(one: Collisions) -> tuple[str, ...]:
+    counts = (f"{number:,}" for number in (one.strings, one.values, one.collisions))
+    return one.of, one.hash, *counts, f"{one.expected:.3g}", f"{one.milliseconds:,.0f}"

@@ -1,0 +1,349 @@
+"""``scrapy neardup dedup``: drop or tag near-duplicates in files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from scrapy_neardup.cli.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
+from scrapy_neardup.cli.opening import OPTION, open_or_make_state
+from scrapy_neardup.cli.options import (
+    add_fields,
+    add_json,
+    add_method,
+    add_strict,
+    config_of,
+    fields_of,
+    parse_method,
+)
+from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
+from scrapy_neardup.crawl.state_location import page_extractor
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.immediate import make_immediate_judge
+from scrapy_neardup.judge.policy import KeepPolicy, make_preference
+from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.model import Verdict
+from scrapy_neardup.oneline import one_line
+from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.report.words import Words
+from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.workers.pool import WorkerPool, default_size
+from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
+
+NAME = "dedup"
+HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."
+EXAMPLES = """\
+inputs:
+  feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
+  sheet.xlsx            every sheet; the first row has the names         (extra: files)
+  table.parquet                                                          (extra: parquet)
+  pages/                a folder of HTML files, with its subfolders
+  crawl.warc.gz, .wacz  HTML responses with status 200                   (extra: files)
+  -                     standard input: JSON lines, or as --format says
+  .gz, .bz2, .xz and .zst are unpacked (.zst: extra files).
+
+  Records are judged one by one, in input order, each against all records before it. The first record of a group
+  stays. A record is known by its id, else by its URL, else by its place. Two records with one name are two versions
+  of a page, never copies. So give ids that are unique over all inputs, or none (--id "").
+
+which record stays:
+  --keep-policy (or NEARDUP_KEEP_POLICY) lets a later record replace the first: "longest" (an article longer by a tenth
+  or more), "canonical" (the page that an earlier record names as its original), or hosts, separated by commas, the
+  best first. Hosts come from the records' URLs, so records with ids need --id "". Records then wait in a temporary
+  file until all are judged, and superseded records are not written. With --tag all records are written, and the
+  better ones name what they supersede. The output of earlier runs never changes.
+
+output:
+  OUT gets all records that are not copies. With --tag it gets all records, each with its verdict in "neardup":
+    {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
+  The suffix of OUT names the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay
+  unchanged but for the tag. HTML and archives give url or path, title, keywords, description and text.
+  A spreadsheet runs a CSV or TSV cell such as =SUM(A1). --spreadsheet puts a ' before it. .xlsx files are safe.
+  OUT and the state change only after all input is read. An error leaves both unchanged.
+
+  Malformed records go to --rejects, with place and reason. The exit code is then 1.
+
+the state:
+  Without --store the state ends with the command. It takes some 40 MB of memory and a temporary folder; --store memory:
+  keeps it all in memory. With another --store, records are judged against the pages of earlier runs and crawls, and
+  later crawls know these records. A crawl knows pages by URL: use --id "" for records with both.
+
+examples:
+  scrapy neardup dedup feed.jsonl -o clean.jsonl
+  scrapy neardup dedup monday.csv tuesday.csv -o tagged.jsonl.gz --tag
+  zcat feed.gz | scrapy neardup dedup - --text body --id article_id > clean.jsonl
+  scrapy neardup dedup archive.warc.gz pages/ -o articles.parquet
+  scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
+"""
+
+#: Workers that nobody asked for start only after so many pages, or characters of text.
+_FEW = 100
+_FEW_CHARACTERS = 2_000_000
+#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
+_SWITCH_INTERVAL = 0.0005
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
+    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
+    parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
+    parser.add_argument("--store", metavar="URL", help=f"a state: {STORES.forms()}")
+    add_method(parser)
+    add_strict(parser)
+    parser.add_argument(
+        "--keep-policy",
+        metavar="POLICY",
+        help="which record stays: first, longest, canonical, or hosts (default: first)",
+    )
+    parser.add_argument("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)")
+    parser.add_argument("--format", choices=FORMATS, default="", help="format of the inputs (default: by suffix)")
+    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)")
+    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas")
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
+    )
+    add_json(parser, "print the counts as one JSON object")
+    names = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
+    names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
+    add_fields(names)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge all records, and write those that pass; return 1 if a record was malformed."""
+    config, method = _configure(arguments)
+    format = output_format(arguments.output, arguments.output_format)
+    _check_places(arguments.input, arguments.output)
+    fields = fields_of(arguments, config)
+    preference = make_preference(config.keep_policy)
+    tally = Tally()
+    risky_pool = config.make_risky_pool()
+    with (
+        _open_state(arguments.store, method, config) as store,
+        closing(risky_pool) if risky_pool else nullcontext(),
+        _page_workers(store, config) as page_pool,
+        _text_workers(store, config) as text_pool,
+    ):
+        policy = replace(
+            config.make_policy(),
+            passes=lambda verdict: arguments.tag or config.passes(verdict),
+            keep=config.keep if arguments.store else Keep.NOTHING,
+            preference=preference,
+        )
+        detector = Detector(method, store, who=f"{NAME} {' '.join(arguments.input)}", policy=policy)
+        with (
+            closing(make_immediate_judge(detector, config.wait)) as judge,
+            opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
+            open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
+        ):
+            batch = Batch(
+                judge,
+                fields=fields,
+                id_field=arguments.id,
+                max_html=config.max_html,
+                extractor=page_extractor(config),
+                max_text=config.max_text,
+                read_risky=risky_pool.read if risky_pool else None,
+            )
+            records = progress(_read_inputs(arguments.input, arguments.format), what="records")
+            prepared = _read_ahead(records, batch, page_pool, text_pool, config)
+            passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
+            _write(passed, out, tally, tag=arguments.tag, wait=preference is not None)
+        if store.lasts:
+            detector.seal()  # only now, because without an output its records must be rolled back
+            detector.end()
+    _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
+    _report(tally, rejects, arguments, Words(config.lang or "en"))
+    return 1 if rejects.count else 0
+
+
+def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
+    """Return the settings as the options change them, and the method."""
+    config = config_of(arguments)
+    if arguments.workers:
+        config = replace(config, workers=many_workers("--workers", arguments.workers))
+    if arguments.method:
+        name, parameters = parse_method(arguments.method)
+        method, config = make_method(name, parameters), replace(config, method=name, parameters=parameters)
+    else:
+        method = config.make_method()
+    if arguments.keep_policy:
+        config = replace(config, keep_policy=_parse_keep_policy(arguments.keep_policy))
+    return config, method
+
+
+def _parse_keep_policy(text: str) -> KeepPolicy:
+    hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else None
+    return read_keep_policy("--keep-policy", hosts or text)
+
+
+def _check_places(inputs: list[str], output: str) -> None:
+    """Raise NearDupError if the output would replace an input."""
+    for name in inputs:
+        both_exist = "-" not in (name, output) and Path(output).exists() and Path(name).exists()
+        if both_exist and Path(name).samefile(output):
+            raise NearDupError(f"{output} is also an input and would be replaced. Name another file with -o.")
+
+
+@contextmanager
+def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
+    """Open or make the state that the user named, else one that ends with the command."""
+    if asked and parse_url(asked, OPTION)[0].lasts:
+        recipe = state_recipe(method, page_extractor(config))
+        with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
+            check_tools(store, strict=config.strict, say=warn)
+            if changed := take_over(store, recipe, config.deciding(method)):
+                warn(f"The state at {store.location} {changed}.")
+            yield store
+        return
+    recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
+    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
+        if asked or method.memory_only:
+            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
+        else:
+            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
+        try:
+            yield store
+        finally:
+            close_store(store)
+
+
+@contextmanager
+def _page_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
+    """Start workers that read HTML; None if this process reads it."""
+    pool = config.make_page_pool(None if store.is_shared else store.hashes)
+    with closing(pool) if pool else nullcontext():
+        yield pool
+
+
+@contextmanager
+def _text_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
+    """Start workers that fingerprint texts; None if this process does it."""
+    size = count_text_workers(default_size()) if config.workers == AUTO else int(config.workers)
+    pool = None if store.is_shared else config.make_text_pool(store.hashes, size)
+    if pool is None:
+        yield None
+        return
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    try:
+        with closing(pool):
+            yield pool
+    finally:
+        sys.setswitchinterval(before)
+
+
+def count_text_workers(many: int) -> int:
+    """Return how many workers fingerprint texts on a machine where so many would read HTML.
+
+    One keeps a core busy. More would wait, because judging is slower.
+
+    >>> [count_text_workers(many) for many in range(5)]
+    [0, 0, 1, 1, 1]
+    """
+    return min(many // 2, 1)
+
+
+def _read_inputs(names: list[str], format: str) -> Iterator[InputRecord]:
+    for name in names:
+        yield from read_input(name, format)
+
+
+def _read_ahead(
+    entries: Iterable[InputRecord],
+    batch: Batch,
+    page_pool: WorkerPool | None,
+    text_pool: WorkerPool | None,
+    config: Config,
+) -> Iterator[tuple[InputRecord, ReadAhead]]:
+    """Yield the records, each with what workers have made of it."""
+    if not (page_pool or text_pool):
+        return ((entry, NOTHING) for entry in entries)
+    few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
+    prefetcher = Prefetcher(batch.coming, page_pool, text_pool, first_pages=few, first_characters=few_characters)
+    return prefetcher.read(entries)
+
+
+def _judge(
+    entries: Iterator[tuple[InputRecord, ReadAhead]],
+    batch: Batch,
+    passes: Callable[[Verdict], bool],
+    rejects: Rejects,
+    tally: Tally,
+) -> Iterator[tuple[Judged, Entry]]:
+    """Yield the records that pass."""
+    for entry, ahead in entries:
+        if isinstance(entry, Malformed):
+            rejects.add(entry)
+            continue
+        if isinstance(entry, Skipped):
+            tally.skipped[entry.why] += 1
+            continue
+        judged = batch.judge(entry, ahead)
+        tally.add(judged.verdict, entry.fields)
+        if passes(judged.verdict):
+            yield judged, entry
+
+
+def _write(passed: Iterator[tuple[Judged, Entry]], out: Writer, tally: Tally, *, tag: bool, wait: bool) -> None:
+    """Write the records as they come. With ``wait``, a later one may supersede them, so they wait for the last one."""
+    if tag or not wait:
+        for judged, entry in passed:
+            _write_one(judged, entry.line, entry.place, out, tally, tag=tag)
+        return
+    with WaitingRecords() as waiting:
+        for judged, entry in passed:
+            waiting.add(judged, entry)
+        for one in waiting:
+            _write_one(one.judged, one.line, one.place, out, tally, tag=tag)
+
+
+def _write_one(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *, tag: bool) -> None:
+    try:
+        out.write(judged.fields, judged.verdict.as_tag() if tag else None, line)
+    except NearDupError as error:
+        raise NearDupError(f"{place}: {error}") from None
+    tally.written += 1
+
+
+def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
+    """Warn if no record has a text, and if a spreadsheet would run cells."""
+    if tally.lacks_content:
+        warn(
+            f"{NAME}: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
+            f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."
+        )
+    if formulas:
+        warn(
+            f"{NAME}: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
+            "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
+        )
+
+
+def _report(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
+    """Print the counts, on standard error if standard output has the records."""
+    to_stdout = arguments.output != "-"
+    if arguments.json:
+        text = as_json({**tally.as_data(), **rejects.as_data()}, indent=None)
+    else:
+        place = arguments.output if to_stdout else words("closing.standard_output")
+        text = "\n".join([*tally.as_lines(place, words), *rejects.as_lines()])
+    if to_stdout:
+        write(f"{text}\n")
+    else:
+        warn(text)

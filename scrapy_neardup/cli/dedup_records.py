@@ -1,0 +1,186 @@
+"""Records of ``dedup``: counts, malformed records, superseded records."""
+
+from __future__ import annotations
+
+import pickle
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.cli.output import format_count
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.inputs import Entry, Malformed
+from scrapy_neardup.judge.records import Judged
+from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.oneline import one_line
+from scrapy_neardup.outputs import as_json
+from scrapy_neardup.report.words import Words
+
+#: Malformed records that are printed; the file has them all.
+_SHOWN = 10
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts records by verdict, by kind of likeness, by reason if unjudged.
+
+    ``skipped``: records of archives that are no pages. ``first``: the fields of the first record.
+    """
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    written: int = 0
+    first: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """The number of records, without malformed and skipped ones."""
+        return self.verdicts.total()
+
+    @property
+    def lacks_content(self) -> bool:
+        """Whether no record has text or HTML, probably because the field has another name."""
+        return 0 < self.records == self.reasons["no_content"]
+
+    def add(self, verdict: Verdict, fields: Mapping[str, Any]) -> None:
+        """Count a record."""
+        self.first = self.first or tuple(fields)
+        self.verdicts[verdict.kind.value] += 1
+        if verdict.likeness is not None:
+            self.kinds[verdict.likeness.value] += 1
+        if verdict.reason:
+            self.reasons[verdict.reason] += 1
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the counts for JSON."""
+        return {
+            "records": self.records,
+            "verdicts": {kind.value: self.verdicts[kind.value] for kind in Kind},
+            "kinds": dict(self.kinds),
+            "unjudged": dict(self.reasons),
+            "skipped": dict(self.skipped),
+            "written": self.written,
+        }
+
+    def as_lines(self, place: str, words: Words) -> Iterator[str]:
+        """Yield the counts as text; ``place`` is the output."""
+        kinds = (kind.value for kind in Kind if kind is not Kind.BETTER or self.verdicts[kind.value])
+        verdicts = words("comma").join(words(f"verdict.{kind}", self.verdicts[kind]) for kind in kinds)
+        yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
+        for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):
+            if counts:
+                named = words("closing.named", what=words(f"closing.{what}"))
+                yield f"  {named}{', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"
+
+
+class Rejects:
+    """Malformed records in a file of JSON lines, ``{"place": …, "why": …, "record": …}``.
+
+    The first one makes the file. Bytes that are not UTF-8 become escapes.
+    """
+
+    def __init__(self, path: Path | None, files: ExitStack) -> None:
+        self.path = path
+        self.count = 0
+        self._files = files
+        self._file: IO[bytes] | None = None
+        self._shown: list[str] = []
+
+    def add(self, malformed: Malformed) -> None:
+        """Write a record; raises NearDupError if there is no file for it."""
+        if self.path is None:
+            raise NearDupError(
+                f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
+            )
+        if self._file is None:
+            self._file = self._files.enter_context(self._files.enter_context(replace_file(self.path)).open("wb"))
+        record = malformed.raw.decode("utf-8", "backslashreplace")
+        self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
+        self.count += 1
+        if self.count <= _SHOWN:
+            self._shown.append(f"{one_line(malformed.place)}: {one_line(malformed.why)}")
+
+    def as_data(self) -> dict[str, Any]:
+        """Return number and file for JSON."""
+        return {"malformed": self.count, "rejects": str(self.path) if self.count else None}
+
+    def as_lines(self) -> Iterator[str]:
+        """Yield the number and the first records as text; nothing if there are none."""
+        if self.count:
+            yield f"{format_count(self.count, 'malformed record')} written to {self.path}:"
+            yield from (f"  {line}" for line in self._shown)
+            if self.count > _SHOWN:
+                yield f"  and {self.count - _SHOWN:,} more"
+
+
+@contextmanager
+def open_rejects(asked: str | None, output: str) -> Iterator[Rejects]:
+    """Open the file for malformed records: the one that the user named, else one next to the output file."""
+    path = Path(asked) if asked else None if output == "-" else Path(f"{output}.rejects.jsonl")
+    with ExitStack() as files:
+        yield Rejects(path, files)
+
+
+class WaitingRecord(NamedTuple):
+    """A record that passes, with its line in the input."""
+
+    judged: Judged
+    line: bytes
+    place: str
+
+
+class WaitingRecords:
+    """Records that wait in a temporary file until all are judged. Then it yields those that none supersedes, in order.
+
+    It needs 16 bytes of memory per record. Pages of earlier runs are not its concern.
+    """
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115  # closed by __exit__
+        self._ids, self._numbers = array("Q"), array("Q")
+        self._count = 0
+        self._superseded: set[int] = set()
+        #: Group -> ids of the records that stand for it. A group without an entry has the record that named it.
+        self._standing: dict[int, list[int]] = {}
+
+    def __enter__(self) -> WaitingRecords:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    def add(self, judged: Judged, entry: Entry) -> None:
+        """Add the next record. A better one supersedes the records that stand for its group."""
+        pickle.dump(WaitingRecord(judged, entry.line, entry.place), self._file)
+        verdict = judged.verdict
+        if verdict.id:  # ids ascend
+            self._ids.append(verdict.id)
+            self._numbers.append(self._count)
+        self._count += 1
+        if verdict.group:
+            standing = self._standing.setdefault(verdict.group, [verdict.group])
+            if verdict.kind is Kind.BETTER:
+                self._superseded.update(number for id in standing if (number := self._number(id)) is not None)
+                standing.clear()
+            standing.append(verdict.id)
+
+    def __iter__(self) -> Iterator[WaitingRecord]:
+        self._file.seek(0)
+        for number in range(self._count):
+            waiting: WaitingRecord = pickle.load(self._file)  # noqa: S301  # written above, to a file without a name
+            if number not in self._superseded:
+                yield waiting
+
+    def _number(self, id: int) -> int | None:
+        at = bisect_left(self._ids, id)
+        return self._numbers[at] if at < len(self._ids) and self._ids[at] == id else None

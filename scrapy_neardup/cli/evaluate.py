@@ -1,0 +1,313 @@
+"""``scrapy neardup evaluate``: score methods on labelled corpora."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.cli.options import add_json, config_of, format_parameters, parse_method, parse_parameters
+from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
+from scrapy_neardup.cli.pages import open_feed
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.documents import Document
+from scrapy_neardup.evaluation.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
+from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, Corpus, Gold, GoldScore, read_corpus
+from scrapy_neardup.evaluation.scores import Score
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
+from scrapy_neardup.model import Verdict
+
+NAME = "evaluate"
+HELP = "Score methods on labelled corpora: missed copies, wrong drops, time and size."
+EXAMPLES = """\
+corpus:
+  A folder with docs.jsonl ({"id": …, "title": …, "text": …} per line, in crawl order) and pairs.jsonl ({"a": id,
+  "b": id, "jaccard": …, "containment": …} per line). pairs.jsonl has every pair with a Jaccard similarity of 0.5 or a
+  containment of 0.8 or more, on character 5-grams. Both may be .gz, .xz or .bz2.
+
+  Besides, or instead, gold.jsonl (or --gold FILE) has pairs read by a person: {"a": id of the earlier, "b": id of the
+  later, "drop": "yes", "no" or "unsure", "label": any word} per line. "drop" answers: would a publisher who wants each
+  article once drop the later page? Similarity cannot answer that: a reader may want two notices in one form. In a
+  --gold file for several folders, "corpus" names the folder. Files by `scrapy neardup judgements` and `tune` work too.
+
+  Or any feed with --pairs: pairs computed by `scrapy neardup pairs`, or labels collected by `scrapy neardup tune`
+  ("label": "copy", "different" or "skip"). With labels only the labelled documents are scored. Each counts as often
+  as it was drawn, mostly near the threshold.
+
+columns:
+  missed        share of duplicates (Jaccard 0.8 or more with an earlier document) that were kept
+  false/10k     wrong drops per 10,000 documents that are like no earlier one
+  reposts       share of edited copies by another account (0.6 to 0.8) that were dropped; more is better
+  templates     share of forms filled in for another product that were dropped; fewer is better
+  ms, bytes     CPU time and size of the state, per page
+  agreement     share of gold pairs (without "unsure") where the later document is dropped or kept as the reader says:
+                for all pairs, and for each label
+
+examples:
+  scrapy neardup evaluate corpora/news corpora/blogs
+  scrapy neardup evaluate corpora/news --method all
+  scrapy neardup evaluate corpora/news --method cascade --method cascade:base=0.7,short=50
+  scrapy neardup evaluate corpora/news --sweep
+  scrapy neardup evaluate corpora/news --method shingle --grouping union-find
+  scrapy neardup evaluate crawl.jsonl --gold read.jsonl
+  scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --verdicts verdicts.jsonl --json
+"""
+
+_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
+_GOLD_COLUMNS = ("label", "agreement", "dropped wrongly", "kept wrongly")
+_NONE = "–"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents")
+    parser.add_argument(
+        "--method",
+        action="append",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade, by NEARDUP_PROFILE)",
+    )
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of all methods, as JSON; may be repeated",
+    )
+    parser.add_argument("--sweep", action="store_true", help="try several values of the threshold, one line each")
+    parser.add_argument("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)")
+    parser.add_argument(
+        "--grouping",
+        choices=GROUPINGS,
+        default=SINGLE_PASS,
+        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"
+    )
+    parser.add_argument(
+        "--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"
+    )
+    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines")
+    add_json(parser, "print one JSON object per line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the scores; return 1 if some of several methods failed."""
+    config = config_of(arguments)
+    parameters = parse_parameters(arguments.parameter)
+    if not arguments.method:
+        parameters = {**PROFILES[config.profile], **parameters}
+    specs = list(_parse_methods(arguments.method or [METHOD], parameters))
+    if len(arguments.corpus) > 1 and arguments.pairs is not None:
+        raise SettingsError("--pairs works with one corpus. Name one, or put a pairs.jsonl into each.")
+    if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(specs) > 1 or arguments.sweep):
+        raise SettingsError("--verdicts works with one method on one corpus, without --sweep. Name one of each.")
+    with open_feed(config) as feed:
+        corpora = [read_corpus(path, arguments.pairs, feed, arguments.gold) for path in arguments.corpus]
+        if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
+            names = " or ".join(corpus.name for corpus in corpora)
+            raise SettingsError(f'No line of {arguments.gold} is about {names}. Check "corpus" in its lines.')
+        failures = sum(_report(corpus, specs, arguments) for corpus in corpora)
+    return 1 if failures else 0
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSpec:
+    """A method that the user named. One of ``all`` is made when its turn comes, so that it fails alone."""
+
+    name: str
+    parameters: dict[str, Any]
+    made: Method | None = None
+
+    @property
+    def method(self) -> Method:
+        """The method; raises NearDupError if it is not available."""
+        return self.made or make_method(self.name, self.parameters)
+
+    @property
+    def text(self) -> str:
+        """The method as on the command line."""
+        return f"{self.name}:{format_parameters(self.parameters)}" if self.parameters else self.name
+
+
+def _parse_methods(texts: list[str], common: dict[str, Any]) -> Iterator[MethodSpec]:
+    for text in texts:
+        name, own = parse_method(text)
+        parameters = {**common, **own}
+        if name == "all":
+            yield from (MethodSpec(one, parameters) for one in METHODS)
+        else:
+            yield MethodSpec(name, parameters, make_method(name, parameters))
+
+
+def _report(corpus: Corpus, specs: list[MethodSpec], arguments: argparse.Namespace) -> int:
+    """Evaluate the methods on a corpus, and print; return how many failed."""
+    tables = _Tables(corpus, sweep=arguments.sweep)
+    failures = sum(not _try(corpus, spec, arguments, tables, alone=len(specs) == 1) for spec in specs)
+    if not arguments.json:
+        write(tables.text())
+    return failures
+
+
+def _try(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace, tables: _Tables, *, alone: bool) -> bool:
+    """Evaluate a method; return False if it failed among others. The error of the only method is raised."""
+    try:
+        for value, score in _measure(corpus, spec, arguments):
+            tables.add(spec.text, value, score)
+            if arguments.json:
+                _write_line(corpus=corpus.name, **value, **score.as_dict())
+    except NearDupError as error:
+        if alone:
+            raise
+        tables.add_failure(spec.text, str(error))
+        if arguments.json:
+            _write_line(corpus=corpus.name, method=spec.name, parameters=spec.parameters, error=str(error))
+        return False
+    return True
+
+
+def _write_line(**values: Any) -> None:
+    write(as_json(values, indent=None) + "\n")
+
+
+def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
+    """Yield the score of a method; in a sweep one for each value of its threshold, with name and value."""
+    method = spec.method
+    options = {
+        "store_url": arguments.store,
+        "grouping": arguments.grouping,
+        "progress": partial(progress, total=len(corpus.labels)),
+    }
+    if arguments.sweep:
+        for value, score in sweep(spec.name, corpus, parameters=spec.parameters, **options):
+            yield {"threshold": threshold_of(method), "value": value}, score
+        return
+    with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
+        score = evaluate(
+            method,
+            corpus.documents(),
+            corpus.labels,
+            on_verdict=on_verdict,
+            different=corpus.different,
+            gold=corpus.gold,
+            **options,
+        )
+    yield {}, score
+
+
+@contextmanager
+def _open_verdicts(path: Path | None, gold: tuple[Gold, ...]) -> Iterator[Callable[[Document, Verdict], None] | None]:
+    """Open a writer of verdicts, which adds the reader's answers; None without a file."""
+    if path is None:
+        yield None
+        return
+    answers: dict[str, list[Gold]] = defaultdict(list)
+    for one in gold:
+        answers[one.later].append(one)
+    try:
+        with path.open("w", encoding="utf-8") as file:
+
+            def on_verdict(document: Document, verdict: Verdict) -> None:
+                row = _verdict_row(document, verdict)
+                if found := [_gold_row(one, verdict) for one in answers.get(document.id, ())]:
+                    row["gold"] = found
+                file.write(json.dumps(row) + "\n")
+
+            yield on_verdict
+    except OSError as error:
+        raise NearDupError(f"The verdicts cannot be written to {path}: {error}. Name another file.") from None
+
+
+def _verdict_row(document: Document, verdict: Verdict) -> dict[str, Any]:
+    match = verdict.match if verdict.is_copy else None
+    return {
+        "id": document.id,
+        "original": match.url if match else None,
+        "verdict": verdict.kind.value,
+        "kind": verdict.kind_of_likeness,
+        "similarity": round(match.similarity, 3) if match else None,
+    }
+
+
+def _gold_row(one: Gold, verdict: Verdict) -> dict[str, Any]:
+    agrees = None if one.drop is None else one.drop == verdict.is_copy
+    return {"a": one.earlier, "drop": one.answer, "label": one.label, "agrees": agrees}
+
+
+class _Tables:
+    """The tables of a corpus: the scores of all methods, and how far verdicts agree with a reader.
+
+    With ``sweep`` a method has several rows, one for each value of its threshold.
+    """
+
+    def __init__(self, corpus: Corpus, *, sweep: bool) -> None:
+        self._corpus = corpus
+        self._first = ("method", *(("threshold", "value") if sweep else ()))
+        self._scores: list[list[str]] = []
+        self._gold: list[list[str]] = []
+        self._failures: list[str] = []
+
+    def add(self, method: str, value: Mapping[str, object], score: Score) -> None:
+        first = [method, *map(str, value.values())]
+        self._scores.append([*first, *_score_cells(score)])
+        if score.gold:
+            self._gold += [[*first, *cells] for cells in _gold_cells(score.gold)]
+
+    def add_failure(self, method: str, why: str) -> None:
+        self._scores.append([method] + [_NONE] * (len(self._first) - 1 + len(_COLUMNS)))
+        self._failures.append(f"\n{method}: {why}\n")
+
+    def text(self) -> str:
+        scores = format_table([*self._first, *_COLUMNS], self._scores, words=max(1, len(self._first) - 1))
+        text = f"{_describe_corpus(self._corpus)}\n\n{scores}\n{''.join(self._failures)}\n"
+        if self._gold:
+            gold = format_table([*self._first, *_GOLD_COLUMNS], self._gold, words=len(self._first) + 1)
+            text += f"{_describe_gold(self._corpus)}\n\n{gold}\n\n"
+        return text
+
+
+def _describe_corpus(corpus: Corpus) -> str:
+    count = Counter(corpus.labels.values())
+    return (
+        f"{corpus.name}: {len(corpus.labels):,} documents, including {count[POS]:,} duplicates, "
+        f"{count[NEG]:,} different, {count[REPOST]:,} reposts, {count[TEMPLATE]:,} templates"
+    )
+
+
+def _describe_gold(corpus: Corpus) -> str:
+    unsure = sum(one.drop is None for one in corpus.gold)
+    left_out = f", and {unsure:,} where the reader is unsure" if unsure else ""
+    return f"{corpus.name}: {format_count(len(corpus.gold) - unsure, 'pair')} read by a person{left_out}"
+
+
+def _gold_cells(gold: GoldScore) -> Iterator[list[str]]:
+    """Yield a row for all pairs, and one for each label if there are several."""
+    labels = gold.by_label if len(gold.by_label) > 1 else {}
+    for name, one in (("all", gold), *labels.items()):
+        dropped, kept = f"{one.dropped_wrongly}/{one.different}", f"{one.kept_wrongly}/{one.copies}"
+        yield [to_line(name), f"{one.agree}/{one.pairs}", dropped, kept]
+
+
+def _score_cells(score: Score) -> list[str]:
+    cost = [f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"]
+    if not score.labelled:
+        return [_NONE] * (len(_COLUMNS) - len(cost)) + cost
+    return [
+        f"{score.missed}/{score.pos}",
+        f"{score.false_per_10k:.1f}",
+        f"{score.precision:.4f}",
+        f"{score.recall:.4f}",
+        f"{score.f1:.4f}",
+        f"{score.reposts_dropped}/{score.reposts}",
+        f"{score.templates_dropped}/{score.templates}",
+        *cost,
+    ]

@@ -1,0 +1,236 @@
+"""``scrapy neardup extract``: show the text of a page that would be judged, and why."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.cli.dissection import Dissection, dissect
+from scrapy_neardup.cli.opening import add_store, snapshot_if_exists
+from scrapy_neardup.cli.options import add_json, add_strict, config_of
+from scrapy_neardup.cli.output import (
+    format_count,
+    format_facts,
+    format_parts,
+    is_coloured,
+    save,
+    to_line,
+    write,
+    write_html,
+    write_result,
+)
+from scrapy_neardup.cli.pages import fetch
+from scrapy_neardup.crawl.state_location import page_extractor
+from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.oneline import one_line
+from scrapy_neardup.page.extraction import Line, LineRole
+from scrapy_neardup.page.reading import Reading
+from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.report.clean import SENTENCE
+from scrapy_neardup.report.figures import language_of
+from scrapy_neardup.report.html import check_template
+from scrapy_neardup.report.marked import marked_page
+from scrapy_neardup.report.words import ENGLISH, Words
+from scrapy_neardup.text.marking import Mark, Part
+
+NAME = "extract"
+HELP = "Show the text of a page that would be judged: its reader, the reason, its boilerplate."
+EXAMPLES = """\
+roles of a line:
+  article               judged, and part of the article: trafilatura's main text, if it is plausible
+  prose                 judged; all text of a page without a clear article, or the text of NEARDUP_EXTRACTOR
+  unseen                judged though invisible: a paragraph that a script unfolds
+  boilerplate           left out: the state knows it from many pages; within another line {{like this}}
+  frame                 left out: navigation or footer by the page's own markup
+  links                 left out: nothing but links
+  other                 left out: no letters, or not given by NEARDUP_EXTRACTOR
+
+the state:
+  The command uses the state of a crawl here, if it exists, is free and has the same settings. It asks only for
+  boilerplate. The page is neither compared with the state nor added to it.
+
+--html:
+  Writes the page with its parts marked, as one file that loads nothing: no scripts, styles, images or forms.
+
+examples:
+  scrapy neardup extract https://a.example/ferry
+  scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
+  scrapy neardup extract saved.html --html marked.html
+  curl https://a.example/ferry | scrapy neardup extract - --json | jq .reader
+"""
+
+_STDIN = "-"
+#: Length of the longest role.
+_WIDTH = max(len(role.value) for role in LineRole)
+#: A state counts so many pages of a site at most.
+_MOST_PAGES = 256
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "source", metavar="URL|FILE", help="a page: a URL to fetch as a crawl would, an HTML file, or -"
+    )
+    parser.add_argument("--url", metavar="URL", help="the address of the page in a file; it shows the site")
+    add_store(parser)
+    add_strict(parser)
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--html", metavar="FILE", help="write the page with its parts marked (-: standard output)")
+    add_json(output)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the text of the page, and why it is read so."""
+    if arguments.html:
+        check_template()
+    config = config_of(arguments)
+    method = config.make_method()
+    served = _read_source(arguments)
+    recipe = state_recipe(method, page_extractor(config))
+    with snapshot_if_exists(arguments.store, config, recipe) as (store, why_no_state):
+        try:
+            found = dissect(served, method, config, store, why_no_state)
+        except PageError as error:
+            raise NearDupError(
+                f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
+                f"({error.reason}). In a crawl its items pass unjudged."
+            ) from None
+    if arguments.html:
+        _save_html(found, arguments.html, config.lang)
+    else:
+        write_result(arguments, _data(found), _lines(found, coloured=is_coloured()))
+    return 0
+
+
+def _read_source(arguments: argparse.Namespace) -> PageResponse:
+    source: str = arguments.source
+    if source.partition("://")[0].lower() in ("http", "https"):
+        if arguments.url:
+            raise SettingsError("--url is for a page in a file. A fetched page has its own URL; leave --url out.")
+        return fetch(source, arguments.settings)
+    if source == _STDIN:
+        return PageResponse(arguments.url or "", sys.stdin.buffer.read())
+    path = Path(source)
+    try:
+        return PageResponse(arguments.url or path.absolute().as_uri(), path.read_bytes())
+    except (OSError, ValueError) as error:  # ValueError: the name has a NUL
+        raise NearDupError(
+            f"{one_line(source)} cannot be read: {one_line(str(error))}. Name an HTML file, a URL with http:// "
+            "or https://, or - for standard input."
+        ) from None
+
+
+def _save_html(found: Dissection, name: str, language: str) -> None:
+    """Write the page with its parts marked, by default in its own language."""
+    page = found.page
+    words = Words(language or language_of([(page.title or page.text[:SENTENCE], page.url)]))
+    html = marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
+    if name == _STDIN:
+        write_html(html)
+    else:
+        size = save(html, Path(name))
+        write(f"{name}: {page.reader}, {format_count(len(found.lines), 'line')} ({size}).\n")
+
+
+def _data(found: Dissection) -> dict[str, Any]:
+    page = found.page
+    return {
+        "url": page.url,
+        "title": page.title,
+        "headline": page.headline,
+        "keywords": list(page.keywords),
+        "description": page.description,
+        "canonical": page.canonical or None,
+        "site": page.site or None,
+        "reader": page.reader,
+        "why": _describe_reading(found.reading, ENGLISH),
+        "judged": not found.reason,
+        "reason": found.reason or None,
+        "letters": found.letters,
+        "own_letters": found.own,
+        "quoted_letters": found.quoted,
+        "store": found.location,
+        "why_no_store": found.why_no_state or None,
+        "pages_of_site": found.site_pages if found.location else None,
+        "text": page.text,
+        "main": page.main,
+        "lines": [
+            {
+                "role": one.role.value,
+                "text": one.text,
+                "boilerplate": [part.text for part in one.parts if part.mark is Mark.BOILERPLATE],
+                "pages": one.pages or None,
+            }
+            for one in found.lines
+        ],
+    }
+
+
+def _lines(found: Dissection, *, coloured: bool) -> Iterator[str]:
+    yield to_line(found.page.url) or "standard input"
+    facts = ((name, to_line(value) or "(none)") for name, value in _facts(found, ENGLISH))
+    yield format_facts(facts)
+    for one in found.lines:
+        pages = f" (on {one.pages:,} pages)" if one.pages else ""
+        yield f"{one.role.value:<{_WIDTH}}  {_format_line(one, coloured=coloured)}{pages}"
+    if not found.lines:
+        yield "It shows no text."
+
+
+def _format_line(one: Line, *, coloured: bool) -> str:
+    """Return a line with its marks; without marks if its role says that all of it is boilerplate."""
+    parts = [Part(one.text)] if one.role is LineRole.BOILERPLATE and not coloured else one.parts
+    return " ".join(format_parts(parts, coloured=coloured).split())
+
+
+def _facts(found: Dissection, words: Words) -> Iterator[tuple[str, str]]:
+    page = found.page
+    values = {
+        "title": page.title,
+        "headline": " / ".join(page.headline.split("\n")),
+        "keywords": ", ".join(page.keywords),
+        "description": page.description,
+        "canonical": page.canonical,
+        "site": page.site,
+        "reader": f"{page.reader}: {_describe_reading(found.reading, words)}",
+        "judged": _describe_judgement(found, words),
+        "state": _describe_state(found, words),
+    }
+    yield from ((words(f"fact.{name}"), value) for name, value in values.items())
+
+
+def _describe_reading(reading: Reading, words: Words) -> str:
+    """Return why the page was read in this way."""
+    name, numbers = reading.explain()
+    shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
+    letters = {"letters": words("letters", int(numbers["letters"]))} if "letters" in numbers else {}
+    return words(f"reading.{name}", **{**shown, **letters})
+
+
+def _describe_judgement(found: Dissection, words: Words) -> str:
+    """Return what a crawl would do before it looks for earlier pages."""
+    if found.reason:
+        why = found.why if words.language == ENGLISH.language else words(f"reason.{found.reason}")
+        return words("judged.no", reason=found.reason, why=why)
+    letters = words("letters", found.letters)
+    if found.own is None or found.own >= found.letters:
+        return words("judged.yes", letters=letters)
+    boilerplate = max(0, found.letters - found.own - found.quoted)
+    left_out = [words("judged.quotes", found.quoted)] if found.quoted else []
+    left_out += [words("judged.boilerplate", boilerplate)] if boilerplate or not left_out else []
+    return words("judged.part", own=f"{found.own:,}", letters=letters, left_out=words("comma").join(left_out))
+
+
+def _describe_state(found: Dissection, words: Words) -> str:
+    if found.location is None:
+        return words("marked.no_state", why=found.why_no_state)
+    lines = words("marked.lines", sum(one.pages > 0 for one in found.lines))
+    if not found.page.site:
+        return words("marked.state_without_site", location=found.location, lines=lines)
+    pages = words("pages", found.site_pages)
+    pages = words("marked.or_more", pages=pages) if found.site_pages >= _MOST_PAGES else pages
+    return words("marked.state", location=found.location, site=found.page.site, pages=pages, lines=lines)

@@ -1,0 +1,167 @@
+"""``scrapy neardup migrate``: convert a state to the current settings and versions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from scrapy_neardup.cli.opening import add_store, find_state, locate_state, only_state, open_or_make_state
+from scrapy_neardup.cli.options import add_fields, add_json, config_of, fields_of
+from scrapy_neardup.cli.output import format_count, format_table, progress, warn, write, write_result
+from scrapy_neardup.cli.pages import open_source
+from scrapy_neardup.crawl.state_location import page_extractor
+from scrapy_neardup.errors import PageError, SettingsError, StoreError
+from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Page
+from scrapy_neardup.oneline import one_line
+from scrapy_neardup.page.extraction import decode_body
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret, fits
+from scrapy_neardup.state.replacement import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
+from scrapy_neardup.state.tally import KEY, RowTally
+
+NAME = "migrate"
+HELP = "Convert a state to the current method, parameters and versions."
+EXAMPLES = """\
+effect:
+  A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
+  from it. Every page keeps its id, its times, its group, its evidence and its delivery. Nothing is judged again.
+
+  The new state replaces the old one. The old one stays next to it as PATH-before-DATE, a complete state, until you
+  remove it. If the command is stopped, the state is unchanged, or the next call finishes the exchange.
+
+the new fingerprint of a page:
+  1. comes from a feed (--from) that has its URL: any format that 'dedup' reads, texts or HTML;
+  2. else comes from the text in the state (NEARDUP_KEEP = "texts");
+  3. else stays, if only a tool differs (extractor, segmenter): a page that both read alike is unchanged;
+  4. else is made when the page comes again. Until then the state knows only its URL. If it is the same by the earlier
+     method, it is not delivered again. Otherwise it is judged like a new page, and passes as updated if it is no copy.
+     A copy at a new URL that comes before it passes.
+
+examples:
+  scrapy neardup migrate
+  scrapy neardup migrate --from articles.jsonl.gz crawl.warc.gz
+  scrapy neardup migrate --store sqlite:///var/crawls/a.sqlite --to leveldb:///var/crawls/a.leveldb
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_store(parser)
+    parser.add_argument("--to", metavar="URL", help="place of the new state (default: that of the old one)")
+    parser.add_argument(
+        "--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"
+    )
+    parser.add_argument("--format", choices=FORMATS, default="", help="format of the feeds (default: by suffix)")
+    add_json(parser)
+    add_fields(parser.add_argument_group("fields", "Names of the fields in the feeds, if they differ from these."))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Migrate, and print what became of the pages."""
+    config = config_of(arguments)
+    method = config.make_method()
+    if method.memory_only:
+        raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
+    url = arguments.store or only_state(config)
+    kind, place = locate_state(arguments.to or url)
+    if kind.is_shared:
+        raise StoreError(
+            f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
+            "migrate the file, and merge it into a new state on the server."
+        )
+    if is_unfinished(place):
+        kept = finish(kind, place)
+        warn(f"{NAME}: an earlier migration that was stopped is finished now. A new one begins.")
+        write(_describe_old_state(kept and kind.url(kept)))
+    find_state(url, config)  # raises if there is none
+    if arguments.to and kind.exists(place):
+        raise StoreError(f"A state at {place} already exists. Name another place with --to.")
+    recipe = state_recipe(method, page_extractor(config))
+    remove_draft(kind, place)
+    with open_or_make_state(url, None, config.secret) as old:
+        if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):
+            old.take_on(recipe)
+            write(f"{old.location}: already has the current method, parameters and versions.\n")
+            return 0
+        source = old.location
+        with open_or_make_state(kind.url(draft_of(place)), recipe, _secret_of(old)) as new:
+            found = _migrate(old, new, method, config, arguments)
+            pages = RowTally.unpack(new.value(KEY) or b"").pages
+        if pages != old.pages:
+            raise StoreError(
+                f"Only {pages:,} of {old.pages:,} pages were converted, so the state at {old.location} is unchanged. "
+                "Find the cause with: scrapy neardup check"
+            )
+    kept = exchange(kind, place, as_left(kind, place))
+    data = {
+        "store": place,
+        "from": source,
+        "kept": kept or None,
+        "pages": {way.name.lower(): found.pages[way] for way in Way},
+        "records": found.rows,
+        "records_used": found.used,
+    }
+    write_result(arguments, data, [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
+    return 0
+
+
+def _secret_of(store: PageStore) -> Secret | None:
+    _ = store.hashes  # raises if the secret is unknown
+    return store.secret
+
+
+def _migrate(old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace) -> Migrated:
+    migration = Migration(old, new, method, config.min_letters)
+    migration.take_all(progress)
+    if arguments.feeds:
+        with open_source(fields_of(arguments, config), config) as source:
+            records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
+            migration.take_feed(_pages(progress(records, what="records"), source))
+    return migration.found
+
+
+def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page | None]:
+    """Yield the page of each record, under the URL that a crawl gives it; None if the record has no page."""
+    for record in records:
+        if isinstance(record, Malformed):
+            warn(f"{NAME}: {record.place}: {one_line(record.why)}")
+        if not isinstance(record, Entry):
+            continue
+        fields = dict(record.fields)
+        try:
+            if record.html:
+                fields[source.fields.names["html"]] = decode_body(record.html, record.content_type or None)
+            url = source.fields.url(fields)
+            name = source.fields.article_url(fields, url)
+            yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
+        except PageError:
+            yield None
+
+
+def _lines(found: Migrated, source: str, place: str) -> Iterator[str]:
+    pages = format_count(sum(found.pages.values()), "page")
+    yield f"{source}: {pages} converted to the current method, parameters and versions"
+    if source != place:
+        yield f"in {place}"
+    yield ""
+    yield format_table(["pages", "how many"], [(way.value, f"{many:,}") for way in Way if (many := found.pages[way])])
+    yield ""
+    if found.rows:
+        yield f"{found.used:,} of {found.rows:,} records of the feed belong to a page that needed a fingerprint."
+    if found.pages[Way.URL]:
+        yield (
+            "Pages known only by URL get a fingerprint when they come again. If a feed has their texts, convert them "
+            "now: scrapy neardup migrate --from FEED"
+        )
+
+
+def _describe_old_state(url: str) -> str:
+    return f"The old state is kept as {url}. Remove it when you no longer need it.\n" if url else ""

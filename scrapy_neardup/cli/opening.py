@@ -1,0 +1,224 @@
+"""The state that a command works on: where it is, and how it is opened."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from scrapy.settings import BaseSettings
+from scrapy.spiderloader import get_spider_loader
+
+from scrapy_neardup.cli.output import format_count, format_time, to_line, warn
+from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.judge.former import check_tools
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.kv import SETTING
+from scrapy_neardup.state.opening import (
+    STORES,
+    close_store,
+    existing_states,
+    open_snapshot,
+    open_store,
+    parse_url,
+    states_near,
+)
+from scrapy_neardup.state.options import DEFAULT, Options
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
+
+#: The option that names the state.
+OPTION = "--store"
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a state: by URL, or by a spider."""
+    forms = STORES.forms(lasting=True)
+    parser.add_argument(OPTION, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
+    parser.add_argument("--spider", metavar="NAME", help="use the state and settings of this spider")
+
+
+@contextmanager
+def open_or_make_state(
+    url: str,
+    recipe: Mapping[str, Any] | None,
+    secret: Secret | None,
+    named_by: str = OPTION,
+    options: Options = DEFAULT,
+) -> Iterator[PageStore]:
+    """Open the state at a URL, and close it at the end. Without a recipe it must exist.
+
+    Like a crawl, it rolls back unsealed pages, and a line on standard error says so. Raises StoreMismatch that names
+    ``named_by`` if the state has another recipe.
+    """
+    kind, location = parse_url(url, named_by)
+    if hint := kind.misplaced(location):
+        warn(f"{named_by}: {hint}")
+    store = open_store(url, recipe, named_by, secret, options=options)
+    try:
+        report_rollback(store)
+        yield store
+    finally:
+        close_store(store)
+
+
+@contextmanager
+def open_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
+    """Open an existing state for writing: the one at URL ``asked``, else that of the crawls here.
+
+    Without a recipe any state will do, but it cannot judge pages. Raises StoreError if there is no state.
+    """
+    with open_or_make_state(find_state(asked, config), recipe, config.secret, _named_by(asked)) as store:
+        check_tools(store, strict=config.strict, say=warn)
+        yield store
+
+
+@contextmanager
+def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
+    """Open the same state as it is now, only for reading. A crawl may go on writing to it.
+
+    A line on standard error names the time, if a crawl is using the state or was killed.
+    """
+    store = open_snapshot(find_state(asked, config), recipe, _named_by(asked), config.secret)
+    try:
+        report_rollback(store)
+        check_tools(store, strict=config.strict, say=warn)
+        if sentence := _describe_snapshot(store):
+            warn(sentence)
+        yield store
+    finally:
+        close_store(store)
+
+
+@contextmanager
+def snapshot_if_exists(
+    asked: str | None, config: Config, recipe: Mapping[str, Any]
+) -> Iterator[tuple[PageStore | None, str]]:
+    """Open the same state for reading, or return why there is none: it does not exist or has other settings.
+
+    A state that the user named must exist.
+    """
+    with ExitStack() as stack:
+        store, why = None, ""
+        try:
+            store = stack.enter_context(snapshot_state(asked, config, recipe))
+        except (StoreError, SettingsError) as error:
+            if asked:
+                raise
+            why = str(error)
+        yield store, why
+
+
+def report_rollback(store: PageStore) -> None:
+    """Write a line to standard error if the opening of the state rolled pages back."""
+    if number := store.taken_back.pages:
+        crawls = ", ".join(store.taken_back.crawls) or "unknown"
+        warn(
+            f"{_pages_are(number)} rolled back in the state, because {'their' if number > 1 else 'its'} crawl "
+            f"({crawls}) was killed or its feed was not stored."
+        )
+
+
+def _describe_snapshot(store: PageStore) -> str:
+    """Return when the snapshot was taken and which pages are unsealed; nothing if nobody changes the state."""
+    pending = store.pending()
+    if not store.is_held and not pending.pages:
+        return ""
+    crawls = ", ".join(map(to_line, pending.crawls))
+    user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
+    sentence = f"As of {format_time(store.as_of)}, {user}."
+    if not pending.pages:
+        return sentence
+    future = "pages become permanent when their feeds are stored"
+    if not store.is_held:
+        future = (
+            f"the crawl ({crawls or 'unknown'}) was killed or its feed was not stored, so the next crawl rolls back "
+            "what it left"
+        )
+    return f"{sentence} {_pages_are(pending.pages)} unsealed: {future}."
+
+
+def _pages_are(number: int) -> str:
+    return f"{format_count(number, 'page')} {'is' if number == 1 else 'are'}"
+
+
+def _named_by(asked: str | None) -> str:
+    return OPTION if asked else SETTING
+
+
+def find_state(asked: str | None, config: Config) -> str:
+    """Return the URL of an existing state.
+
+    Raises StoreError if there is none, and SettingsError if it may be one of several.
+    """
+    url = asked or only_state(config)
+    kind, location = locate_state(url)
+    if not kind.exists(location):
+        if near := states_near(location):
+            raise StoreError(f"There is no state at {location}. Name the one that exists: {OPTION} {near[0]}")
+        raise _no_state(location, OPTION, kind.misplaced(location))
+    return url
+
+
+def find_or_place_state(asked: str | None, config: Config) -> str:
+    """Return the URL ``asked``, else the only state here, else the place where a crawl would make one.
+
+    Raises SettingsError if it may be one of several, or if each spider has its own.
+    """
+    there = [] if asked else states_there(config)
+    return asked or (there[0] if len(there) == 1 else state_url(config))
+
+
+def only_state(config: Config) -> str:
+    """Return the only state that crawls here have made, else the place where one would make it."""
+    there = states_there(config)
+    if len(there) == 1:
+        return there[0]
+    try:
+        return state_url(config)
+    except SettingsError as error:
+        if there:
+            raise SettingsError(f"{error} States that exist: {', '.join(map(to_line, there))}") from None
+        raise _no_state(config.store or data_directory().absolute(), f"--spider NAME, or {OPTION}") from None
+
+
+def _no_state(place: object, options: str, hint: str = "") -> StoreError:
+    forms = STORES.forms(lasting=True)
+    sentence = f"There is no state at {place}. Name the state of a crawl with {options} {forms}."
+    return StoreError(f"{sentence} {hint}" if hint else sentence)
+
+
+def locate_state(url: str) -> tuple[type[PageStore], str]:
+    """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
+    kind, location = parse_url(url, OPTION)
+    if not kind.lasts:
+        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {OPTION}.")
+    return kind, location
+
+
+def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
+    """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
+
+    A spider that was removed from the project has the project's settings, if its state exists. Raises SettingsError
+    for other names, and if the spider's class does not say which state is its own.
+    """
+    own, names = settings.copy(), get_spider_loader(settings).list()
+    if spider_name in names:
+        spider = get_spider_loader(settings).load(spider_name)
+        spider.update_settings(own)
+        own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
+        return own
+    config = Config.from_settings(own)
+    url = state_url(config, SimpleNamespace(name=spider_name))
+    has_own_state = url != state_url(config, SimpleNamespace(name=f"{spider_name}_"))
+    if not (has_own_state and existing_states(url)):
+        spiders = ", ".join(map(to_line, sorted(names)))
+        here = f"the spiders here are {spiders}" if names else "there is no spider here"
+        raise SettingsError(
+            f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
+        )
+    own.set(SETTING, url, "cmdline")
+    return own

@@ -1,0 +1,255 @@
+"""What commands print: text that is safe on a terminal, JSON, tables, lists of records, progress."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tabulate import tabulate
+from tqdm import tqdm
+
+from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.cli.options import add_json, check_minimum
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.oneline import one_line
+from scrapy_neardup.outputs import WRITERS, opened_output, output_format
+from scrapy_neardup.text.marking import Mark, Part
+
+T = TypeVar("T")
+
+#: Line ends, and our own colours. All else that steers a terminal is escaped.
+_ALLOWED = re.compile("(\n|\x1b\\[(?:32|90|0)m)")
+#: Characters that steer a terminal or show nothing, without those that JSON escapes anyway.
+_HIDDEN = re.compile(
+    "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0001-\U000e007f]"
+)
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+#: Records that a terminal shows by default.
+_SHOWN = 50
+
+#: Text before and after a marked part: in brackets, or in green and grey.
+BRACKETS = {Mark.NONE: ("", ""), Mark.SHARED: ("[[", "]]"), Mark.BOILERPLATE: ("{{", "}}")}
+_COLOURS = {Mark.NONE: ("", ""), Mark.SHARED: ("\x1b[32m", "\x1b[0m"), Mark.BOILERPLATE: ("\x1b[90m", "\x1b[0m")}
+
+
+def write(text: str) -> None:
+    """Write to standard output at once, with escapes for characters that it cannot take or that steer a terminal."""
+    text = "".join(part if _ALLOWED.fullmatch(part) else one_line(part, len(part)) for part in _ALLOWED.split(text))
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+
+
+def write_result(arguments: argparse.Namespace, data: Any, text: str | Iterable[str]) -> None:
+    """Write the result of a command: with ``--json`` the data, else the text or its lines."""
+    text = as_json(data) if arguments.json else text if isinstance(text, str) else "\n".join(text)
+    write(text.rstrip("\n") + "\n")
+
+
+def check_new_file(path: Path, *, force: bool) -> None:
+    """Raise NearDupError if the path is a folder, or exists and ``force`` is not given."""
+    if path.is_dir():
+        raise NearDupError(f"{path} is a folder. Name a file in it with -o.")
+    if path.exists() and not force:
+        raise NearDupError(f"{path} exists. Name another file with -o, or replace it with --force.")
+
+
+def save(text: str, path: Path) -> str:
+    """Write a file, all or nothing, and return its size."""
+    with replace_file(path) as draft:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return format_size(path.stat().st_size)
+
+
+def write_html(html: str) -> None:
+    """Write a page to standard output as UTF-8, which the page declares."""
+    sys.stdout.buffer.write(html.encode())
+
+
+def warn(text: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(f"{text}\n")
+
+
+def as_json(data: Any, indent: int | None = 2, *, wide: bool | None = None) -> str:
+    """Return data as JSON that a terminal can show.
+
+    ``wide``: whether letters beyond ASCII stay as they are; None: only if standard output is UTF-8.
+
+    >>> as_json({"title": "渡口\\u202e\\x9b2J"}, indent=None, wide=True)
+    '{"title": "渡口\\\\u202e\\\\u009b2J"}'
+    """
+    if wide is None:
+        wide = codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf-8")
+    text = json.dumps(data, ensure_ascii=not wide, indent=indent)
+    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def is_coloured() -> bool:
+    """Whether standard output is a terminal with colours, and NO_COLOR is not set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or sys.platform == "win32"
+    return sys.stdout.isatty() and not plain
+
+
+def progress(iterable: Iterable[T], total: int | None = None, what: str = "pages") -> Iterable[T]:
+    """Yield the same items. After a second on a terminal, show a bar on standard error."""
+    return tqdm(iterable, total=total, unit=f" {what}", file=sys.stderr, disable=None, delay=1, leave=False)
+
+
+def to_line(text: str) -> str:
+    """Return the text of a page as one line for a terminal, not shortened.
+
+    >>> print(to_line("The boat\\x1b[31m\\r\\n sank"))
+    The boat\\x1b[31m sank
+    """
+    return one_line(" ".join(text.split()), len(text))
+
+
+def printable(text: str) -> str:
+    """Return a text of several lines without characters that steer a terminal.
+
+    >>> printable("The \\x1b[2Jboat\\u202e sank\\tat 9.")
+    'The �[2Jboat sank at 9.'
+    """
+    return "".join(map(_printable, _LINE_END.sub("\n", text)))
+
+
+def _printable(char: str) -> str:
+    if char == "\n" or char.isprintable():
+        return char
+    if char == "\t":
+        return " "
+    category = unicodedata.category(char)
+    if category == "Cf":  # marks of direction, soft hyphens: they show nothing themselves
+        return ""
+    return "\N{REPLACEMENT CHARACTER}" if category in ("Cc", "Cs") else char
+
+
+def format_parts(parts: Iterable[Part], *, coloured: bool) -> str:
+    """Return a text with its marked parts in colours or brackets."""
+    around = _COLOURS if coloured else BRACKETS
+    return "".join(f"{around[part.mark][0]}{printable(part.text)}{around[part.mark][1]}" for part in parts)
+
+
+def format_time(seconds: float) -> str | None:
+    """Return seconds since 1970 as a time in UTC; None for 0.
+
+    >>> format_time(1_700_000_000.7)
+    '2023-11-14T22:13:20+00:00'
+    """
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds") if seconds else None
+
+
+def format_size(size: float) -> str:
+    """Return a number of bytes with a unit.
+
+    >>> format_size(999), format_size(12_345_678)
+    ('999 bytes', '12.3 MB')
+    """
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+def format_count(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> format_count(1, "page"), format_count(2400, "copy", "copies")
+    ('1 page', '2,400 copies')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: str = "  ") -> str:
+    """Return names and values in two columns. A value may have several lines."""
+    return "".join(
+        f"{indent}{name:<{width}}" + f"\n{indent}{' ' * width}".join(str(value).split("\n")) + "\n"
+        for name, value in pairs
+    )
+
+
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, remarks: int = 0) -> str:
+    """Return a Markdown table. The first ``words`` and the last ``remarks`` columns are aligned left, others right.
+
+    >>> print(format_table(["method", "F1"], [["cascade", "0.9912"]]).splitlines()[2])
+    | cascade  | 0.9912 |
+    """
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    right = range(words, len(headers) - remarks)
+    aligned = ["right" if column in right else "left" for column in range(len(headers))]
+    return tabulate(cells, headers, tablefmt="github", colalign=aligned if cells else None, disable_numparse=True)
+
+
+def format_rest(rest: int) -> str:
+    """Return a line for list items that are not shown; nothing if there are none."""
+    return f"  (and {rest:,} more)\n" if rest > 0 else ""
+
+
+def describe_missing(url: str, near: list[str], location: str) -> str:
+    """Return a sentence on a URL that is not in the state, with ``near``, the similar URLs that are."""
+    sentence = f"{to_line(url)}\n  is not in the state at {location}."
+    if not near:
+        return f"{sentence} Write the URL as crawled.\n"
+    return f"{sentence} Similar URLs:\n" + "".join(f"    {to_line(one)}\n" for one in near)
+
+
+def add_list_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the options of a list of ``what``, a plural: file, format, limit, JSON."""
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"write the {what} to this file, all or nothing")
+    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of FILE)")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help=f"{what} to show, the last ones (default: {_SHOWN}; 0: all)"
+    )
+    add_json(parser, "print JSON lines")
+
+
+def check_list_options(arguments: argparse.Namespace) -> None:
+    """Raise NearDupError for a wrong limit or format, before a state is opened."""
+    check_minimum(arguments, "limit", 0)
+    if arguments.output:
+        output_format(arguments.output, arguments.output_format)
+
+
+def write_list(
+    arguments: argparse.Namespace,
+    records: Iterable[dict[str, Any]],
+    as_text: Callable[[dict[str, Any]], str],
+    what: str,
+) -> int:
+    """Print records, or write them to the file of ``--output``. Return their number.
+
+    All records have the same fields. Spreadsheets run nothing in a written table, because strangers wrote its texts.
+    A terminal shows the last records only; a file and JSON get all.
+    """
+    if arguments.output:
+        number, format = 0, output_format(arguments.output, arguments.output_format)
+        with opened_output(arguments.output, format, "", for_spreadsheet=True) as out:
+            for record in records:
+                out.write(record, None)
+                number += 1
+        if arguments.output != "-":
+            warn(f"{format_count(number, what.removesuffix('s'))} written to {arguments.output}.")
+        return number
+    found = list(records)
+    limit = arguments.limit if arguments.limit is not None else 0 if arguments.json else _SHOWN
+    for record in found[-limit:]:
+        write(as_json(record, indent=None) + "\n" if arguments.json else as_text(record))
+    if not arguments.json and (rest := len(found) - len(found[-limit:])) > 0:
+        write(f"(and {rest:,} before these; --limit 0 shows all)\n")
+    return len(found)

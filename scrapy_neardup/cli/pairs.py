@@ -1,0 +1,77 @@
+"""``scrapy neardup pairs``: compute every pair of similar documents of a feed exactly."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+
+from scrapy_neardup.cli.options import config_of
+from scrapy_neardup.cli.output import format_count, progress, warn
+from scrapy_neardup.cli.pages import check_feed, open_feed
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.evaluation.documents import documents_of, spooled
+from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
+from scrapy_neardup.evaluation.labels import pair_row
+from scrapy_neardup.outputs import opened_output, output_format
+
+NAME = "pairs"
+HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."
+EXAMPLES = f"""\
+pairs:
+  Two documents are a pair if their Jaccard similarity is {JACCARD} or more, or if {CONTAINMENT} or more of
+  the shorter one is in the longer one. Both figures compare the sets of character 5-grams of letters and digits, after
+  normalisation (width, case, invisible characters). They are exact: no method or sketch takes part.
+
+  {{"a": "a17", "b": "b93", "jaccard": 0.8312, "containment": 0.9127, "title": 0.4, "title_same": false,
+   "same_site": true}}
+  a came first. title says how alike the titles are (pairs of letters). It is null without a title or a URL.
+
+input:
+  Any input of `scrapy neardup dedup`. A document is known by its id, else its URL, else its line. If several have one
+  name, the first counts. NEARDUP_FIELDS names fields that differ, here or in the project.
+
+examples:
+  scrapy neardup pairs crawl.jsonl -o pairs.jsonl
+  scrapy neardup pairs crawl.csv -o pairs.csv --jaccard 0.7
+  scrapy neardup evaluate crawl.jsonl --pairs pairs.jsonl --method all
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)")
+    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
+    for name, default in (("jaccard", JACCARD), ("containment", CONTAINMENT)):
+        parser.add_argument(f"--{name}", type=float, default=default, metavar="SHARE", help="(default: %(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the pairs, the most similar first."""
+    for name in ("jaccard", "containment"):
+        share = getattr(arguments, name)
+        if not 0.05 <= share <= 1:
+            raise SettingsError(
+                f"--{name} is {share:g}. Give a share from 0.05 to 1: below that almost all texts are pairs."
+            )
+    format = output_format(arguments.output)
+    with (
+        open_feed(config_of(arguments)) as feed,
+        spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
+        gram_file() as sets,
+    ):
+        check_feed(NAME, feed, documents, arguments.feed)
+        for place in range(len(documents)):
+            sets.add(documents[place].text)
+        found = sorted(
+            alike_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
+            key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
+        )
+        with opened_output(arguments.output, format, "") as out:
+            for one in found:
+                out.write(pair_row(one, documents[one.a], documents[one.b]), None)
+        warn(f"{NAME}: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
+    return 0
+
+
+def _watch(places: Iterable[int], total: int) -> Iterable[int]:
+    return progress(places, total, "documents compared")

@@ -1,0 +1,106 @@
+"""``scrapy neardup report``: write a report on a state as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from scrapy_neardup.cli.opening import add_store, snapshot_state
+from scrapy_neardup.cli.options import add_json, check_minimum, config_of
+from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
+from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.report.page import check, page
+from scrapy_neardup.report.words import LANGUAGES, Words
+from scrapy_neardup.settings import Config
+
+NAME = "report"
+HELP = "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side."
+EXAMPLES = """\
+the file:
+  It needs no network and no other file, and runs no script of a page, so you can send it to anyone. Its size is limited
+  for any number of pages, and it names the omitted parts.
+
+texts:
+  The report shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names feeds with
+  them: any input of `scrapy neardup dedup` with the fields url or id, title and text. Otherwise it shows the common
+  sentences that the state knows.
+
+language:
+  English or Chinese, by --lang, else NEARDUP_LANG, else by the pages. A page counts as Chinese if its title has Chinese
+  characters and no Japanese kana. Without a title, a host in .cn, .tw, .hk or .mo counts as Chinese. If more than half
+  of the pages are Chinese, so is the report.
+
+examples:
+  scrapy neardup report
+  scrapy neardup report --lang zh
+  scrapy neardup report -o monday.html --store leveldb:///var/crawls/state
+  scrapy neardup report --texts articles.jsonl --texts tagged.jsonl.gz
+  scrapy neardup report --json | jq .totals
+"""
+
+_STDOUT = "-"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"
+    )
+    add_store(parser)
+    parser.add_argument(
+        "--texts", action="append", default=[], metavar="INPUT", help="a feed with the texts of pages; may be repeated"
+    )
+    parser.add_argument(
+        "--pages", type=int, default=2000, metavar="N", help="copies in the table, the newest (default: 2000)"
+    )
+    parser.add_argument(
+        "--lang",
+        choices=LANGUAGES,
+        help="language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
+    )
+    add_json(parser, "write the report as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the state, and write the report."""
+    check_minimum(arguments, "pages", 1)
+    if not arguments.json:
+        check()
+    config = config_of(arguments)
+    texts = partial(_find_texts, arguments.texts, config) if arguments.texts else None
+    with snapshot_state(arguments.store, config) as store:
+        report = gather(store, rows=arguments.pages, texts=texts, watch=progress)
+    if arguments.json:
+        text, output = as_json(asdict(report)) + "\n", arguments.output or _STDOUT
+    else:
+        text, output = page(report, arguments.lang or config.lang), arguments.output or "report.html"
+    if output != _STDOUT:
+        words, totals = Words(config.lang or "en"), report.totals
+        counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}
+        size = save(text, Path(output))
+        write(words("closing.report", file=output, size=size, **counts) + "\n")
+    elif arguments.json:
+        write(text)
+    else:
+        write_html(text)
+    return 0
+
+
+def _find_texts(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return title and text of the pages that are in the inputs, by the URL or id that the state knows."""
+    found: dict[str, tuple[str, str]] = {}
+    names = config.fields
+    for source in inputs:
+        for entry in progress(read_input(source), what="records"):
+            if not isinstance(entry, Entry):
+                continue
+            for key in (entry.fields.get(names["url"]), entry.fields.get("id")):
+                name = "" if key is None else str(key).strip()
+                if name and name in urls:
+                    title, text = (str(entry.fields.get(names[part]) or "") for part in ("title", "text"))
+                    found.setdefault(name, (title, text))
+    return found

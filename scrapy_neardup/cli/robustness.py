@@ -1,0 +1,140 @@
+"""``scrapy neardup robustness``: edit pages, and count how many are still recognised."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from scrapy_neardup.cli.options import add_documents, add_json, parse_method
+from scrapy_neardup.cli.output import format_table, progress, warn, write
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_unavailable
+from scrapy_neardup.evaluation.robustness import (
+    CONTROL,
+    Point,
+    check_drawable,
+    draw_curves,
+    robustness,
+    sample_documents,
+)
+from scrapy_neardup.methods import METHODS, Method, make_method
+
+NAME = "robustness"
+HELP = "Edit pages, a little and a lot, and count how many are still recognised."
+EXAMPLES = f"""\
+edits:
+  add, delete, replace   1 to 20% of the text: sentences of other pages, runs of characters, scattered characters
+  reorder                sentences in another order
+  retitle, wrap          another title; lines of another site around the text
+  width, script          full-width and ASCII characters, simplified and traditional ones, each as the other
+
+tables:
+  The percentage of edited pages that are found and judged as copies. If more would be judged as copies once found, that
+  percentage follows in brackets. "{CONTROL}" is the control: pairs of pages with different text. They should not be
+  recognised, unless the documents include near-duplicates.
+
+examples:
+  scrapy neardup robustness corpora/news
+  scrapy neardup robustness crawl.jsonl.gz --pages 1000 -o curves.svg
+  scrapy neardup robustness crawl.jsonl --method cascade --method simhash:distance=6 --edits add,delete
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_documents(parser)
+    parser.add_argument(
+        "--method",
+        "--methods",
+        action="append",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)}; may be repeated (default: all that can judge the documents)",
+    )
+    parser.add_argument("--pages", type=int, default=300, metavar="N", help="edit N random documents (default: 300)")
+    parser.add_argument("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other edits (default: 1)")
+    add_json(parser, "print one JSON object per line")
+    parser.add_argument(
+        "-o", dest="curves", type=Path, metavar="FILE", help="draw curves to this file: .svg, .png, .pdf"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the shares, and draw the curves."""
+    if arguments.pages < 2:
+        raise SettingsError(f"--pages is {arguments.pages}. Give 2 or more: edits insert parts of other pages.")
+    if arguments.curves is not None:
+        check_drawable(arguments.curves)
+    edits = list(_edits(arguments.edits))
+    methods = [make_method(*parse_method(spec)) for spec in arguments.method or ()]
+    methods = methods or [method for method in map(_make_default, METHODS) if method]
+    read = progress(read_documents(*arguments.file), what="documents read")
+    documents = sample_documents(read, arguments.pages, arguments.seed)
+    points = robustness(
+        methods,
+        documents,
+        edits=edits,
+        seed=arguments.seed,
+        progress=progress,
+        on_failure=None if arguments.method else _warn_left_out,
+    )
+    if not points:
+        raise NearDupError("No method can judge these documents. The lines above say what each method needs.")
+    if arguments.json:
+        write("".join(json.dumps(asdict(point), ensure_ascii=False) + "\n" for point in points))
+    else:
+        write(f"{len(documents):,} documents, seed {arguments.seed}; recognised in %\n\n")
+        write("\n\n".join(_tables(points)) + "\n")
+    if arguments.curves is not None:
+        draw_curves(points, arguments.curves)
+    return 0
+
+
+def _edits(names: str) -> Iterator[str]:
+    """Yield the edits that are available here; raises NearDupError for an unknown name."""
+    for name in dict.fromkeys(one.strip() for one in names.split(",")):
+        find_edit(name)
+        if reason := why_unavailable(name):
+            _warn_left_out(reason)
+        else:
+            yield name
+
+
+def _make_default(name: str) -> Method | None:
+    """Return the method with its default parameters; None, and a warning, if it is not available here."""
+    try:
+        return make_method(name, {})
+    except NearDupError as error:
+        _warn_left_out(error)
+        return None
+
+
+def _warn_left_out(reason: object) -> None:
+    warn(f"{NAME}: left out: {reason}")
+
+
+def _tables(points: Sequence[Point]) -> Iterator[str]:
+    """Yield a table of the edits with amounts, and one of the other edits."""
+    cells = {(point.method, point.edit, point.amount): _cell(point) for point in points}
+    methods = list(dict.fromkeys(point.method for point in points))
+    gradual = list(dict.fromkeys(point.edit for point in points if point.amount))
+    others = list(dict.fromkeys(point.edit for point in points if not point.amount))
+    amounts = sorted({point.amount for point in points if point.amount})
+    if gradual:
+        named = [(edit, method) for edit in gradual for method in methods]
+        rows = [(edit, method, *(cells[method, edit, amount] for amount in amounts)) for edit, method in named]
+        yield format_table(["edit", "method", *(f"{100 * amount:g}%" for amount in amounts)], rows, words=2)
+    rows = [(method, *(cells[method, edit, 0.0] for edit in others)) for method in methods]
+    yield format_table(["method", *others], rows)
+
+
+def _cell(point: Point) -> str:
+    """Return the recognised share, with the compared share in brackets if that is larger; a dash for no pages."""
+    if not point.pages:
+        return "–"
+    share, compared = f"{point.recognised:.1%}"[:-1], f"{point.compared:.1%}"[:-1]
+    return share if share == compared else f"{share} ({compared})"

@@ -1,0 +1,298 @@
+"""``scrapy neardup tune``: find a threshold from a few labelled pairs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.cli.opening import snapshot_state
+from scrapy_neardup.cli.options import add_json, add_method, check_minimum, config_of, parse_method
+from scrapy_neardup.cli.output import format_count, is_coloured, printable, progress, save, to_line, warn, write
+from scrapy_neardup.cli.pages import check_feed, open_feed
+from scrapy_neardup.cli.tune_report import compare_methods, estimate, write_report
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.documents import Document, Spool, documents_of, spooled
+from scrapy_neardup.evaluation.exact import gram_file
+from scrapy_neardup.evaluation.labels import COPY, DIFFERENT, SKIP, pair_row
+from scrapy_neardup.evaluation.tuning_estimates import Label, LabelFile, read_answers
+from scrapy_neardup.evaluation.tuning_pairs import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.maintenance.scan import with_evidence
+from scrapy_neardup.methods import METHODS
+from scrapy_neardup.oneline import shell_word
+from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, check, tuning_page
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.text.marking import Mark, Part, truncate
+
+NAME = "tune"
+HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
+EXAMPLES = """\
+how it works:
+  Each page is paired with the earlier page that it is most like. Some pairs are drawn: most where another threshold
+  would change the verdict, some where none would, between sites and within a site. You say whether the later page is a
+  copy, without knowing the verdict of the method. Then the command shows what each threshold would have done to all
+  pages, with 95 % intervals, and the settings to paste.
+
+  on the terminal  y, n, s (skip) or q (quit), then Enter. Each answer is saved to the file (-o) at once. The same
+                   command again goes on with the rest.
+  --html FILE      the same as one HTML page without network: keys y, n, s, and a button that saves the labels (extra:
+                   report). Read the labels with --labels.
+
+input:
+  FEED is any input of `scrapy neardup dedup`, or a state (leveldb:///path, sqlite:///path) whose crawls kept texts
+  (NEARDUP_KEEP = "texts"). Pages of a state are judged by these texts, without their HTML.
+
+columns:
+  called        pages that this threshold calls copies
+  wrong         how many of them are no copies
+  missed        copies that it lets pass
+  best          probability that no other value does better (fewer wrong and missed; see --cost)
+
+examples:
+  scrapy neardup tune crawl.jsonl
+  scrapy neardup tune crawl.jsonl --html pairs.html
+  scrapy neardup tune crawl.jsonl --labels labels.jsonl
+  scrapy neardup tune crawl.jsonl --labels labels.jsonl --method simhash --cost 5
+  scrapy neardup evaluate crawl.jsonl --pairs labels.jsonl --method all
+"""
+
+#: Methods to compare with by default.
+_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
+#: The label for each key, and the words for the keys.
+_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
+_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
+_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts")
+    add_method(parser)
+    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="number of pairs to draw (default: 40)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        type=Path,
+        default=Path("labels.jsonl"),
+        metavar="FILE",
+        help="file for the answers (default: %(default)s)",
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing")
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
+    )
+    parser.add_argument(
+        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
+    )
+    parser.add_argument(
+        "--against",
+        action="append",
+        metavar="NAME[:…]",
+        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=1500, metavar="N", help="characters to show of a text (default: 1500; 0: all)"
+    )
+    add_json(parser, "print the figures as one JSON object")
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """The documents, the method with its thresholds, the candidate pairs and their strata."""
+
+    documents: Spool
+    tried: Thresholds
+    found: list[Candidate]
+    strata: list[Stratum]
+
+    def pair(self, place: int, stratum: Stratum) -> AskedPair:
+        """Return a candidate as a pair to label."""
+        pair = self.found[place].alike
+        a, b = self.documents[pair.a], self.documents[pair.b]
+        row = {**pair_row(pair, a, b), "stratum": stratum.name, "stratum_size": stratum.size}
+        return asked_pair(_side(a), _side(b), row)
+
+
+def _side(document: Document) -> tuple[str, str, str, str]:
+    return document.id, document.title, document.url, document.page().text
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask for labels or write the HTML page, or print what the labels mean."""
+    check_minimum(arguments, "pairs", 1)
+    check_minimum(arguments, "limit", 0)
+    if not 0 < arguments.cost < 1e6:
+        raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
+    config = config_of(arguments)
+    name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
+    tried = thresholds(name, parameters)
+    if arguments.html:
+        check()
+    elif not arguments.labels and arguments.output.exists():
+        read_answers(arguments.output)  # raises for another kind of file, before the feed is read
+    with _documents(arguments.feed, config) as documents, gram_file() as sets:
+        found = candidates(documents, sets, tried, config.min_letters, progress)
+        if not found:
+            raise NearDupError(
+                f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune. Name a larger feed."
+            )
+        material = _Material(documents, tried, found, strata(found, tried))
+        draws = drawn(material.strata, tried, arguments.pairs, arguments.seed)
+        if arguments.html:
+            _write_page(arguments, config, [material.pair(*one) for one in draws])
+            return 0
+        labels = [one for path in arguments.labels for one in read_answers(path)]
+        if not arguments.labels:
+            labels = _ask_for_labels(arguments, [material.pair(*one) for one in draws])
+        against = _methods_to_compare(arguments.against, tried)
+        write_report(
+            arguments,
+            config,
+            estimate(documents, found, material.strata, tried, labels, arguments.cost),
+            compare_methods(documents, found, tried, against, [place for place, _ in draws], progress),
+        )
+    return 0
+
+
+def _methods_to_compare(names: list[str] | None, tried: Thresholds) -> list[str]:
+    names = [one for one in names or _AGAINST if one != "none"]
+    if "all" in names:
+        names = list(METHODS)
+    return [one for one in dict.fromkeys(names) if one != tried.name]
+
+
+@contextmanager
+def _documents(name: str, config: Config) -> Iterator[Spool]:
+    """Open the documents of a feed, or of a state that keeps texts."""
+    if name.partition(":")[0] in STORES and "://" in name:
+        with snapshot_state(name, config) as store, spooled(_kept_texts(store)) as documents:
+            if not len(documents):
+                raise NearDupError(
+                    f"The state at {store.location} keeps no texts, so tune cannot judge its pages. Name a feed with "
+                    'the texts, or crawl with NEARDUP_KEEP = "texts" first.'
+                )
+            yield documents
+        return
+    with open_feed(config) as feed, spooled(progress(documents_of(feed, name), what="documents read")) as documents:
+        check_feed(NAME, feed, documents, name)
+        yield documents
+
+
+def _kept_texts(store: PageStore) -> Iterator[Document]:
+    """Yield the pages that have a text, the oldest first."""
+    for record, evidence in with_evidence(store, progress):
+        if evidence is not None and evidence.text:
+            yield Document(record.url, evidence.title, evidence.text, url=record.url)
+
+
+def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[AskedPair]) -> None:
+    """Write the HTML page with the pairs that have no label yet."""
+    path, files = arguments.html, arguments.labels
+    labelled = {(one.a, one.b) for file in files for one in read_answers(file)}
+    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in labelled]
+    if not left:
+        raise NearDupError(
+            f"All {format_count(len(pairs), 'pair')} have labels. Draw others with --seed or --pairs, or leave --html "
+            "out."
+        )
+    labels = _new_label_file(files)
+    command = _next_command(arguments, [*files, labels])
+    save(tuning_page(left, command, labels.name, config.lang), path)
+    without = len(pairs) - len(left)
+    more = f", without {format_count(without, 'pair')} that have labels" if without else ""
+    write(
+        f"{path}: {format_count(len(left), 'pair')}{more}. Open it in a browser, save the labels at the end, and run\n"
+        f"  {command}\n"
+    )
+
+
+def _new_label_file(files: list[Path]) -> Path:
+    """Return a name for the labels of the page that none of these files has."""
+    names = {path.name for path in files}
+    numbers = (f"labels{f'-{number}' if number > 1 else ''}.jsonl" for number in range(1, len(names) + 2))
+    return Path(next(name for name in numbers if name not in names))
+
+
+def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
+    """Return the command that reads the labels."""
+    method = ("--method", arguments.method) if arguments.method else ()
+    files = [word for path in labels for word in ("--labels", str(path))]
+    return " ".join(map(shell_word, ("scrapy", "neardup", NAME, arguments.feed, *method, *files)))
+
+
+def _ask_for_labels(arguments: argparse.Namespace, pairs: list[AskedPair]) -> list[Label]:
+    """Ask for the labels that the file does not have yet, and return all of them."""
+    file = LabelFile(arguments.output)
+    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in file.labels]
+    known = len(pairs) - len(left)
+    if known:
+        write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
+    done = _ask(left, known, file.add, limit=arguments.limit, coloured=is_coloured())
+    if done < len(left):
+        warn(f"{NAME}: {format_count(len(left) - done, 'pair')} left. To go on, run the same command again.")
+    return list(file.labels.values())
+
+
+def _ask(
+    pairs: Sequence[AskedPair],
+    answered: int,
+    keep: Callable[[Mapping[str, Any], str], None],
+    *,
+    limit: int,
+    coloured: bool,
+) -> int:
+    """Show pairs until all are answered or the reader quits; return how many were answered.
+
+    ``answered`` pairs came before these. ``keep`` gets each answer at once. ``limit``: characters of a text; 0: all.
+    """
+    for number, pair in enumerate(pairs):
+        write(f"\n{'─' * 72}\nPair {answered + number + 1} of {answered + len(pairs)}\n")
+        for when, side in zip(("EARLIER", "LATER"), pair.sides, strict=True):
+            write(_format_side(when, side, limit, coloured))
+        label = _read_label()
+        if label is None:
+            return number
+        keep(pair.row, label)
+    return len(pairs)
+
+
+def _read_label() -> str | None:
+    """Ask until the reader types a label; return None if the reader quits."""
+    while True:
+        write(_QUESTION)
+        typed = sys.stdin.readline()
+        word = typed.strip().lower()
+        key = _WORDS.get(word, word)
+        if key in _KEYS:
+            return _KEYS[key]
+        if key == "q" or not typed:
+            write("\n")
+            return None
+
+
+def _format_side(when: str, side: AskedSide, limit: int, coloured: bool) -> str:
+    parts = truncate(list(side.parts), limit) if limit else side.parts
+    more = side.letters - sum(len(part.text) for part in parts)
+    rest = f"… ({more:,} more characters)\n" if more > 0 else ""
+    text = "".join(_format_part(part, coloured) for part in parts)
+    return f"\n{when}: {to_line(side.title)}\n{to_line(side.url or side.id)}\n\n{text}\n{rest}\n"
+
+
+def _format_part(part: Part, coloured: bool) -> str:
+    """Return text of both pages in grey; without colours, put text of one page in brackets."""
+    is_shared, text = part.mark is Mark.SHARED, printable(part.text)
+    if coloured:
+        return f"\x1b[90m{text}\x1b[0m" if is_shared else text
+    return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"

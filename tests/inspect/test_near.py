@@ -1,0 +1,57 @@
+"""URLs that differ only in how they are written lead to each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.inspect.lookup import near_urls, variants
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.record import Record
+
+NEWS = "https://a.example/%E6%96%B0%E9%97%BB?q=%E6%A2%A8"
+
+
+@pytest.mark.parametrize(
+    ("there", "typed"),
+    [
+        ("https://a.example/b", "https://a.example/b/"),
+        ("https://a.example/b/", "https://a.example/b"),
+        ("https://a.example/", "https://a.example"),
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example/b/?x=1", "https://a.example/b?x=1"),
+        ("http://www.a.example/b", "https://a.example/b/#end"),
+        ("https://a.example/b", "http://www.a.example/b"),
+        ("https://a.example/b", "a.example/b"),
+        ("https://a.example/b", "https://A.Example:443/b"),
+        ("https://a.example:8080/b", "http://www.a.example:8080/b/"),
+        (NEWS, "https://a.example/新闻?q=梨"),
+        (NEWS, NEWS.replace("%E6", "%e6").replace("%A2%A8", "%a2%a8")),
+        (NEWS, "https://a.example/%e6%96%b0%e9%97%bb?q=%e6%a2%a8"),
+        ("https://a.example/%e6%96%b0", "https://a.example/新"),
+        ("https://a.example/新闻", "http://a.example/%E6%96%B0%E9%97%BB"),
+        ("https://xn--fsqu00a.example/1", "https://例子.example/1"),
+    ],
+)
+def test_a_url_is_found_by_another_way_to_write_it(there: str, typed: str) -> None:
+    store = MemoryStore("memory:", {})
+    for url in (there, "https://other.example/b"):
+        id = store.new_id()
+        store.add(Record(id, url, id))
+    assert near_urls(store, typed) == [there]
+    assert near_urls(store, there) == []
+
+
+@pytest.mark.parametrize("url", ["https://a.example/b?c=1&d", "例子/", "a", "", "//", "https://user@a.example:99/b#c"])
+def test_variants_are_other_urls_each_once(url: str) -> None:
+    found = variants(url)
+    assert url not in found
+    assert len(found) == len(set(found)) < 500
+
+
+def test_no_more_are_named_than_asked_for() -> None:
+    store = MemoryStore("memory:", {})
+    for url in variants("https://a.example/b")[:9]:
+        id = store.new_id()
+        store.add(Record(id, url, id))
+    assert len(near_urls(store, "https://a.example/b")) == 5
+    assert len(near_urls(store, "https://a.example/b", limit=2)) == 2
