@@ -6,7 +6,7 @@ because letters must not shrink.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import takewhile
@@ -93,8 +93,8 @@ def draw_similarities(found: Similarities, words: Words = ENGLISH) -> Chart:
         plot = _Plot(width, 220 + above, (above, 14, 28, 52), (low, 1.005), top * 1.04)
         parts = list(plot.counts())
         for at, (copies, passed) in enumerate(zip(found.copies, found.passed, strict=True)):
-            passed = min(passed, top)
-            stack = (("other", passed), ("copy", min(copies, top - passed)))
+            lower = min(passed, top)
+            stack = (("other", lower), ("copy", min(copies, top - lower)))
             parts += plot.stacked((at + 0.08) / bins, (at + 0.92) / bins, stack)
             if heights[at] > top:
                 name = f"{format_number(heights[at])} ↑"
@@ -145,8 +145,8 @@ def _ticks(top: float) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """An area for bars: its size and ``margins`` (top, right, bottom, left) in units; the values from left to right, and
-    the value at its upper end. The lower end is 0.
+    """An area for bars: its size and ``margins`` (top, right, bottom, left) in units, the values at its left and right
+    ends, and the value at its upper end. The lower end is 0.
     """
 
     width: int
