@@ -95,7 +95,7 @@ def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[A
 def _as_it_began(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[Any], object]]:
     """The same before there was a compiled module."""
     from scrapy_neardup.methods.cascade import method as cascade
-    from scrapy_neardup.methods.minwise import sketch
+    from scrapy_neardup.methods.cascade.minwise import sketch
     from scrapy_neardup.text.normalize import letters_each, normalize
     from scrapy_neardup.text.sentences import sentences
     from scrapy_neardup.text.shingles import distinct, shingles

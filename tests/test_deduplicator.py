@@ -25,9 +25,9 @@ from scrapy_neardup.errors import (
     UsageError,
 )
 from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.lock import is_held
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from tests.crawl.engineless import article, crawl

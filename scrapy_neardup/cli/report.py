@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy_neardup.cli.opening import add_store, snapshot_state
 from scrapy_neardup.cli.options import add_json, check_minimum, config_of
 from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
-from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.page import page

@@ -11,19 +11,21 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.base import Method
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cosine import Cosine
-from scrapy_neardup.methods.idf_terms import IDFTerms
-from scrapy_neardup.methods.imatch import IMatch
-from scrapy_neardup.methods.keywords import Keywords
-from scrapy_neardup.methods.minhash import MinHash
-from scrapy_neardup.methods.nshash import NSHash
-from scrapy_neardup.methods.punctuation import Punctuation
-from scrapy_neardup.methods.random_projection import RandomProjection
-from scrapy_neardup.methods.segments import Segments
-from scrapy_neardup.methods.shingle import Shingle
-from scrapy_neardup.methods.simhash import SimHash
-from scrapy_neardup.methods.supershingle import SuperShingle
-from scrapy_neardup.methods.term_profile import TermProfile
+from scrapy_neardup.methods.literature import (
+    Cosine,
+    IDFTerms,
+    IMatch,
+    Keywords,
+    MinHash,
+    NSHash,
+    Punctuation,
+    RandomProjection,
+    Segments,
+    Shingle,
+    SimHash,
+    SuperShingle,
+    TermProfile,
+)
 
 METHODS: dict[str, type[Method]] = {
     method.name: method

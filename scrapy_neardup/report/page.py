@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.report import formats
 from scrapy_neardup.report.charts import draw_kinds, draw_similarities, draw_times
-from scrapy_neardup.report.clean import link, parted
 from scrapy_neardup.report.data import CopyLine, MarkedText, PageLine, Report, Similarities, SiteFlow
 from scrapy_neardup.report.figures import GONE, NO_SITE, OTHERS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
 from scrapy_neardup.report.html import filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
+from scrapy_neardup.untrusted import link
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -91,7 +91,7 @@ def page(report: Report, language: str = "") -> str:
         "unit": partial(formats.format_unit, words=words),
         "link": link,
         "heat": _heat,
-        "parted": parted,
+        "split_tail": _split_tail,
         "site": partial(_site, words=words),
     }
     return filled_in("report.html", filters, values)
@@ -195,3 +195,18 @@ def _heat(count: int, most: int) -> str:
     ('0.00', '0.50', '1.00')
     """
     return f"{sqrt(count / most) if most else 0:.2f}"
+
+
+#: Characters at the end of a URL that always show; shorter URLs are not cut.
+_TAIL, _LONG = 12, 28
+
+
+def _split_tail(url: str) -> tuple[str, str]:
+    """Split a URL: the browser may shorten the first part. A copied URL is whole.
+
+    >>> _split_tail("https://ferry.example/2025/06/17/the-first-boat-was-empty-and-nobody-knew-why.html")
+    ('https://ferry.example/2025/06/17/the-first-boat-was-empty-and-nobody-k', 'new-why.html')
+    >>> _split_tail("https://ferry.example/")
+    ('https://ferry.example/', '')
+    """
+    return (url[:-_TAIL], url[-_TAIL:]) if len(url) > _LONG else (url, "")

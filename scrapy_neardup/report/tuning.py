@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.formats import format_number
 from scrapy_neardup.report.html import filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, mark_differences
+from scrapy_neardup.untrusted import REPORT_URL, TITLE, clean_line, clean_text, link
 
 #: Characters of a text to show.
 SHOWN = 6_000
@@ -56,9 +56,9 @@ def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str],
     parts = mark_differences(texts[0][:SHOWN], texts[1][:SHOWN])
     first, second = (
         AskedSide(
-            clean_line(id, URL),
+            clean_line(id, REPORT_URL),
             clean_line(title, TITLE),
-            clean_line(url, URL),
+            clean_line(url, REPORT_URL),
             tuple(shown),
             max(len(cleaned), len(text)),
         )
@@ -93,7 +93,7 @@ def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.
         "say": words,
         "pairs": pairs,
         "shared": Mark.SHARED,
-        "command": clean_line(command, URL),
+        "command": clean_line(command, REPORT_URL),
         "data": Markup(json.dumps(data).translate(_ESCAPES)),  # noqa: S704  # escaped here
         "style": Markup(style),  # noqa: S704  # a file of ours
         "script": Markup(script),  # noqa: S704  # likewise

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_neardup.cli import check
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_neardup.cli import dedup
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
@@ -25,7 +25,7 @@ from scrapy_neardup.state import temporary
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.commands.run import Invoke, command, environment, scrapy_neardup
 from tests.commands.test_compare import FERRY, LIBRARY
-from tests.inputs.samples import Archive
+from tests.files.samples import Archive
 from tests.maintenance.states import text, url_of
 
 FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": text(*FERRY)}

@@ -14,8 +14,8 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.parameters import PROFILES
 from tests.commands.run import Invoke, project, scrapy_neardup
-from tests.evaluation.corpus import lines, mixed
-from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
+from tests.lab.corpus import lines, mixed
+from tests.lab.methods import Broken, First, Unmakeable, Unsaid
 
 
 @pytest.fixture(autouse=True)

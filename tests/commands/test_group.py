@@ -177,5 +177,5 @@ def test_other_commands_of_scrapy_do_not_wait_for_ours_to_be_imported() -> None:
         "{'numpy', 'jieba', 'trafilatura', 'tabulate', 'tqdm'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    ours = ["scrapy_neardup", "scrapy_neardup.oneline", "scrapy_neardup.errors", "scrapy_neardup.cli"]
+    ours = ["scrapy_neardup", "scrapy_neardup.untrusted", "scrapy_neardup.errors", "scrapy_neardup.cli"]
     assert done.stdout == f"{ours} set()\n"

@@ -12,8 +12,8 @@ import pytest
 from scrapy_neardup.cli import evaluate, pairs
 from scrapy_neardup.errors import NearDupError, SettingsError
 from tests.commands.run import scrapy_neardup
-from tests.evaluation.corpus import five_grams
-from tests.evaluation.drafts import drafts, write_feed
+from tests.lab.corpus import five_grams
+from tests.lab.drafts import drafts, write_feed
 from tests.maintenance.states import run
 
 

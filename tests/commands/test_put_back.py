@@ -12,10 +12,10 @@ import pytest
 
 from scrapy_neardup.cli import check, copy, dropped, explain, groups, judgements, keep, merge, stats
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.labels import read_corpus
-from scrapy_neardup.inputs import Entry, read_input
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.judge.manual_verdicts import judgements as all_judgements
+from scrapy_neardup.files import Entry, read_input
+from scrapy_neardup.judge.manual_verdicts import ManualKind
+from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
+from scrapy_neardup.lab.labels import read_corpus
 from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
 from tests.maintenance.states import (
     BREAD,
@@ -43,9 +43,9 @@ def lines(capsys: Capture, *arguments: str | Path) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def said(url: str) -> dict[str, tuple[ManualVerdict, str]]:
+def said(url: str) -> dict[str, tuple[ManualKind, str]]:
     with opened(url) as store:
-        return {one.url: (one.said, one.other) for one in all_judgements(store)}
+        return {one.url: (one.kind, one.other) for one in all_judgements(store)}
 
 
 def crawled(url: str, who: str, *, ended: int = 0, counts: dict[str, float] | None = None) -> None:
@@ -111,7 +111,7 @@ def test_the_drops_of_the_last_crawl_are_kept_at_once_but_for_those_judged_by_ha
     assert said(sqlite) == {}
     assert run(copy, SAME, PEAR, "--store", sqlite) == 0
     assert run(keep, "--last", "--site", "mirror.example", "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (ManualVerdict.KEEP, PEAR), SAME: (ManualVerdict.COPY, PEAR)}
+    assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.COPY, PEAR)}
 
 
 def test_what_was_forgotten_since_is_counted(sqlite: str, capsys: Capture) -> None:
@@ -134,7 +134,7 @@ def test_the_list_is_written_in_any_format_and_read_back_by_keep(
     assert f"2 dropped pages written to {file}.\n" in capsys.readouterr().err
     assert [one.fields["original"] for one in read_input(str(file)) if isinstance(one, Entry)] == [PEAR, PEAR]
     assert run(keep, "--from", file, "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (ManualVerdict.KEEP, PEAR), SAME: (ManualVerdict.KEEP, PEAR)}
+    assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.KEEP, PEAR)}
     assert "2 pages will pass when they come again.\n" in capsys.readouterr().out
 
 
@@ -157,9 +157,9 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
     monkeypatch.setattr("sys.stdin", io.StringIO(f'{EDITED}\n\n{{"url": "{SAME}", "kind": "near"}}\n{SAME}\n'))
     assert run(keep, "-", PEAR, "--store", sqlite) == 0
     assert said(sqlite) == {
-        EDITED: (ManualVerdict.KEEP, PEAR),
-        SAME: (ManualVerdict.KEEP, PEAR),
-        PEAR: (ManualVerdict.KEEP, ""),
+        EDITED: (ManualKind.KEEP, PEAR),
+        SAME: (ManualKind.KEEP, PEAR),
+        PEAR: (ManualKind.KEEP, ""),
     }
     told = capsys.readouterr().out
     assert f"  {SAME}\n    no copy of {PEAR}\n" in told
@@ -224,7 +224,7 @@ def test_a_copy_is_one_of_the_original_of_the_page_that_is_named(sqlite: str, ca
     assert capsys.readouterr().out == f"{BREAD}\n  is a copy of {PEAR}, when it comes again.\n"
     assert run(copy, "https://new.example/", PEAR, "--store", sqlite) == 0
     assert "The state does not know it yet." in capsys.readouterr().out
-    assert said(sqlite)[BREAD] == (ManualVerdict.COPY, EDITED)
+    assert said(sqlite)[BREAD] == (ManualKind.COPY, EDITED)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +303,6 @@ def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, 
     assert run(merge, there, "--store", here) == 0
     told = capsys.readouterr().out
     assert "manual verdicts: 2; the manual verdicts on 1 page differed: the newer stays\n" in told
-    assert said(here) == {SAME: (ManualVerdict.KEEP, PEAR), EDITED: (ManualVerdict.KEEP, PEAR)}
+    assert said(here) == {SAME: (ManualKind.KEEP, PEAR), EDITED: (ManualKind.KEEP, PEAR)}
     assert run(merge, there, "--store", here) == 0
     assert "; manual verdicts" not in capsys.readouterr().out

@@ -15,12 +15,12 @@ import pytest
 
 from scrapy_neardup.cli import report as command
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import open_snapshot
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY
 from tests.commands.run import scrapy_neardup
 from tests.maintenance.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
 

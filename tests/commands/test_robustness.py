@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_neardup.cli import robustness
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.edits import EDITS
-from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL
+from scrapy_neardup.lab.edits import EDITS
+from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page

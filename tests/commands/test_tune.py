@@ -17,7 +17,7 @@ from scrapy_neardup.cli import evaluate, tune
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
 from tests.commands.run import command, environment
-from tests.evaluation.drafts import drafts, write_feed
+from tests.lab.drafts import drafts, write_feed
 from tests.maintenance.states import HOSTILE, is_harmless, made, run
 
 QUIET = ("--against", "none")

@@ -16,7 +16,7 @@ ITEMS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*METHODS, "scrapy_neardup.methods.nshash.NSHash"])
+@pytest.mark.parametrize("name", [*METHODS, "scrapy_neardup.methods.literature.NSHash"])
 def test_every_method_judges_a_crawl(crawl: Crawl, name: str) -> None:
     result = crawl(spider="OwnContentSpider", items=ITEMS, NEARDUP_METHOD=name, NEARDUP_STORE="memory:", **ALONE)
     assert result.urls == ["http://a.example/1", "http://b.example/2"]

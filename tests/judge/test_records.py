@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.inputs import Entry
+from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch, Judged

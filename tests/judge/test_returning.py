@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
@@ -145,7 +145,7 @@ def test_it_passes_once_its_original_is_not_there_any_more(store: PageStore, cha
 
 
 def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> None:
-    write_judgements(store, Opinion(THIRD.url, ManualVerdict.KEEP, "", 7))
+    write_manual_verdicts(store, ManualVerdict(THIRD.url, ManualKind.KEEP, "", 7))
     assert kind(crawl(store), THIRD) is Kind.UNIQUE
 
 
@@ -153,10 +153,10 @@ def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
     store: PageStore = MemoryStore("memory:", {})
     for one in (FIRST, OWN):
         if one is OWN:
-            write_judgements(store, Opinion(OWN.url, ManualVerdict.COPY, FIRST.url, 7))
+            write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, FIRST.url, 7))
         answer(crawl(store), one)
     assert record(store, OWN).dropped == 0
-    write_judgements(store, Opinion(OWN.url, ManualVerdict.COPY, "http://nowhere.example/", 8))
+    write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, "http://nowhere.example/", 8))
     assert kind(crawl(store), OWN) is Kind.UNIQUE
 
 

@@ -134,7 +134,7 @@ def contents(folder: Path, place: Path) -> dict[str, bytes]:
 
 def aged(store: PageStore, urls: dict[str, float]) -> None:
     """Make these URLs last seen at other times, in seconds since 1970."""
-    from scrapy_neardup.state.kv import Changes
+    from scrapy_neardup.kv.base import Changes
     from scrapy_neardup.state.layout import pack_seen, url_key
 
     changes = Changes()

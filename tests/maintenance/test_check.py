@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import NAMED, Findings, check
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import (
     evidence_key,
     meta_key,

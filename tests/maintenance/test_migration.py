@@ -17,6 +17,8 @@ from scrapy_neardup.judge import former as judging_recipe
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv import exchange as replacement
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import migrate as migration
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Delivery, deliveries, remember
@@ -24,9 +26,7 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.state import replacement
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
 from scrapy_neardup.state.pages import FORMER_KEY as FORMER
@@ -477,7 +477,7 @@ def test_nobody_may_use_the_state_in_the_meantime(state: str, monkeypatch: pytes
 
 
 def test_a_state_in_use_and_a_method_for_memory_are_refused(sqlite: str, tmp_path: Path) -> None:
-    from scrapy_neardup.state.lock import lock
+    from scrapy_neardup.kv.lock import lock
 
     held = lock(place(sqlite).with_name(place(sqlite).name + ".lock"), "x")
     try:

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import repair as refile
 from scrapy_neardup.maintenance.repair import Repaired, repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import leveldb
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import evidence_key, meta_key, pack_seen, record_key, url_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.minwise import entries, sketch, trace
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.minwise import entries, sketch, trace
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.prose import LineKind, classify_lines
 from scrapy_neardup.text.sentences import read

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.minwise import jaccard, sketch
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Order, Sketch
-from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import from_sentences
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.methods.cosine import Cosine, CosineParameters, cosine, prefix, signature
+from scrapy_neardup.methods.literature.cosine import Cosine, CosineParameters, cosine, prefix, signature
 from scrapy_neardup.model import Comparison
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from tests.methods.comparing import NONE, compared, made

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
-from scrapy_neardup.methods.idf_terms import IDFTerms, IDFTermsParameters, rarest
+from scrapy_neardup.methods.literature.idf_terms import IDFTerms, IDFTermsParameters, rarest
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder
 

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, SettingsError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods.imatch import IMatch, IMatchParameters
+from scrapy_neardup.methods.literature.imatch import IMatch, IMatchParameters
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.text.lexicon import LexiconBuilder
 

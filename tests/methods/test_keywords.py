@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods.keywords import Keywords, KeywordsParameters, weight_difference
+from scrapy_neardup.methods.literature.keywords import Keywords, KeywordsParameters, weight_difference
 from scrapy_neardup.model import Comparison, Page
 
 PUBLISHED = "a7eb9d92a83cf438881915e0bc2df70b"

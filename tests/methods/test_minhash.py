@@ -11,8 +11,8 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import projections
 from scrapy_neardup.hashing.projections import groups, minima
-from scrapy_neardup.methods.minhash import MinHash, MinHashParameters
-from scrapy_neardup.methods.published import signature_of
+from scrapy_neardup.methods.literature.minhash import MinHash, MinHashParameters
+from scrapy_neardup.methods.literature.published import signature_of
 from scrapy_neardup.model import Comparison
 from tests.methods.comparing import compared, made
 

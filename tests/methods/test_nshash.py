@@ -8,7 +8,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.nshash import NSHash, NSHashParameters
+from scrapy_neardup.methods.literature.nshash import NSHash, NSHashParameters
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import open_store
 

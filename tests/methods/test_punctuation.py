@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.hashing.keys import keys_of
-from scrapy_neardup.methods.punctuation import Punctuation, PunctuationParameters, text_beside_marks, thirds
+from scrapy_neardup.methods.literature.punctuation import Punctuation, PunctuationParameters, text_beside_marks, thirds
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.text.normalize import normalize
 

@@ -11,8 +11,13 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods.published import signature_of
-from scrapy_neardup.methods.random_projection import RandomProjection, RandomProjectionParameters, _runs, _signs
+from scrapy_neardup.methods.literature.published import signature_of
+from scrapy_neardup.methods.literature.random_projection import (
+    RandomProjection,
+    RandomProjectionParameters,
+    _runs,
+    _signs,
+)
 from scrapy_neardup.model import Comparison, Fingerprint
 from tests.methods.comparing import NONE, compared, made
 

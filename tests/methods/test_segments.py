@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keys import keys_of
-from scrapy_neardup.methods.segments import Segments, SegmentsParameters, equal_pieces, longest_pieces
+from scrapy_neardup.methods.literature.segments import Segments, SegmentsParameters, equal_pieces, longest_pieces
 from scrapy_neardup.model import Comparison, Page
 
 PARAGRAPHS = [

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.methods.published import signature_of
-from scrapy_neardup.methods.shingle import Shingle, ShingleParameters, word_shingles
+from scrapy_neardup.methods.literature.published import signature_of
+from scrapy_neardup.methods.literature.shingle import Shingle, ShingleParameters, word_shingles
 from scrapy_neardup.model import Comparison
 from tests.methods.comparing import NONE, compared, made
 

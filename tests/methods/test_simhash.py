@@ -16,8 +16,8 @@ from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.published import signature_of
-from scrapy_neardup.methods.simhash import SimHash, SimHashParameters
+from scrapy_neardup.methods.literature.published import signature_of
+from scrapy_neardup.methods.literature.simhash import SimHash, SimHashParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.lexicon import jieba_lexicon
 

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.methods.supershingle import SuperShingle, SuperShingleParameters
+from scrapy_neardup.methods.literature.supershingle import SuperShingle, SuperShingleParameters
 from scrapy_neardup.model import Comparison, Fingerprint
 from tests.methods.comparing import NONE, compared, made
 

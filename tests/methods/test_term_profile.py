@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.methods.term_profile import TermProfile, TermProfileParameters, term_profile
+from scrapy_neardup.methods.literature.term_profile import TermProfile, TermProfileParameters, term_profile
 from scrapy_neardup.model import Comparison, Page
 
 WORDS = [

@@ -17,13 +17,13 @@ import pytest
 from lxml import html as parser
 
 from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
-from scrapy_neardup.report.clean import link
 from scrapy_neardup.report.data import PageLine, Report, SiteFlow
 from scrapy_neardup.report.figures import GONE, OTHERS
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import ROWS, as_data, flows, page
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.untrusted import link
 from tests.report.recount import BEGIN, SECOND, State, filled, large_state
 from tests.report.states import SENTENCES, TITLES, hostile
 

@@ -17,6 +17,7 @@ import pytest
 
 from scrapy_neardup.cli import check, dropped, export, import_, merge, stats
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
 from scrapy_neardup.server.in_flight import PendingPage
@@ -28,7 +29,6 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import TakenBack
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.opening import (
     close_store,
     open_store,

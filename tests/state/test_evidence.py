@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.tally import KEY, check_bytes
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY, check_bytes
 from tests.judge.test_detector import judged, page, story
 
 RECIPE = {"method": "any", "version": 1}

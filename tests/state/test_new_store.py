@@ -10,9 +10,9 @@ import pytest
 
 from scrapy_neardup.cli import check, export, merge, stats
 from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
 from scrapy_neardup.maintenance.verify import check as states_check
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError
 from scrapy_neardup.state.layout import record_key
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore

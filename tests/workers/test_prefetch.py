@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from scrapy_neardup.errors import ExtractionError, NearDupError, NoWorker
-from scrapy_neardup.inputs import Entry, InputRecord, Malformed
+from scrapy_neardup.files import Entry, InputRecord, Malformed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
+from scrapy_neardup.methods.cascade.minwise import entries, jaccard, sketch, trace
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import (
     IN_TEXT,
@@ -23,7 +24,6 @@ from scrapy_neardup.methods.cascade.sketch import (
     pack_words,
     take_ends,
 )
-from scrapy_neardup.methods.minwise import entries, jaccard, sketch, trace
 from scrapy_neardup.text.prose import LineKind, classify_lines
 from scrapy_neardup.text.sentences import NativeText, SegmentedText
 from scrapy_neardup.text.shingles import code_points, distinct, hash_words, shingles

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from scrapy_neardup.methods.cascade.minwise import sketch_of_text
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.minwise import sketch_of_text
 from scrapy_neardup.text.sentences import NativeText, SegmentedText
 from scrapy_neardup.text.shingles import smallest_shingles
 from scrapy_neardup.text.tokens import has_unspaced, numbers
