@@ -13,7 +13,7 @@ import sys
 from html import escape
 from pathlib import Path
 
-from scrapy_neardup.evaluation.labels import read_corpus
+from scrapy_neardup.lab.labels import read_corpus
 
 
 def as_page(title: str, text: str) -> str:

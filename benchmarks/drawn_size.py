@@ -26,11 +26,11 @@ from growth import id_of, parts
 from synthetic import pages as synthetic_pages
 
 from scrapy_neardup.hashing.keys import keys_of
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.literature import SimHash
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

@@ -25,7 +25,7 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -193,7 +193,7 @@ class State:
     def keep(self) -> None:
         """What ``scrapy neardup keep --last --site`` does for the victim's pages."""
         wrong = [url for url in self.missing if "//victim." in url]
-        write_judgements(self.store, *(Opinion(url, ManualVerdict.KEEP, self.missing[url], 1) for url in wrong))
+        write_manual_verdicts(self.store, *(ManualVerdict(url, ManualKind.KEEP, self.missing[url], 1) for url in wrong))
 
 
 def drawn() -> None:

@@ -30,9 +30,9 @@ import numpy as np
 import numpy.typing as npt
 from tabulate import tabulate
 
-from scrapy_neardup.evaluation.labels import POS, REPOST, TEMPLATE, Corpus, Gold, pair_lines, read_corpus, read_gold
-from scrapy_neardup.inputs.packed import find_file
+from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.lab.labels import POS, REPOST, TEMPLATE, Corpus, Gold, pair_lines, read_corpus, read_gold
 from scrapy_neardup.methods.cascade.features import Features
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters

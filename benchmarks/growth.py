@@ -47,13 +47,13 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.matching import distinctive_keys
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.options import DEFAULT, Options, read_options
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
-from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.layout import evidence_key, last_id, pack_seen, posting_prefix, record_key, url_key
 from scrapy_neardup.state.opening import STORES
-from scrapy_neardup.state.options import DEFAULT, Options, read_options
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.lab.documents import read_documents
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Page
 

@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections import Counter
 
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.record import Record
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from scrapy_neardup.oneline import MESSAGE, one_line
+from scrapy_neardup.untrusted import MESSAGE, one_line
 
 #: Why a page cannot be judged: the name in stats, logs, tags and reports.
 Reason = Literal[

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.fast_dataclass import fast_dataclass
-from scrapy_neardup.oneline import one_line
+from scrapy_neardup.untrusted import one_line
 
 #: No sentences to count.
 NO_SENTENCES: npt.NDArray[np.uint32] = np.empty(0, np.uint32)

@@ -15,17 +15,18 @@ from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
+from scrapy_neardup.kv.options import Options, read_options
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import parse_url, placeholders_checked
-from scrapy_neardup.state.options import Options, read_options
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, ReadingOptions, WorkerOptions
 
@@ -111,18 +112,6 @@ def mapping(name: str, value: Any) -> dict[str, Any]:
     if not all(isinstance(key, str) for key in value):
         raise SettingsError(f"{name} is {value!r}. Its keys must be strings.")
     return dict(value)
-
-
-def load_extractor(path: str) -> Callable[[str, str], str | None]:
-    """Import a user's function from HTML and URL to the text of a page, or to None."""
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which cannot be imported: {error}.") from error
-    if not callable(found):
-        raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which is no function. Name a function(html, url) -> text.")
-    return found  # type: ignore[no-any-return]  # what it gives is checked where it is called
 
 
 #: The item field that holds each part of a page; empty for none.
@@ -414,8 +403,7 @@ class Config:
         config.make_method()
         if config.store:
             parse_url(placeholders_checked(config.store))
-        if config.extractor:
-            load_extractor(config.extractor)
+        config.make_extractor()
         return config
 
     @property
@@ -459,6 +447,21 @@ class Config:
             return make_method(self.method, self.parameters)
         except SettingsError as error:
             raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
+
+    def make_extractor(self) -> Extractor | None:
+        """The user's function from HTML and URL to the text of a page, or to None; raises SettingsError."""
+        if not self.extractor:
+            return None
+        module, _, name = self.extractor.rpartition(".")
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            raise SettingsError(
+                f"NEARDUP_EXTRACTOR is {self.extractor!r}, which cannot be imported: {error}."
+            ) from error
+        if not callable(found):
+            raise SettingsError(f"NEARDUP_EXTRACTOR is {self.extractor!r}, which is no function(html, url).")
+        return found  # type: ignore[no-any-return]  # its result is checked where it is called
 
     def make_policy(self) -> Policy:
         """What decides verdicts beside the method, and what the state keeps."""

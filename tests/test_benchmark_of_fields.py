@@ -16,7 +16,7 @@ import pytest
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.rules import weights
-from tests.evaluation.corpus import article, edited, lines, mixed
+from tests.lab.corpus import article, edited, lines, mixed
 
 FILE = Path(__file__).parent.parent / "benchmarks" / "fields.py"
 

@@ -11,6 +11,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.kv.options import Options
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.literature import NSHash
 from scrapy_neardup.model import Kind as Verdicts
@@ -25,10 +26,8 @@ from scrapy_neardup.settings import (
     TAG,
     Config,
     is_enabled,
-    load_extractor,
 )
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.options import Options
 from scrapy_neardup.state.recipe import Secret
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -41,7 +40,7 @@ def own_extractor(html: str, url: str) -> str:
 
 
 OWN = f"{__name__}.own_extractor"
-OWN_METHOD = f"{NSHash.__module__}.{NSHash.__name__}"
+OWN_METHOD = f"{NSHash.__module__}.NSHash"
 NOT_CALLABLE = "a string"
 
 READ = [
@@ -482,7 +481,7 @@ def test_a_broken_switch_is_refused(kind: Kind) -> None:
 
 
 def test_an_extractor_is_loaded_from_its_path() -> None:
-    assert load_extractor(OWN) is own_extractor
+    assert Config(extractor=OWN).make_extractor() is own_extractor
 
 
 def test_settings_of_others_are_none_of_our_business() -> None:

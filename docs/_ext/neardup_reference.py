@@ -22,11 +22,11 @@ from sphinx.pycode import ModuleAnalyzer
 from scrapy_neardup import Deduplicator, DuplicatePage, Page, UnchangedPage, Verdict, errors
 from scrapy_neardup.cli import COMMANDS, EXIT_CODES, load
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.inputs import FORMATS
-from scrapy_neardup.inputs.packed import PACKINGS
+from scrapy_neardup.files import FORMATS
+from scrapy_neardup.files.compression import PACKINGS
+from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.model import REASONS, Kind, Likeness, Match
-from scrapy_neardup.outputs import WRITERS
 from scrapy_neardup.settings import READERS, SETTINGS, Config, is_enabled
 
 DOCS = Path(__file__).parents[1]

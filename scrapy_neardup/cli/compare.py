@@ -31,7 +31,6 @@ from scrapy_neardup.cli.output import (
     write_result,
 )
 from scrapy_neardup.cli.pages import Side, find_side, read_page
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.inspect.lookup import KnownSite
 from scrapy_neardup.judge.former import state_recipe
@@ -143,7 +142,7 @@ def _open(
     arguments: argparse.Namespace, method: Method, config: Config, *, needed: bool
 ) -> Iterator[tuple[PageStore | None, str]]:
     """Open the state, or say why there is none; raises NearDupError if the user needs or names one."""
-    recipe = state_recipe(method, page_extractor(config))
+    recipe = state_recipe(method, config.make_extractor())
     if arguments.no_state and needed:
         raise SettingsError("A URL names a page of a state, but --no-state is given. Leave it out, or name files.")
     if arguments.no_state:

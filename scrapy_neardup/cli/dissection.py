@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scrapy_neardup.cli.pages import describe_unjudged, fingerprint_page, limit_text, read_html
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
@@ -57,7 +56,7 @@ def dissect(
     html = served.html()
     if is_risky(html):
         read_html(html, served.url, config)  # first in a worker, which can be stopped
-    found = analyse(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
+    found = analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
     page = replace(limit_text(found.page, config), site=site_of(served.url))
     fingerprint, reason, why = _fingerprint(method, page, config.min_letters, store)
     simplified = method.parameters.simplified

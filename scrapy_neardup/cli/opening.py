@@ -15,8 +15,9 @@ from scrapy_neardup.cli.output import format_count, format_time, to_line, warn
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.former import check_tools
+from scrapy_neardup.kv.base import SETTING
+from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.kv import SETTING
 from scrapy_neardup.state.opening import (
     STORES,
     close_store,
@@ -26,7 +27,6 @@ from scrapy_neardup.state.opening import (
     parse_url,
     states_near,
 )
-from scrapy_neardup.state.options import DEFAULT, Options
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 

@@ -12,23 +12,24 @@ from typing import Any
 
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.options import add_json, add_method, check_minimum, config_of, parse_method
-from scrapy_neardup.cli.output import format_count, is_coloured, printable, progress, save, to_line, warn, write
+from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
 from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.cli.tune_report import compare_methods, estimate, write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.documents import Document, Spool, documents_of, spooled
-from scrapy_neardup.evaluation.exact import gram_file
-from scrapy_neardup.evaluation.labels import COPY, DIFFERENT, SKIP, pair_row
-from scrapy_neardup.evaluation.tuning_estimates import Label, LabelFile, read_answers
-from scrapy_neardup.evaluation.tuning_pairs import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.lab.documents import Document, Spool, documents_of, spooled
+from scrapy_neardup.lab.estimates import Label, LabelFile, read_answers
+from scrapy_neardup.lab.exact import gram_file
+from scrapy_neardup.lab.labels import COPY, DIFFERENT, SKIP, pair_row
 from scrapy_neardup.maintenance.scan import with_evidence
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.oneline import shell_word
-from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, check, tuning_page
+from scrapy_neardup.report.html import check_template
+from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, tuning_page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate
+from scrapy_neardup.untrusted import clean_text, shell_word
 
 NAME = "tune"
 HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
@@ -139,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
     tried = thresholds(name, parameters)
     if arguments.html:
-        check()
+        check_template()
     elif not arguments.labels and arguments.output.exists():
         read_answers(arguments.output)  # raises for another kind of file, before the feed is read
     with _documents(arguments.feed, config) as documents, gram_file() as sets:
@@ -292,7 +293,7 @@ def _format_side(when: str, side: AskedSide, limit: int, coloured: bool) -> str:
 
 def _format_part(part: Part, coloured: bool) -> str:
     """Return text of both pages in grey; without colours, put text of one page in brackets."""
-    is_shared, text = part.mark is Mark.SHARED, printable(part.text)
+    is_shared, text = part.mark is Mark.SHARED, clean_text(part.text)
     if coloured:
         return f"\x1b[90m{text}\x1b[0m" if is_shared else text
     return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"

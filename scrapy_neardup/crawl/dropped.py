@@ -22,7 +22,7 @@ from scrapy_neardup.crawl.feeds import place_of
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

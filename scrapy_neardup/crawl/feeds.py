@@ -23,8 +23,8 @@ from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
-from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.state.kv import without_password
+from scrapy_neardup.kv.base import without_password
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

@@ -18,10 +18,10 @@ from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreEr
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
-from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
+from scrapy_neardup.untrusted import line_logger, one_line
 from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:

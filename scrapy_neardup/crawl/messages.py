@@ -11,11 +11,11 @@ from scrapy_neardup.crawl.feeds import Unstored
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import NearDupError, StoreError
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.journal import LIST, prune_list
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.transaction import Overlay
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

@@ -8,7 +8,7 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

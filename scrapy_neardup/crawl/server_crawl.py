@@ -14,12 +14,12 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.kv import SETTING
 from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

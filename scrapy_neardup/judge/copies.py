@@ -9,9 +9,9 @@ from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.matching import Found, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.state.evidence import evidence
-from scrapy_neardup.state.kv import Row
 from scrapy_neardup.state.pages import PageStore, leader, stands_for, with_first
 from scrapy_neardup.state.record import Record
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from weakref import WeakKeyDictionary
 
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.model import Likeness, Match
-from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.layout import drop_key, generation_of, last_id, url_key
 from scrapy_neardup.state.pages import PageStore
 

@@ -10,18 +10,18 @@ from itertools import islice
 
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, distinctive_keys
+from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.tally import KEY as TALLY
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Evidence, kept_page
-from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
 from scrapy_neardup.state.pages import FORMER_KEY as FORMER
 from scrapy_neardup.state.pages import PageStore, decisions_of, former_recipes, pack_former, pack_former_sketch
 from scrapy_neardup.state.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY as TALLY
 from scrapy_neardup.text.prose import why_unjudged
 
 #: First letters of rows that are made anew: postings, records with evidence, URLs, counts, running crawls.

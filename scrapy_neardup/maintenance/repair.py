@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
 from scrapy_neardup.maintenance.verify import KEPT, Findings, KeptRows, check, unpacked
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError
 from scrapy_neardup.state.layout import (
     after,
     body_key,
@@ -40,7 +41,6 @@ from scrapy_neardup.state.pages import PageStore, former_problem, unpack_former
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY, RowTally, secret_at
 
 # A range is read from both ends; the gap between is halved and tried again.
 
@@ -309,7 +309,7 @@ class _Filing:
         return blocks
 
     def take_kept(self) -> None:
-        judgements = KeptRows(b"n", "judgement", partial(Opinion.of_row, hashes=self._store.hashes))
+        judgements = KeptRows(b"n", "judgement", partial(ManualVerdict.of_row, hashes=self._store.hashes))
         for kept in (*KEPT, judgements):
             for key, packed in self._salvage.rows(kept.prefix):
                 with suppress(ValueError):

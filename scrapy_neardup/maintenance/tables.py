@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.forget import Forgetting, pages_where
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.model import ROW
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

@@ -18,21 +18,21 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.kv.base import Row
+from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Collector, Ids, Members, Watch, column, unwatched
 from scrapy_neardup.maintenance.tables import unpacked_crawl, unpacked_delivery, unpacked_site_drops
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
-from scrapy_neardup.state.kv import Row
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import DECISIONS_KEY as DECISIONS
 from scrapy_neardup.state.pages import FORMER_KEY as FORMER
 from scrapy_neardup.state.pages import PageStore, former_problem, former_recipes
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY
 
 #: Problems to name; the others are counted.
 NAMED = 20
@@ -376,7 +376,7 @@ def _check_judgements(store: PageStore, found: Findings) -> None:
     for key, packed in store.rows(b"n"):
         found.judgements += 1
         try:
-            Opinion.of_row(key, packed, store.hashes)
+            ManualVerdict.of_row(key, packed, store.hashes)
         except ValueError as error:
             found.add("broken judgement", str(error))
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from scrapy_neardup.maintenance.statistics import UNKNOWN, Census
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.report.clean import SITE, clean_line
 from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, TimeBucket, Times, Totals
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.characters import HAN_CHARACTER
+from scrapy_neardup.untrusted import SITE, clean_line
 
 #: Pairs of a kind to remember as nearest to the threshold, and as examples of two sites.
 _NEAREST, _FLOWS = 64, 256

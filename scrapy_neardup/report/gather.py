@@ -13,7 +13,6 @@ from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import Crawl, crawls, verdict_counts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.report.clean import SENTENCE, SITE, TITLE, URL, clean_line, clean_text
 from scrapy_neardup.report.data import (
     ORIGINAL,
     CopyLine,
@@ -34,6 +33,7 @@ from scrapy_neardup.state.pages import PageStore, decisions_of, leader, stands_f
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.text.normalize import converter_name
+from scrapy_neardup.untrusted import REPORT_URL, SENTENCE, SITE, TITLE, clean_line, clean_text
 
 #: Show this many crawls, the last ones.
 _SHOWN = 50
@@ -93,7 +93,7 @@ class PageLines:
         if not title and wanted:
             title = self._look_up(record.url)[0]
         return PageLine(
-            clean_line(record.url, URL),
+            clean_line(record.url, REPORT_URL),
             clean_line(site_of(record.url) or NO_SITE, SITE),
             int(record.first_seen),
             kind_of(evidence) if copy else ORIGINAL,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_neardup.report import charts
-from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
 from scrapy_neardup.report.figures import language_of
-from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.formats import format_number
+from scrapy_neardup.report.html import filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, mark_differences
+from scrapy_neardup.untrusted import REPORT_URL, TITLE, clean_line, clean_text, link
 
 #: Characters of a text to show.
 SHOWN = 6_000
@@ -56,9 +56,9 @@ def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str],
     parts = mark_differences(texts[0][:SHOWN], texts[1][:SHOWN])
     first, second = (
         AskedSide(
-            clean_line(id, URL),
+            clean_line(id, REPORT_URL),
             clean_line(title, TITLE),
-            clean_line(url, URL),
+            clean_line(url, REPORT_URL),
             tuple(shown),
             max(len(cleaned), len(text)),
         )
@@ -70,11 +70,6 @@ def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str],
 def _beginning(side: AskedSide) -> str:
     """Return enough of the pages to detect the language."""
     return side.title or "".join(part.text for part in side.parts)[:TITLE]
-
-
-def check() -> None:
-    """Raise NearDupError if a library is missing."""
-    check_template()
 
 
 def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
@@ -98,10 +93,10 @@ def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.
         "say": words,
         "pairs": pairs,
         "shared": Mark.SHARED,
-        "command": clean_line(command, URL),
+        "command": clean_line(command, REPORT_URL),
         "data": Markup(json.dumps(data).translate(_ESCAPES)),  # noqa: S704  # escaped here
         "style": Markup(style),  # noqa: S704  # a file of ours
         "script": Markup(script),  # noqa: S704  # likewise
         "policy": policy(scripts=this_one(script), styles=this_one(style)),
     }
-    return filled_in("tuning.html", {"link": link, "number": charts.number}, values)
+    return filled_in("tuning.html", {"link": link, "number": format_number}, values)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.layout import STREAM
 from scrapy_neardup.server.notes import TOGETHER, Entries, Note, entries_of, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.rows import RemoteTransaction, ServerRows
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sentence_counts import Sentences
 

@@ -10,10 +10,10 @@ from heapq import merge
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.server.layout import DIRECTORY, first_bits, names_between, rows_of, spot
 from scrapy_neardup.server.notes import Note
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import Changes, Row
 
 if TYPE_CHECKING:
     from scrapy_neardup.server.connection import Link

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keys import pack_key
+from scrapy_neardup.kv.base import SETTING, Changes, Row
 from scrapy_neardup.server.counting import OvertakenError, SharedCounting
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import DIRECTORY, GIVEN_UP, pending_name
@@ -20,7 +21,6 @@ from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.rows import ServerRows
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.journal import TakenBack
-from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.pages import Pending
 from scrapy_neardup.state.postings import PostingRows, Postings
 from scrapy_neardup.state.recipe import Secret

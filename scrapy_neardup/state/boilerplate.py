@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.kv.base import Changes, KeyValueStore
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import Changes, KeyValueStore
 from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences, plain
 
 if TYPE_CHECKING:

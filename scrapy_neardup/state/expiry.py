@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.integrity import Tallied
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
 

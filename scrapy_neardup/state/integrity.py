@@ -15,13 +15,13 @@ import numpy.typing as npt
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
+from scrapy_neardup.kv.base import SETTING, Changes, KeyValueStore
+from scrapy_neardup.kv.tally import CLOSED, DERIVED, KEY, MASK, RECORD, RowTally, Witness, of_row, of_rows
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import SETTING, Changes, KeyValueStore
 from scrapy_neardup.state.layout import last_id, unpack_id, url_key
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import CLOSED, DERIVED, KEY, MASK, RECORD, RowTally, Witness, of_row, of_rows
 
 
 class Recount:

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
-from scrapy_neardup.state.kv import Changes
 
 # Scrapy's JOBDIR remembers requests, not deliveries. So the URLs of rolled-back pages are listed in the directory of
 # the job. They are written before the pages are rolled back: after a kill in between they are listed twice, not never.

@@ -26,9 +26,9 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
+from scrapy_neardup.kv.lock import lock
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
-from scrapy_neardup.state.lock import lock
 from scrapy_neardup.state.pages import PageStore
 
 # LevelDB changes files when it opens. It never writes into an existing file, so a hard link to each keeps them all at

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.checkpoint import checkpoint
-from scrapy_neardup.state.kv import Row
+from scrapy_neardup.kv.base import Row
+from scrapy_neardup.kv.checkpoint import checkpoint
+from scrapy_neardup.kv.exchange import ScratchDirectory
+from scrapy_neardup.kv.lock import is_held
+from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state.leveldb import LevelDBStore
-from scrapy_neardup.state.lock import is_held
-from scrapy_neardup.state.replacement import ScratchDirectory
-from scrapy_neardup.state.tally import KEY
 from scrapy_neardup.state.transaction import Overlay
 
 

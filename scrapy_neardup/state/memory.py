@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import SplitResult
 
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.pages import PageStore
 
 # Rows lie in buckets by prefix, so a scan touches a handful. The longest scanned prefixes are a letter and 8 bytes, and

@@ -17,13 +17,13 @@ from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
-from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.state.kv import SETTING, without_password
-from scrapy_neardup.state.options import DEFAULT, Options
+from scrapy_neardup.kv.base import SETTING, without_password
+from scrapy_neardup.kv.exchange import is_unfinished, refuse_unfinished
+from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
-from scrapy_neardup.state.replacement import is_unfinished, refuse_unfinished
 from scrapy_neardup.state.transaction import Overlay
+from scrapy_neardup.untrusted import line_logger
 
 
 class Registry(Mapping[str, type[PageStore]]):

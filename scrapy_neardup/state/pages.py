@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.kv.base import SETTING, Changes, Row
+from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counting
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.journal import BATCH, Generations
-from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.layout import former_key, last_id, meta_key
-from scrapy_neardup.state.options import DEFAULT, Options
 from scrapy_neardup.state.postings import PostingLists, Postings
 from scrapy_neardup.state.recipe import (
     PARAMETERS,

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import ClassVar
 
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
-from scrapy_neardup.state.kv import Changes, KeyValueStore, Row
+from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.state.layout import last_id, posting_key
 
 #: Ids per row.

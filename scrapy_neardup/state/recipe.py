@@ -10,7 +10,7 @@ from secrets import token_bytes
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError, StoreMismatch
-from scrapy_neardup.state.kv import SETTING
+from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.state.layout import FORMAT
 
 # The secret keys all hashes of strangers' text, so nobody outside can aim at a page.

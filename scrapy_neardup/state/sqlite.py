@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
+from scrapy_neardup.kv.lock import lock
+from scrapy_neardup.kv.tally import CLOSED, check_bytes
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
-from scrapy_neardup.state.lock import lock
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.tally import CLOSED, check_bytes
 
 #: "ndup" in the header, so that we never write to another program's database.
 APPLICATION = 0x6E647570

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.checkpoint import Moving
-from scrapy_neardup.state.kv import Row
-from scrapy_neardup.state.lock import is_held
-from scrapy_neardup.state.replacement import ScratchDirectory
+from scrapy_neardup.kv.base import Row
+from scrapy_neardup.kv.checkpoint import Moving
+from scrapy_neardup.kv.exchange import ScratchDirectory
+from scrapy_neardup.kv.lock import is_held
+from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state.sqlite import SQLiteStore, digest, is_ours, refuse_foreign
-from scrapy_neardup.state.tally import KEY
 from scrapy_neardup.state.transaction import Overlay
 
 

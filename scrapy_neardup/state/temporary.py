@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from scrapy_neardup.state.kv import Changes, Row
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.state.leveldb import LevelDBStore
 
 #: Rows in memory, about 15,000 pages in 40 MB; then all are written in one batch.

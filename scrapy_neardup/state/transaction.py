@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv.base import SETTING, Changes, Row
+from scrapy_neardup.kv.checkpoint import Moving
+from scrapy_neardup.kv.tally import RowTally, Witness
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.checkpoint import Moving
 from scrapy_neardup.state.journal import TakenBack
-from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.memory import bucket, is_in_one
 from scrapy_neardup.state.pages import PageStore, Pending
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.tally import RowTally, Witness
 
 #: Attempts to read a state that another process changes, and seconds between them.
 _TRIES, _PAUSE = 200, 0.02

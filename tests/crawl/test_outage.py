@@ -20,9 +20,9 @@ from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state import opening
-from scrapy_neardup.state.lock import is_held
 from scrapy_neardup.state.opening import STORES, open_store
 from scrapy_neardup.state.pages import PageStore
 from tests.crawl.engineless import article, crawl

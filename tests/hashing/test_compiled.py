@@ -18,6 +18,7 @@ from scrapy_neardup.hashing import compiled, mix_one
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.keys import pack_key, pack_keys
+from scrapy_neardup.kv.tally import KEY, RowTally, _line, of_rows
 from scrapy_neardup.methods.cascade.features import TitleWords
 from scrapy_neardup.methods.cascade.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
@@ -26,7 +27,6 @@ from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.layout import record_key
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Recurrence
-from scrapy_neardup.state.tally import KEY, RowTally, _line, of_rows
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import character_table
 from scrapy_neardup.text.lexicon import core_words

@@ -26,7 +26,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_neardup.judge.copies import Standing
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, remove_judgements, write_judgements
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    remove_manual_verdicts,
+    write_manual_verdicts,
+)
 from scrapy_neardup.judge.policy import Policy as JudgePolicy
 from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.maintenance.forget import of_host, pages_where
@@ -39,7 +44,7 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
-from tests.crawl.parts import LastingStore
+from tests.build import LastingStore
 from tests.judge.model import (
     URLS,
     Expected,
@@ -503,19 +508,19 @@ class Crawls(RuleBasedStateMachine):
         self.is_sound()
         self.begin_two()
 
-    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*ManualVerdict, None]), other=st.sampled_from(URLS))
-    def somebody_judges_a_page(self, url: str, said: ManualVerdict | None, other: str) -> None:
+    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*ManualKind, None]), other=st.sampled_from(URLS))
+    def somebody_judges_a_page(self, url: str, said: ManualKind | None, other: str) -> None:
         """By hand, while no crawl is under way; or takes it back."""
         self.close_and_open(Policy())
         for side in self.sides:
             if said is None:
-                remove_judgements(side.store, url)
+                remove_manual_verdicts(side.store, url)
             else:
-                write_judgements(side.store, Opinion(url, said, other, 1))
+                write_manual_verdicts(side.store, ManualVerdict(url, said, other, 1))
         self.model.said.pop(url, None)
         if said is not None:
             self.model.said[url] = said, other
-        if said is ManualVerdict.KEEP:
+        if said is ManualKind.KEEP:
             self.model.kept.add(url)
         self.is_sound()
         self.begin_two()

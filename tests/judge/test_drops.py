@@ -14,20 +14,19 @@ from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.drops import Dropped, dropped, originals_of
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import drop_key
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sqlite import SQLiteStore
-from tests.crawl.parts import LastingStore
+from tests.build import LastingStore, answer, kind, page, story
 from tests.judge.test_delivered import COPY, FIRST
-from tests.judge.test_detector import answer, kind, page, story
 
 EDITED = replace(FIRST, text="".join(story(5, 30)))
 SECOND = page("b", story(5, 30), "标题丁")

@@ -17,7 +17,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 from scrapy_neardup.maintenance.verify import check
@@ -33,7 +33,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.postings import pairs
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server, client_of, running
 
@@ -159,8 +159,8 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
         policy = replace(policy, preference=make_preference("longest"))
     memory = MemoryStore("memory:", METHOD.recipe())
     said = [
-        Opinion("http://kept.example/", ManualVerdict.KEEP, "", 1),
-        Opinion("http://said.example/", ManualVerdict.COPY, "http://first.example/", 1),
+        ManualVerdict("http://kept.example/", ManualKind.KEEP, "", 1),
+        ManualVerdict("http://said.example/", ManualKind.COPY, "http://first.example/", 1),
     ]
 
     def told(verdict: Verdict) -> tuple[object, ...]:
@@ -175,7 +175,7 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
             # The secret decides what sketches say.
             memory.known_hashes = crawler.store.known_hashes
             for store in (memory, crawler.store):
-                write_judgements(store, *said)
+                write_manual_verdicts(store, *said)
             plain = Detector(METHOD, memory, who="test", policy=policy)
             for one in PAGES:
                 assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one

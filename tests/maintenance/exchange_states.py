@@ -13,10 +13,10 @@ from unittest import mock
 import numpy as np
 from hypothesis import strategies as st
 
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.export import ExportFile, Filed, write_export
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Crawl, crawls, remember_crawl
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import crawl_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore

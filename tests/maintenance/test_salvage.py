@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from scrapy_neardup.kv.base import Row, UnreadableError
 from scrapy_neardup.maintenance import repair
 from scrapy_neardup.maintenance.repair import Salvage
-from scrapy_neardup.state.kv import Row, UnreadableError
 
 LEAF = 20
 

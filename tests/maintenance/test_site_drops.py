@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import tables as module
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import SiteDrops, add_site_drops, most_dropped, site_drops
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.layout import site_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.report.clean import clean_text
 from scrapy_neardup.report.data import MarkedText, PagePair
 from scrapy_neardup.report.gather import PAIRS, SHOWN, gather
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
+from scrapy_neardup.untrusted import clean_text
 from tests.report.recount import State
 
 FERRY = "渡口今天清晨恢复通航。头一班船载着二十三名乘客离岸。船票仍是两块钱。"

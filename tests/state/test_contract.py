@@ -25,6 +25,8 @@ from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, Store
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.counting import COUNTED
@@ -32,14 +34,12 @@ from scrapy_neardup.state import boilerplate, journal, layout, temporary
 from scrapy_neardup.state import pages as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import SERVERS, STORES, close_store, default_url, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
-from scrapy_neardup.state.tally import KEY
 from scrapy_neardup.state.temporary import TemporaryStore
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server

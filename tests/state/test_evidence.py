@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.tally import KEY, check_bytes
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY, check_bytes
-from tests.judge.test_detector import judged, page, story
+from tests.build import judge_page, page, story
 
 RECIPE = {"method": "any", "version": 1}
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
@@ -247,7 +247,7 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: PageStore) -> No
     sentences = story(1)
     first, copy = page("first", sentences, "渡口开航"), page("copy", [*sentences[1:], "本站转载。"], "渡口开航")
     longer = page("longer", [*sentences, *story(2, 40)], "另一个题目")
-    verdicts = [judged(detector, one).verdict for one in (first, copy, longer)]
+    verdicts = [judge_page(detector, one).verdict for one in (first, copy, longer)]
     told = [store.evidence(verdict.id) for verdict in verdicts]
     if keep is Keep.NOTHING:
         assert told == [None, None, None]

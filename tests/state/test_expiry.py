@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS, Bounds
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import boilerplate, journal, layout
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record

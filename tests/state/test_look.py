@@ -17,16 +17,16 @@ from threading import Event, Thread
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.checkpoint import Moving, read_manifest
+from scrapy_neardup.kv.exchange import ScratchDirectory
+from scrapy_neardup.kv.lock import is_held, lock
+from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.state import transaction
-from scrapy_neardup.state.checkpoint import Moving, read_manifest
-from scrapy_neardup.state.kv import Changes
-from scrapy_neardup.state.lock import is_held, lock
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.replacement import ScratchDirectory
-from scrapy_neardup.state.tally import KEY, RowTally
 from scrapy_neardup.state.transaction import Overlay
 
 ROOT = Path(__file__).parents[2]
@@ -359,7 +359,7 @@ def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
     def other_disk(*_: object) -> None:
         raise OSError("another disk")
 
-    monkeypatch.setattr("scrapy_neardup.state.checkpoint.os.link", other_disk)
+    monkeypatch.setattr("scrapy_neardup.kv.checkpoint.os.link", other_disk)
     elsewhere = tmp_path / "tmp"
     elsewhere.mkdir()
     made: list[Path] = []
@@ -371,7 +371,7 @@ def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
         made[-1].mkdir()
         return str(made[-1])
 
-    monkeypatch.setattr("scrapy_neardup.state.replacement.mkdtemp", mkdtemp)
+    monkeypatch.setattr("scrapy_neardup.kv.exchange.mkdtemp", mkdtemp)
     with seen(url) as look:
         assert look.pages == 50
         assert list(look.tally_problems()) == []

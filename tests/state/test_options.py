@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.state.opening import STORES, close_store, open_store
-from scrapy_neardup.state.options import DEFAULT, Options
 from scrapy_neardup.state.record import Record
 
 RECIPE = {"method": "minhash", "seed": 7}

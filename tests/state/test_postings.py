@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
-from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs

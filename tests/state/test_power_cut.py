@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import tally
 from scrapy_neardup.state.opening import STORES
 from tests.state.damages import RECIPE, page
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreMismatch
-from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import DECISIONS_KEY, decide, decisions_of, former_recipes

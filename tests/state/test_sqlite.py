@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.kv import tally
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import pages as base
-from scrapy_neardup.state import tally
-from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sqlite import SQLiteStore
 

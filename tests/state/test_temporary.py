@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.options import DEFAULT
 from scrapy_neardup.state import opening, temporary
 from scrapy_neardup.state.opening import close_store, open_temporary
-from scrapy_neardup.state.options import DEFAULT
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv import tally as witness
+from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import tally as witness
 from scrapy_neardup.state.opening import STORES, default_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.tally import KEY, RowTally, Witness, check_bytes, of_row
 from tests.state.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -365,7 +365,7 @@ def test_all_rows_are_read_at_an_opening_after_a_kill_alone(spot: Spot, monkeypa
 @pytest.mark.parametrize("key", [b"r", b"k", b"u"])
 def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -> None:
     """Rows go without the tally being told, as when what leads to them is damaged."""
-    from scrapy_neardup.state.kv import Changes
+    from scrapy_neardup.kv.base import Changes
 
     with closing(spot.open()) as store:
         fill(store, 1, 11)
@@ -378,7 +378,7 @@ def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -
 
 
 def test_a_row_that_has_changed_after_a_kill_is_told_of(spot: Spot) -> None:
-    from scrapy_neardup.state.kv import Changes
+    from scrapy_neardup.kv.base import Changes
     from scrapy_neardup.state.layout import record_key
 
     with closing(spot.open()) as store:

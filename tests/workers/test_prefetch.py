@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from scrapy_neardup.errors import ExtractionError, NearDupError, NoWorker
-from scrapy_neardup.inputs import Entry, InputRecord, Malformed
+from scrapy_neardup.files import Entry, InputRecord, Malformed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch
@@ -26,7 +26,7 @@ from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.prefetch import Prefetcher, ReadAhead, Ready
 from scrapy_neardup.workers.speculation import Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadPage, ReadTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.workers.users import SECRET, Method, fingerprints, opened
 
 

@@ -74,7 +74,7 @@ class Shingle(ShingleSetMethod):
 
     Differences: a shingle is 5 characters, as Chinese has no spaces between words (``features="words"`` is Broder's).
     The article joins all similar pages by union-find. A crawl compares each new page with originals, and
-    ``scrapy_neardup.evaluation.evaluate`` joins them afterwards.
+    ``scrapy_neardup.lab.evaluate`` joins them afterwards.
     """
 
     name = "shingle"
