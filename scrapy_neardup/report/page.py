@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.report import formats
 from scrapy_neardup.report.charts import draw_kinds, draw_similarities, draw_times
-from scrapy_neardup.report.data import CopyLine, MarkedText, PageLine, Report, Similarities, SiteFlow
-from scrapy_neardup.report.figures import GONE, NO_SITE, OTHERS
+from scrapy_neardup.report.data import (
+    GONE,
+    NO_SITE,
+    OTHERS,
+    CopyLine,
+    MarkedText,
+    PageLine,
+    Report,
+    Similarities,
+    SiteFlow,
+)
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
 from scrapy_neardup.report.html import filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
