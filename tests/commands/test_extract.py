@@ -17,7 +17,7 @@ from scrapy_neardup.cli import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageResponse
 from tests.commands.run import Invoke, project, scrapy_neardup
 from tests.maintenance.states import opened, url_of
 from tests.maintenance.states import run as run_command
