@@ -23,7 +23,8 @@ from scrapy_neardup.lab.exact import gram_file
 from scrapy_neardup.lab.labels import COPY, DIFFERENT, SKIP, pair_row
 from scrapy_neardup.maintenance.scan import with_evidence
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, check, tuning_page
+from scrapy_neardup.report.html import check_template
+from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, tuning_page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
@@ -139,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
     tried = thresholds(name, parameters)
     if arguments.html:
-        check()
+        check_template()
     elif not arguments.labels and arguments.output.exists():
         read_answers(arguments.output)  # raises for another kind of file, before the feed is read
     with _documents(arguments.feed, config) as documents, gram_file() as sets:

@@ -11,12 +11,12 @@ from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.report import charts
-from scrapy_neardup.report import charts as formats
+from scrapy_neardup.report import formats
+from scrapy_neardup.report.charts import draw_kinds, draw_similarities, draw_times
 from scrapy_neardup.report.data import CopyLine, MarkedText, PageLine, Report, Similarities, SiteFlow
 from scrapy_neardup.report.figures import GONE, NO_SITE, OTHERS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.html import filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import link
@@ -38,12 +38,6 @@ _SCRIPTED = (
     *("copies.first_seen", "copies.similarity", "copies.copy", "copies.its_site", "copies.copy_title"),
     *("copies.original", "copies.original_site", "copies.original_title"),
 )
-
-
-def check() -> None:
-    """Raise NearDupError if a library of reports is missing."""
-    check_template()
-    charts.check()
 
 
 def page(report: Report, language: str = "") -> str:
@@ -69,9 +63,9 @@ def page(report: Report, language: str = "") -> str:
         "charts": {
             name: (Markup(chart.wide), Markup(chart.narrow))  # noqa: S704  # made of numbers and names of ours
             for name, chart in (
-                ("kinds", charts.kinds(report, words)),
-                ("times", charts.times(report.times, words)),
-                ("similarities", charts.similarities(report.similarities, words)),
+                ("kinds", draw_kinds(report, words)),
+                ("times", draw_times(report.times, words)),
+                ("similarities", draw_similarities(report.similarities, words)),
             )
         },
         "style": Markup(text_of("report.css")),  # noqa: S704  # a file of ours
@@ -88,13 +82,13 @@ def page(report: Report, language: str = "") -> str:
         "shared": Mark.SHARED,
     }
     filters: dict[str, Callable[..., Any]] = {
-        "number": formats.number,
-        "short": partial(formats.short, language=words.language),
-        "percent": partial(formats.percent, language=words.language),
-        "size": formats.size,
-        "moment": formats.moment,
-        "full": formats.full,
-        "unit": partial(formats.unit_name, words=words),
+        "number": formats.format_number,
+        "short": partial(formats.format_short, language=words.language),
+        "percent": partial(formats.format_percent, language=words.language),
+        "size": formats.format_size,
+        "minute": formats.format_minute,
+        "start": formats.format_start,
+        "unit": partial(formats.format_unit, words=words),
         "link": link,
         "heat": _heat,
         "split_tail": _split_tail,
@@ -109,7 +103,7 @@ def _said(words: Words, name: str, many: int | None = None, /, **values: object)
 
     parts = str(escape(words.pattern(name, many))).split("`")
     pattern = "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
-    number = {} if many is None else {"many": formats.number(many)}
+    number = {} if many is None else {"many": formats.format_number(many)}
     return Markup(pattern).format(**number, **values)  # noqa: S704  # escaped above
 
 

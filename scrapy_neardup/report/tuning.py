@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_neardup.report import charts
 from scrapy_neardup.report.figures import language_of
-from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.formats import format_number
+from scrapy_neardup.report.html import filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, mark_differences
 from scrapy_neardup.untrusted import REPORT_URL, TITLE, clean_line, clean_text, link
@@ -72,11 +72,6 @@ def _beginning(side: AskedSide) -> str:
     return side.title or "".join(part.text for part in side.parts)[:TITLE]
 
 
-def check() -> None:
-    """Raise NearDupError if a library is missing."""
-    check_template()
-
-
 def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
     """Return the page, in the language of most pages unless another one is named.
 
@@ -104,4 +99,4 @@ def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.
         "script": Markup(script),  # noqa: S704  # likewise
         "policy": policy(scripts=this_one(script), styles=this_one(style)),
     }
-    return filled_in("tuning.html", {"link": link, "number": charts.number}, values)
+    return filled_in("tuning.html", {"link": link, "number": format_number}, values)

@@ -34,7 +34,7 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.judge.test_detector import story
+from tests.build import story
 
 ONE, OTHER, MIRROR, PRINT = (
     "http://river.example/1",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,12 +16,11 @@ from typing import Any
 import pytest
 from lxml import html as parser
 
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
 from scrapy_neardup.report.data import PageLine, Report, SiteFlow
 from scrapy_neardup.report.figures import GONE, OTHERS
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import ROWS, as_data, check, flows, page
+from scrapy_neardup.report.page import ROWS, as_data, flows, page
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.untrusted import link
@@ -35,7 +33,7 @@ VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 ELEMENTS = """
     html head meta title style body header main nav section article div p span h1 h2 h3 h4 a bdi mark time code strong
     ul li dl dt dd table thead tbody tr th td details summary button label input select option noscript script
-    svg g defs path use text clippath rect
+    svg line rect text
 """
 
 
@@ -602,11 +600,3 @@ def test_with_many_pages_and_long_titles_it_stays_small() -> None:
     report = gather(state.store)
     assert (len(report.copies), len(report.groups), len(report.pairs)) == (750, 100, 24)
     assert len(page(report).encode()) < 3_500_000
-
-
-@pytest.mark.parametrize(("module", "name"), [("jinja2", "Jinja2"), ("matplotlib", "matplotlib")])
-def test_what_is_missing_to_make_a_page_is_told(module: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check()
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(NearDupError, match=rf"{name}\. Run: pip install 'scrapy-neardup\[report\]'"):
-        check()

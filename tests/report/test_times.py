@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.report.charts import full, tick
 from scrapy_neardup.report.data import Times
 from scrapy_neardup.report.figures import SHOWN, TimeTally
+from scrapy_neardup.report.formats import format_start, format_tick
 from scrapy_neardup.report.words import Words
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -61,8 +61,8 @@ def test_each_page_is_in_the_bucket_of_its_time_whatever_the_order(seen: list[tu
     check(found, seen)
     assert tallied(sorted(seen)) == found
     for one in found.buckets:
-        assert tick(found.unit, one.start, Words("en"))
-        assert full(found.unit, one.start)
+        assert format_tick(found.unit, one.start, Words("en"))
+        assert format_start(found.unit, one.start)
 
 
 UNITS = [

@@ -23,7 +23,7 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.workers.pool import TaskFailed, WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadingOptions, ReadPage, ReadTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.workers import users
 from tests.workers.users import SECRET, fingerprints, opened
 

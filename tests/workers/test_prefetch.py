@@ -26,7 +26,7 @@ from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.prefetch import Prefetcher, ReadAhead, Ready
 from scrapy_neardup.workers.speculation import Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadPage, ReadTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.workers.users import SECRET, Method, fingerprints, opened
 
 

@@ -35,7 +35,7 @@ from scrapy_neardup.workers.tasks import (
     receive,
     send,
 )
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.methods.test_contract import PAGES, every_method
 from tests.page.pages import ARTICLE
 
