@@ -19,6 +19,7 @@ from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
 from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
+from scrapy_neardup.crawl.notes import Unstored
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -41,15 +42,6 @@ class Feed:
     name: str
     is_stored: bool = False
     is_failed: bool = False
-    others: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Unstored:
-    """A feed that was not stored, or some batches of it. ``others``: feeds that have some of its pages, too."""
-
-    feed: str
-    pages: int = 0
     others: set[str] = field(default_factory=set)
 
 

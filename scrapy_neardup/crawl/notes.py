@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.feeds import Unstored
 from scrapy_neardup.errors import NearDupError, StoreError
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.settings import Config
@@ -83,6 +83,15 @@ class Outage:
 
 #: The most feeds that one message names.
 _MOST_NAMES = 3
+
+
+@dataclass(slots=True)
+class Unstored:
+    """A feed that was not stored, or some batches of it. ``others``: feeds that have some of its pages, too."""
+
+    feed: str
+    pages: int = 0
+    others: set[str] = field(default_factory=set)
 
 
 @contextmanager
