@@ -13,7 +13,7 @@ from itertools import chain, islice, zip_longest
 import numpy as np
 
 from scrapy_neardup.maintenance.statistics import UNKNOWN, Census
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, TimeBucket, Times, Totals
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore

@@ -12,7 +12,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import Crawl, crawls, verdict_counts
 from scrapy_neardup.model import ROW
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import (
     ORIGINAL,
     CopyLine,
