@@ -360,11 +360,10 @@ def main() -> None:
         checkout = Checkout(Path(folder))
         checkout.learn(options.tests, options.learn)
         for number, mutant in enumerate(mutants, 1):
-            lives = checkout.survives(mutant, options.limit, slow=not options.no_slow)
-            survivors += [mutant] if lives else []
-            print(
-                f"{number}/{len(mutants)} {'SURVIVED' if lives else 'found'} {mutant.line}: {mutant.change}", flush=True
-            )
+            finder = checkout.finder(mutant, options.limit, slow=not options.no_slow)
+            survivors += [] if finder else [mutant]
+            how = f"found by {finder}" if finder else "SURVIVED"
+            print(f"{number}/{len(mutants)} {mutant.path}:{mutant.line}: {mutant.summary}: {how}", flush=True)
     print(f"\nfound {len(mutants) - len(survivors)} of {len(mutants)}; survived:")
     print(*(f"{one.path}:{one.line}: {one.summary}" for one in survivors), sep="\n")
     sys.exit(len(survivors) > options.allow)
