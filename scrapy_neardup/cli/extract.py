@@ -25,9 +25,8 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.cli.pages import fetch
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.page.extraction import Line, LineRole
-from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.reading import Line, LineRole, Reading
+from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.marked import render_marked_page

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from scrapy_neardup.maintenance.statistics import Census
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import (
     COPIES,
     GONE,

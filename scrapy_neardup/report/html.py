@@ -16,7 +16,7 @@ from lxml_html_clean import Cleaner
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.page.blocks import INLINE, is_hidden
-from scrapy_neardup.page.extraction import absolute_url
+from scrapy_neardup.page.urls import absolute_url
 from scrapy_neardup.untrusted import clean_text, escape_json, link
 
 #: Characters that end a script or an attribute.

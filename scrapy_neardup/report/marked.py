@@ -10,8 +10,8 @@ import lxml.html
 
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import visible_texts
-from scrapy_neardup.page.extraction import Line, LineRole
 from scrapy_neardup.page.html import parse_page
+from scrapy_neardup.page.reading import Line, LineRole
 from scrapy_neardup.report.html import remove_names, render, safe_html
 from scrapy_neardup.report.words import ENGLISH, Words
 from scrapy_neardup.untrusted import SENTENCE, TITLE, clean_line, clean_text

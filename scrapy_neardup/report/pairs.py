@@ -9,7 +9,7 @@ from heapq import heappush, heappushpop
 from itertools import chain, islice, zip_longest
 from typing import NamedTuple
 
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import NO_SITE, CopyLine, MarkedText, PageLine, PagePair, kind_of
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, stands_for

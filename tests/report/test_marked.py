@@ -13,7 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Line, LineRole, analyse, classify_lines
+from scrapy_neardup.page.extraction import analyse
+from scrapy_neardup.page.reading import Line, LineRole, classify_lines
 from scrapy_neardup.report.marked import render_marked_page
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 from tests.report.browser import browser, shown
@@ -27,7 +28,7 @@ ACTING = (
 
 def lines_in(html: str, **pages: int) -> tuple[Page, list[Line]]:
     found = analyse(html, URL, max_html=100_000)
-    return found.page, classify_lines(found, lambda sentence: pages.get(sentence, 0))
+    return found.page, classify_lines(found.blocks, found.reading, lambda sentence: pages.get(sentence, 0))
 
 
 def of_page(html: str, **pages: int) -> str:
@@ -78,7 +79,9 @@ def test_the_legend_names_what_is_there_and_counts_it() -> None:
 
 def test_what_is_judged_though_it_is_not_visible_stands_above() -> None:
     found = analyse(ARTICLE, URL, max_html=100_000, extractor=lambda html, url: "Nowhere <b>on</b> the page")
-    marked = render_marked_page(ARTICLE, found.page, classify_lines(found, lambda sentence: 0), [])
+    marked = render_marked_page(
+        ARTICLE, found.page, classify_lines(found.blocks, found.reading, lambda sentence: 0), []
+    )
     assert '<p dir="auto"><span class="unseen">Nowhere &lt;b&gt;on&lt;/b&gt; the page</span></p>' in marked
     assert marked.index("Nowhere") < marked.index("<main>")
 
