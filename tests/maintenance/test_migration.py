@@ -25,7 +25,7 @@ from scrapy_neardup.maintenance.tables import Delivery, deliveries, remember
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
