@@ -29,7 +29,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, writ
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.record import Record

@@ -29,9 +29,8 @@ from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.source import PageResponse, PageSource
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import STORES

@@ -27,7 +27,8 @@ from workers import made_page
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.blocks import find_blocks
 from scrapy_neardup.page.extraction import decode_body, extract, hash_html, main_text, parse_head
-from scrapy_neardup.page.html import is_risky, parse_page
+from scrapy_neardup.page.html import parse_page
+from scrapy_neardup.page.limits import is_risky
 from scrapy_neardup.page.reading import read_blocks
 
 URL = "https://www.daybook.example/a/1.html"

@@ -31,7 +31,7 @@ class Page:
     that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
     ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
     equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
-    ``body``: a digest of its bytes (see ``page.bodies``), or 0. ``letters``: the length of a text that is not at hand,
+    ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``letters``: the length of a text that is not at hand,
     of a page known by its bytes.
     """
 

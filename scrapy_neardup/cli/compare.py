@@ -42,7 +42,7 @@ from scrapy_neardup.inspect.pair import (
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import Method
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DROP, TAG, Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark

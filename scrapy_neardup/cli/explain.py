@@ -9,7 +9,7 @@ from scrapy_neardup.cli.command import JSON, STATE, command, config_of, limit_op
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import describe_missing, format_count, format_facts, present, progress, to_line
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.pages import KnownPage, OtherPage, inspect_pages
+from scrapy_neardup.inspect.pages import OtherPage, StatePage, inspect_pages
 from scrapy_neardup.inspect.urls import near_urls
 from scrapy_neardup.model import ROW, Kind
 
@@ -63,11 +63,11 @@ def explain(arguments: argparse.Namespace) -> int:
     return 1 if near else 0
 
 
-def _format_page(page: KnownPage) -> str:
+def _format_page(page: StatePage) -> str:
     return f"{to_line(page.url)}\n{format_facts(_facts(page))}"
 
 
-def _facts(page: KnownPage) -> Iterator[tuple[str, object]]:
+def _facts(page: StatePage) -> Iterator[tuple[str, object]]:
     kind = ROW if page.is_row else page.kind
     yield "verdict", f"{page.verdict.value} ({to_line(kind)})" if kind else page.verdict.value
     yield from _other_page(page)
@@ -107,7 +107,7 @@ def _facts(page: KnownPage) -> Iterator[tuple[str, object]]:
         yield "group", "\n".join(_group_lines(page))
 
 
-def _other_page(page: KnownPage) -> Iterator[tuple[str, object]]:
+def _other_page(page: StatePage) -> Iterator[tuple[str, object]]:
     """Yield the page that decided the verdict, if there was one."""
     if page.original_is_gone:
         yield "original", f"{page.similar_id}, no longer in the state (updated or forgotten)"
@@ -126,7 +126,7 @@ def _second_line(page: OtherPage) -> str:
     return f'\n"{to_line(page.title)}"' if page.title else ""
 
 
-def _group_lines(page: KnownPage) -> Iterator[str]:
+def _group_lines(page: StatePage) -> Iterator[str]:
     group = page.group
     if group.size == 1:
         yield f"{page.similar_id}, no other page"

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from scrapy_neardup.cli.output import to_line
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageResponse
 
 #: A crawl of one page must leave no trace.
 _NO_TRACE = {"NEARDUP_ENABLED": False, "ITEM_PIPELINES": {}, "FEEDS": {}, "JOBDIR": None}

@@ -11,7 +11,7 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.command import STATE, command, config_of, json_option, limit_option, number, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_rest, progress, to_line, write
-from scrapy_neardup.inspect.groups import Group, inspect_group
+from scrapy_neardup.inspect.groups import KnownGroup, inspect_group
 from scrapy_neardup.maintenance.scan import members
 
 #: Groups that a terminal shows by default, and pages of each.
@@ -68,7 +68,7 @@ def groups(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(group: Group) -> Iterator[str]:
+def _lines(group: KnownGroup) -> Iterator[str]:
     yield f"{group.similar_id}  {format_count(group.size, 'page')}\n"
     if group.original is None:
         yield "  (the original is no longer in the state: updated or forgotten)\n"

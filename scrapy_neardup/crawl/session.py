@@ -15,12 +15,11 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.deliveries import Deliveries
-from scrapy_neardup.crawl.dropped import DroppedFeed
+from scrapy_neardup.crawl.extra_feeds import DroppedFeed
 from scrapy_neardup.crawl.feeds import take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Ledger
-from scrapy_neardup.crawl.messages import log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
 from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader

@@ -25,7 +25,7 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class KnownGroup:
     """A group: the page that stands for it, None if it is gone, and its pages by the time they were first seen."""
 
     similar_id: str
@@ -35,10 +35,10 @@ class Group:
     pages: tuple[GroupMember, ...]
 
 
-def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None = None) -> Group:
+def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None = None) -> KnownGroup:
     """Describe a group by its id and the ids of its pages. ``limit``: how many pages to name; None: all."""
     original = leader(store, id) or store.record(id)
-    return Group(
+    return KnownGroup(
         f"{id:016x}",
         len(ids),
         original.url if original else None,

@@ -13,7 +13,7 @@ from scrapy_neardup.judge.matching import Matching, filed_fingerprint
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, decisions_of, stands_for
@@ -77,7 +77,7 @@ class GroupPage:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownGroup:
+class GroupSummary:
     """The size of a group, and its newest pages."""
 
     size: int
@@ -85,7 +85,7 @@ class KnownGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPage:
+class StatePage:
     """A page of the state. Its verdict is that of crawl time; for an updated page, that on its last version.
 
     ``original``: the page that stands for its group, if that is another one; for an original, the better page that
@@ -115,7 +115,7 @@ class KnownPage:
     delivered: bool
     judged: GivenVerdict | None
     similar_id: str | None
-    group: KnownGroup
+    group: GroupSummary
     nearest: NearestPage | None
     passed: str | None
     site: KnownSite | None
@@ -130,7 +130,7 @@ class KnownPage:
 
 def inspect_pages(
     store: PageStore, records: Sequence[Record], config: Config, limit: int = 20, watch: Watch = unwatched
-) -> list[KnownPage]:
+) -> list[StatePage]:
     """Describe pages of the state, with the newest ``limit`` pages of each group. Reads all records once."""
     newest: dict[int, deque[Record]] = {one.original: deque(maxlen=limit) for one in records if one.similarity > 0}
     sizes: Counter[int] = Counter()
@@ -153,7 +153,7 @@ def _inspect(
     also_copies: Set[Likeness],
     size: int,
     newest: deque[Record],
-) -> KnownPage:
+) -> StatePage:
     evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
     standing, is_copy = stands_for(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
@@ -167,7 +167,7 @@ def _inspect(
     if record.is_original:
         is_kept = given is not None and given.kind is ManualKind.KEEP
         passed = "a manual verdict says that it is no copy" if is_kept else _describe_passage(method, nearest)
-    return KnownPage(
+    return StatePage(
         url=record.url,
         found=True,
         verdict=verdict,
@@ -189,7 +189,7 @@ def _inspect(
         delivered=not is_copy or record.delivered,
         judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
-        group=KnownGroup(size, tuple(_group_page(store, one, standing) for one in reversed(newest))),
+        group=GroupSummary(size, tuple(_group_page(store, one, standing) for one in reversed(newest))),
         nearest=nearest,
         passed=passed,
         site=inspect_site(store, site_of(record.url)) if record.is_original else None,

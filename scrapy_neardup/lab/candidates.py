@@ -18,7 +18,7 @@ from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, Alike, GramFile, alik
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET

@@ -21,8 +21,8 @@ from scrapy_neardup.files.folders import TEXT
 from scrapy_neardup.files.json_records import read_jsonl_file
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body, split_keywords
-from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.urls import site_of
 
 #: The field for the name of a record.
 _ID = "id"

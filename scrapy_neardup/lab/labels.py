@@ -23,7 +23,7 @@ from scrapy_neardup.lab.documents import (
     with_distinct_ids,
 )
 from scrapy_neardup.lab.exact import Alike
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title

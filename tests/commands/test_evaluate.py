@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.parameters import PROFILES
-from tests.commands.run import Invoke, project, scrapy_neardup
+from tests.cli import Invoke, make_project, run_process
 from tests.lab.corpus import lines, mixed
 from tests.lab.methods import Broken, First, Unmakeable, Unsaid
 
@@ -41,7 +40,7 @@ def run(invoke: Invoke) -> Any:
     """Runs the command in this process; returns exit code and lines."""
 
     def run(*arguments: str | Path) -> tuple[int, list[str]]:
-        code, out, err = invoke(evaluate, *arguments)
+        code, out, err = invoke("evaluate", *arguments)
         assert err == ""
         return code, out.splitlines()
 
@@ -55,7 +54,7 @@ def cells(row: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_table_for_a_corpus_inside_and_outside_of_a_project(tmp_path: Path, corpus: Path, inside: bool) -> None:
-    done = scrapy_neardup("evaluate", corpus, cwd=project(tmp_path) if inside else tmp_path)
+    done = run_process("evaluate", corpus, cwd=make_project(tmp_path) if inside else tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     about, _, head, _, row, _ = done.stdout.split("\n")[:6]
     assert about == "town: 30 documents, including 7 duplicates, 21 different, 0 reposts, 0 templates"
@@ -76,7 +75,7 @@ def test_several_methods_and_corpora(run: Any, corpus: Path, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_lines_of_json(corpus: Path, tmp_path: Path) -> None:
-    done = scrapy_neardup(
+    done = run_process(
         "evaluate", corpus / "docs.jsonl", "--json", "-p", "base=0.7", "--store", "sqlite:", cwd=tmp_path
     )
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
@@ -135,7 +134,7 @@ def test_a_sweep_in_json_names_threshold_and_value(run: Any, corpus: Path) -> No
 def test_without_a_method_it_is_the_default_one_by_the_profile(
     invoke: Invoke, corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
 ) -> None:
-    done = invoke(evaluate, corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
+    done = invoke("evaluate", corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
     assert json.loads(done.out)["parameters"] == parameters
 
 
@@ -255,7 +254,7 @@ def test_alone_a_method_that_fails_is_the_error(run: Any, corpus: Path, name: st
 
 @pytest.mark.slow
 def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, corpus: Path) -> None:
-    done = scrapy_neardup("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
+    done = run_process("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup evaluate: There is no method 'cascad'")
     assert "Traceback" not in done.stderr

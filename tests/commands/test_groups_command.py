@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,8 @@ from scrapy_neardup.cli import groups
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import (
-    BREAD,
-    EDITED,
-    KINDS,
-    PAGES,
-    PEAR,
-    SAME,
-    judged,
-    made,
-    opened,
-    outcome,
-    parsed,
-    plain,
-    records,
-    run,
-)
+from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, SAME, judge_pages, make_state, open_state, read_records
+from tests.cli import mask, run, run_on
 
 #: A second copy of the bakery and its original are a group of two.
 BREAD_AGAIN = "https://mirror.example/bread"
@@ -35,22 +22,22 @@ BREAD_AGAIN = "https://mirror.example/bread"
 
 @pytest.fixture(params=KINDS)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    url = made(request.param, tmp_path)
-    with opened(url) as store:
-        assert judged(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
+    url = make_state(request.param, tmp_path)
+    with open_state(url) as store:
+        assert judge_pages(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
     return url
 
 
 def found(output: str) -> list[dict[str, Any]]:
-    return [parsed(line) for line in output.splitlines()]
+    return [json.loads(line) for line in output.splitlines()]
 
 
 @pytest.mark.slow
 def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = outcome(groups, state=state, capsys=capsys)
+    done = run_on("groups", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
     pears, bread = found(done.stdout)
-    there = records(state)
+    there = read_records(state)
     assert {name: pears[name] for name in ("similar_id", "size", "original")} == {
         "similar_id": f"{there[PEAR].id:016x}",
         "size": 3,
@@ -86,7 +73,7 @@ def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsy
 def test_sizes_and_limits(
     state: str, capsys: pytest.CaptureFixture[str], arguments: list[str], sizes: list[int]
 ) -> None:
-    assert run(groups, "--store", state, *arguments) == 0
+    assert run("groups", "--store", state, *arguments) == 0
     lines = found(capsys.readouterr().out)
     assert [line["size"] for line in lines] == sizes == [len(line["pages"]) for line in lines]
 
@@ -99,25 +86,25 @@ def test_a_file_is_written_all_or_nothing(
 
     target = tmp_path / "groups.jsonl"
     target.write_text("before")
-    run(groups, "--store", state)
+    run("groups", "--store", state)
     printed = capsys.readouterr().out
-    assert run(groups, "--store", state, "-o", target) == 0
+    assert run("groups", "--store", state, "-o", target) == 0
     assert capsys.readouterr().out == ""
     assert target.read_text(encoding="utf-8") == printed
     with pytest.raises(NearDupError, match="cannot be written"):
-        run(groups, "--store", state, "-o", tmp_path / "none" / "groups.jsonl")
+        run("groups", "--store", state, "-o", tmp_path / "none" / "groups.jsonl")
     target.write_text("before")
     monkeypatch.setattr(groups, "as_json", full)
     with pytest.raises(NearDupError, match="No space left"):
-        run(groups, "--store", state, "-o", target)
+        run("groups", "--store", state, "-o", target)
     assert target.read_text() == "before"
     assert sorted(file.name for file in tmp_path.iterdir() if "groups" in file.name) == ["groups.jsonl"]
 
 
 def test_copies_whose_original_is_gone_are_a_group(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with opened(state) as store:
-        store.forget([records(state)[PEAR].id, records(state)[BREAD].id])
-    assert run(groups, "--store", state) == 0
+    with open_state(state) as store:
+        store.forget([read_records(state)[PEAR].id, read_records(state)[BREAD].id])
+    assert run("groups", "--store", state) == 0
     [group] = found(capsys.readouterr().out)
     assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
     assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
@@ -137,15 +124,15 @@ def test_a_terminal_is_shown_a_listing(
     state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert run(groups, "--store", state, "--limit", "1") == 0
-    said = plain(capsys.readouterr().out, state)
-    edited = records(state)[EDITED].similarity
+    assert run("groups", "--store", state, "--limit", "1") == 0
+    said = mask(capsys.readouterr().out, state)
+    edited = read_records(state)[EDITED].similarity
     assert said == TOLD.replace("0.81", f"{edited:.2f}").replace("1 group", "2 groups")
-    assert run(groups, "--store", state, "--json") == 0
+    assert run("groups", "--store", state, "--json") == 0
     assert len(found(capsys.readouterr().out)) == 2
-    with opened(state) as store:
-        store.forget([records(state)[PEAR].id])
-    assert run(groups, "--store", state) == 0
+    with open_state(state) as store:
+        store.forget([read_records(state)[PEAR].id])
+    assert run("groups", "--store", state) == 0
     said = capsys.readouterr().out
     assert "  (the original is no longer in the state: updated or forgotten)\n" in said
     assert said.endswith("\n2 groups.\n")
@@ -154,14 +141,14 @@ def test_a_terminal_is_shown_a_listing(
 def test_large_groups_are_cut_on_a_terminal_alone(
     state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(state) as store:
-        original = records(state)[PEAR].id
+    with open_state(state) as store:
+        original = read_records(state)[PEAR].id
         for n in range(20):
             store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
-    assert run(groups, "--store", state, "--limit", "1") == 0
+    assert run("groups", "--store", state, "--limit", "1") == 0
     assert len(found(capsys.readouterr().out)[0]["pages"]) == 23
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert run(groups, "--store", state, "--limit", "1") == 0
+    assert run("groups", "--store", state, "--limit", "1") == 0
     said = capsys.readouterr().out
     assert "  (and 13 more)\n" in said
     assert "0.90 copy       https://many.example/6\n" in said
@@ -169,8 +156,8 @@ def test_large_groups_are_cut_on_a_terminal_alone(
 
 
 def test_without_evidence_kinds_and_titles_are_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
-    assert run(groups, "--store", state) == 0
+    state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
+    assert run("groups", "--store", state) == 0
     [group] = found(capsys.readouterr().out)
     assert [(one["kind"], one["title"]) for one in group["pages"]] == [(None, None)] * 3
     assert 0.5 < group["pages"][1]["similarity"] < 1

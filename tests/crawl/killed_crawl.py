@@ -22,7 +22,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_neardup.crawl import visits
 from scrapy_neardup.server.store import RedisStore
-from tests.judge.test_detector import story
+from tests.build import story
 
 #: A tenth of what they are in a crawl.
 LEASE, WAIT = 6.0, 1.0

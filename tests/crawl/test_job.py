@@ -14,10 +14,10 @@ from scrapy_neardup.state import journal as generations
 from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from tests.build import LastingStore, article_url
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.engineless import article, crawl
 from tests.crawl.pages import html
-from tests.crawl.parts import LastingStore, url
 
 SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 MAY, HAVE = "may not come again in this crawl", "have NOT come again in this crawl"
@@ -76,7 +76,7 @@ def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will
     assert (stats["neardup/taken_back"], stats["neardup/taken_back/not_requested"]) == (3, 2)
     assert caplog.text.count(f"3 pages that were rolled back {MAY}") == 1
     assert caplog.text.count(f"2 pages that were rolled back {HAVE}") == 1
-    assert (tmp_path / "job" / LIST).read_text("utf-8").split() == [url(2), url(1)]
+    assert (tmp_path / "job" / LIST).read_text("utf-8").split() == [article_url(2), article_url(1)]
     assert crawl(three[1:], **place)["neardup/taken_back/not_requested"] == 0
     assert "neardup/taken_back/not_requested" not in crawl([], **place)
 

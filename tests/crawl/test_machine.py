@@ -21,7 +21,8 @@ from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.visits import End, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
-from tests.crawl.parts import Exporter, LastingStore, Slot, detector, notes, outage, page, url
+from tests.build import LastingStore, article_page, article_url
+from tests.crawl.parts import Exporter, Slot, detector, notes, outage
 
 FAMILY = VERSION = st.integers(0, 2)
 ENDS = st.sampled_from([End.SCRAPED, End.SCRAPED, End.DROPPED, End.FAILED])
@@ -92,9 +93,9 @@ class Crawls(RuleBasedStateMachine):
     @rule(target=pages, family=FAMILY, version=VERSION)
     def a_page_arrives(self, family: int, version: int) -> object:
         """The first item of a page reaches our pipeline; if the page has to wait, it is given up at once."""
-        name, relatives = url(family, version), {url(family, one) for one in range(3)}
+        name, relatives = article_url(family, version), {article_url(family, one) for one in range(3)}
         counting, coming = relatives & self.counting(), set(relatives & self.crawl.keys())
-        ruling = self.detector.check(page(family, version))
+        ruling = self.detector.check(article_page(family, version))
         if isinstance(ruling, Blocked):
             assert coming - counting, f"{name} waits, and none of its family is on its way"
         elif ruling.reservation is None:

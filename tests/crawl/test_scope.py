@@ -14,15 +14,13 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.cli import stats
 from scrapy_neardup.cli.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url, placeholders_filled
-from tests.commands.run import environment, project, scrapy_neardup
+from tests.cli import environment, make_project, run, run_process
 from tests.crawl.engineless import article, crawl
-from tests.maintenance.states import run
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
@@ -227,7 +225,7 @@ def test_a_spider_that_no_project_has_is_known_by_its_name(folder: Path) -> None
 def test_a_state_that_is_named_needs_no_spider(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite://{folder}/one"
     begin(url)
-    assert run(stats, "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
+    assert run("stats", "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
     assert json.loads(capsys.readouterr().out)["pages"] == 0
 
 
@@ -248,7 +246,7 @@ class {kind}(Spider):
 @pytest.mark.slow
 def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     """With its own settings: the second one has another store by them."""
-    spiders = project(folder) / "shop" / "spiders"
+    spiders = make_project(folder) / "shop" / "spiders"
     spiders.mkdir()
     (spiders / "__init__.py").touch()
     (folder / "shop" / "settings.py").write_text(
@@ -271,12 +269,12 @@ def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     for name in ("first", "third"):
         begin(state_url(config(), named(name)))
     for name, many in (("second", 2), ("third", 0)):
-        told = scrapy_neardup("stats", "--json", "--spider", name, cwd=folder)
+        told = run_process("stats", "--json", "--spider", name, cwd=folder)
         assert json.loads(told.stdout)["pages"] == many, told.stderr
-    told = scrapy_neardup("stats", "--spider", "secnod", cwd=folder)
+    told = run_process("stats", "--spider", "secnod", cwd=folder)
     assert told.returncode == 2
     assert "the spiders here are first, second" in told.stderr
-    told = scrapy_neardup("stats", cwd=folder)
+    told = run_process("stats", cwd=folder)
     assert told.returncode == 2
     assert f"spiders/first/{DEFAULT}" in told.stderr
     assert f"spiders/third/{DEFAULT}" in told.stderr

@@ -24,7 +24,7 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import parse_url
-from tests.judge.test_detector import story
+from tests.build import story
 
 ARTICLES = 30
 LEASE = 1.5

@@ -17,7 +17,7 @@ from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.memory import MemoryStore
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.state.clock import Clock
 from tests.state.model import Pages
 

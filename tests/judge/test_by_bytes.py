@@ -26,16 +26,15 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page import source as reading
 from scrapy_neardup.page.extraction import Extractor, extract
-from scrapy_neardup.page.response import BodyHasher, PageContent
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import BodyHasher, PageContent, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.judge.test_detector import story
+from tests.build import story
 
 ONE, OTHER, MIRROR, PRINT = (
     "http://river.example/1",

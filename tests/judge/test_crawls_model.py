@@ -44,7 +44,7 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
-from tests.crawl.parts import LastingStore
+from tests.build import LastingStore
 from tests.judge.model import (
     URLS,
     Expected,

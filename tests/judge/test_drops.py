@@ -25,9 +25,8 @@ from scrapy_neardup.state.layout import drop_key
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sqlite import SQLiteStore
-from tests.crawl.parts import LastingStore
+from tests.build import LastingStore, answer, kind, page, story
 from tests.judge.test_delivered import COPY, FIRST
-from tests.judge.test_detector import answer, kind, page, story
 
 EDITED = replace(FIRST, text="".join(story(5, 30)))
 SECOND = page("b", story(5, 30), "标题丁")

@@ -28,8 +28,8 @@ from scrapy_neardup.state.layout import judgement_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sqlite import SQLiteStore
-from tests.judge.test_delivered import COPY, FIRST, THIRD, WITNESS, crawl, record
-from tests.judge.test_detector import answer, kind, page, reserved, story
+from tests.build import answer, find_record, kind, page, reserve, story
+from tests.judge.test_delivered import COPY, FIRST, THIRD, WITNESS, crawl
 from tests.judge.test_drops import is_sound
 
 OTHER = page("other", story(9, 30), "标题丙")
@@ -63,8 +63,8 @@ def test_a_page_that_is_kept_passes_once_and_is_an_original_from_then_on(store: 
     assert told.as_tag()["reason"] == "by_hand"
     assert told.as_tag()["like"] == FIRST.url
     assert "judged by hand" in told.sentence()
-    assert record(store, copy).is_original
-    assert record(store, FIRST).is_original, "its original stays"
+    assert find_record(store, copy).is_original
+    assert find_record(store, FIRST).is_original, "its original stays"
     assert kind(dropping(store), copy) is Kind.UNCHANGED
     again = answer(dropping(store), replace(copy, url="http://new.example/"))
     assert (again.kind, again.match and again.match.url) == (Kind.DUPLICATE, copy.url)
@@ -91,8 +91,8 @@ def test_a_page_that_was_no_copy_at_the_time_passes_when_it_is_one_later(store: 
 def test_what_is_kept_waits_for_nobody_and_others_wait_for_it(store: PageStore) -> None:
     keep(store, COPY)
     detector = dropping(store)
-    first = reserved(detector, FIRST)
-    kept = reserved(detector, COPY)
+    first = reserve(detector, FIRST)
+    kept = reserve(detector, COPY)
     assert detector.check(replace(COPY, url="http://new.example/")) in (Blocked(first), Blocked(kept))
     for one in (first, kept):
         detector.commit(one, sealed=True)
@@ -116,10 +116,10 @@ def test_a_copy_by_hand_is_one_whatever_the_method_says(store: PageStore) -> Non
     assert (told.kind, told.by_hand, told.likeness and told.likeness.value) == (Kind.DUPLICATE, True, "near")
     assert told.match is not None
     assert told.match.url == FIRST.url, "the original of the page that was named"
-    assert record(store, OTHER).original == record(store, FIRST).id
+    assert find_record(store, OTHER).original == find_record(store, FIRST).id
     assert is_sound(store)
     passing = answer(crawl(store), OTHER)
-    assert (passing.kind, record(store, OTHER).delivered) == (Kind.DUPLICATE, True), "as the policy says of copies"
+    assert (passing.kind, find_record(store, OTHER).delivered) == (Kind.DUPLICATE, True), "as the policy says of copies"
     assert kind(dropping(store), OTHER) is Kind.UNCHANGED
 
 
@@ -131,7 +131,7 @@ def test_what_was_delivered_stays_where_it_is_called_a_copy(store: PageStore) ->
     assert kind(dropping(store), OTHER) is Kind.UNCHANGED
     edited = answer(dropping(store), replace(OTHER, text=OTHER.text + "另据本站记者。"))
     assert (edited.kind, edited.by_hand) == (Kind.DUPLICATE, True)
-    assert record(store, OTHER).is_original
+    assert find_record(store, OTHER).is_original
     assert kind(dropping(store), replace(OTHER, url="http://new.example/")) is Kind.DUPLICATE
 
 
@@ -143,7 +143,7 @@ def test_a_copy_of_what_the_state_does_not_know_is_judged_as_any_page(store: Pag
 def test_a_copy_of_what_is_on_its_way_waits_for_it(store: PageStore) -> None:
     call_a_copy(store, OTHER, FIRST)
     detector = dropping(store)
-    first = reserved(detector, FIRST)
+    first = reserve(detector, FIRST)
     assert detector.check(OTHER) == Blocked(first)
     detector.commit(first, sealed=True)
     assert kind(detector, OTHER) is Kind.DUPLICATE

@@ -17,8 +17,8 @@ from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
-from tests.judge.test_delivered import FIRST, THIRD, WITNESS, record
-from tests.judge.test_detector import answer, kind, page, story, told
+from tests.build import answer, find_record, kind, page, story, summary
+from tests.judge.test_delivered import FIRST, THIRD, WITNESS
 
 EXCERPT = page("excerpt", story(1, 40)[:12], "标题丁")
 #: Of the length and under the title of the third page, and no copy of anything.
@@ -48,7 +48,7 @@ def crawl(
 
 
 def forget(store: PageStore, one: Page) -> None:
-    store.forget([record(store, one).id])
+    store.forget([find_record(store, one).id])
 
 
 @pytest.fixture
@@ -65,14 +65,14 @@ def store() -> PageStore:
 
 @pytest.mark.parametrize("keep", Keep)
 def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store: PageStore, keep: Keep) -> None:
-    before = record(store, THIRD)
+    before = find_record(store, THIRD)
     for _ in range(2):
         again = answer(crawl(store, keep=keep), THIRD)
-        assert told(again) == (Kind.DUPLICATE, Likeness.NEAR, "first")
+        assert summary(again) == (Kind.DUPLICATE, Likeness.NEAR, "first")
         assert again.id == before.id
         assert again.match is not None
         assert again.match.similarity == before.similarity
-    assert record(store, THIRD) == before
+    assert find_record(store, THIRD) == before
     assert store.pages == 2
 
 
@@ -94,14 +94,14 @@ def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
 )
 def test_what_is_not_the_very_page_that_was_dropped_is_judged_as_what_it_is_now(store: PageStore, now: Page) -> None:
     assert kind(crawl(store), now) is Kind.UNIQUE
-    assert record(store, now).is_original
+    assert find_record(store, now).is_original
 
 
 def test_an_article_of_its_own_passes_even_if_it_is_as_like_the_original_as_the_copy_was(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where two pages share a long form, of which nothing was known when the first of them was dropped."""
-    alike = Comparison(record(store, THIRD).similarity, 1.0, False, False, False)
+    alike = Comparison(find_record(store, THIRD).similarity, 1.0, False, False, False)
     monkeypatch.setattr(Cascade, "compare", lambda *_: alike)
     assert kind(crawl(store), OWN) is Kind.UNIQUE
 
@@ -123,8 +123,8 @@ def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
         return True
 
     assert kind(crawl(store, passes=passes), THIRD) is Kind.UNIQUE
-    assert [told(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
-    assert record(store, THIRD).is_original
+    assert [summary(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
+    assert find_record(store, THIRD).is_original
 
 
 def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
@@ -132,7 +132,7 @@ def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
     dropping = frozenset([Likeness.EXCERPT])
     kinds = [kind(crawl(store, also_copies=dropping), one) for one in (FIRST, EXCERPT, EXCERPT)]
     assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert told(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
+    assert summary(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
 
 
 @pytest.mark.parametrize("change", ["gone", "updated"])
@@ -155,7 +155,7 @@ def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
         if one is OWN:
             write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, FIRST.url, 7))
         answer(crawl(store), one)
-    assert record(store, OWN).dropped == 0
+    assert find_record(store, OWN).dropped == 0
     write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, "http://nowhere.example/", 8))
     assert kind(crawl(store), OWN) is Kind.UNIQUE
 

@@ -33,7 +33,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.postings import pairs
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server, client_of, running
 

@@ -26,7 +26,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.server.redis_server import Server
 
 ROOT = Path(__file__).parents[2]

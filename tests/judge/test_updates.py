@@ -21,7 +21,7 @@ from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.sqlite import SQLiteStore
-from tests.judge.test_detector import answer, kind, page, story
+from tests.build import answer, kind, page, story
 
 #: The border between copy and original depends on the secret; under this one the new page is just no copy.
 SECRET = Secret(bytes(32))

@@ -22,7 +22,7 @@ from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintOptions, FingerprintTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.judge.test_shared import Opening
 from tests.server.redis_server import Server
 

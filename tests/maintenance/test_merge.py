@@ -22,7 +22,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sqlite import SQLiteStore
 from tests import methods
-from tests.judge.test_detector import page, story
+from tests.build import page, story
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,

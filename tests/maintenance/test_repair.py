@@ -25,7 +25,7 @@ from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import EDITED, KINDS, PEAR, contents, judged, made, opened, records
+from tests.build import EDITED, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
 
 RECIPE = {"method": "minhash", "seed": 7}
 PAGES = 2000
@@ -99,9 +99,9 @@ def copy(sound: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
 def mend(kind: str, source: Path, to: str = "", **options: Any) -> Repaired:
     """Repair a state and look at what must be so whatever the damage; the new one is beside it."""
     target = source.parent / f"mended.{to or kind}"
-    before = contents(source.parent, source)
+    before = state_files(source.parent, source)
     mended = repair((STORES[kind], str(source)), (STORES[to or kind], str(target)), **options)
-    assert contents(source.parent, source) == before
+    assert state_files(source.parent, source) == before
     beside = {f"{source.name}.witness", f"{target.name}.witness"}
     assert {path.name for path in source.parent.iterdir()} <= {source.name, target.name, *beside}
     assert mended.location == str(target)
@@ -245,20 +245,20 @@ def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kin
 
 
 def test_a_crawl_goes_on_with_the_mended_copy(tmp_path: Path) -> None:
-    made("sqlite", tmp_path)
+    make_state("sqlite", tmp_path)
     mended = mend("sqlite", tmp_path / "state.sqlite")
     assert mended.filed.pages == 8
     url = (tmp_path / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
-    before = records(url)
-    with opened(url) as store:
+    before = read_records(url)
+    with open_state(url) as store:
         pages = [(PEAR, "秋月梨早熟", _text(PEAR)), ("https://new.example/", "两个星期的惊喜", _text(EDITED))]
-        assert judged(store, pages) == ["unchanged", "duplicate (identical)"]
+        assert judge_pages(store, pages) == ["unchanged", "duplicate (identical)"]
         assert store.pages == 9
-    assert set(records(url)) - set(before) == {"https://new.example/"}
+    assert set(read_records(url)) - set(before) == {"https://new.example/"}
 
 
 def _text(url: str) -> str:
-    from tests.maintenance.states import PAGES as ALL
+    from tests.build import PAGES as ALL
 
     return next(text for one, _, text in ALL if one == url)
 
@@ -410,11 +410,11 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
         raise error
 
     source = copy("sqlite")
-    before = contents(source.parent, source)
+    before = state_files(source.parent, source)
     monkeypatch.setattr(refile._Filing, "take_evidence", fail)
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
-    assert contents(source.parent, source) == before
+    assert state_files(source.parent, source) == before
     assert sorted(path.name for path in source.parent.iterdir()) == ["state.sqlite"]
 
 

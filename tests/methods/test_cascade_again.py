@@ -17,7 +17,7 @@ from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.methods.literature.nshash import NSHash
 from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.state.memory import MemoryStore
-from tests.judge.test_detector import story
+from tests.build import story
 
 Sentences = npt.NDArray[np.uint32]
 

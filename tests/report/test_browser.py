@@ -15,7 +15,7 @@ import pytest
 from scrapy_neardup.files import writers
 from scrapy_neardup.files.writers import is_formula
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import page as html
+from scrapy_neardup.report.page import render_report as html
 from scrapy_neardup.state.evidence import Evidence
 from tests.report.browser import Seen, browser, shown
 from tests.report.recount import State
@@ -362,7 +362,7 @@ def test_light_and_dark(chromium: Any, report: Path) -> None:
             for _ in range(2):
                 grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
                 fills = "all => all.map(one => getComputedStyle(one).fill)"
-                bars.append(set(page.eval_on_selector_all("#kinds .wide path", fills)))
+                bars.append(set(page.eval_on_selector_all("#kinds .wide rect", fills)))
                 page.click("#theme")
             check_quiet(seen, report)
     assert grounds == [grounds[0], grounds[1], grounds[1], grounds[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
 import time
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.cli import check, dropped, export, import_, merge, stats
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check as check_state
@@ -35,7 +35,8 @@ from scrapy_neardup.state.opening import (
     parse_url,
 )
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
+from tests.build import PAGES, judge_pages, open_state, read_records
+from tests.cli import run
 from tests.server.redis_cluster import free_ports
 from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, running
 from tests.state.clock import HOUR, Clock
@@ -522,20 +523,20 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     redis_server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here, there = f"sqlite://{tmp_path.resolve()}/state", redis_server.url(redis_server.new_state())
-    with opened(here) as store:
-        judged(store, PAGES)
-    assert run(merge, here, "--store", there) == 0
-    assert records(there) == records(here)
-    assert run(check, "--store", there) == 0
+    with open_state(here) as store:
+        judge_pages(store, PAGES)
+    assert run("merge", here, "--store", there) == 0
+    assert read_records(there) == read_records(here)
+    assert run("check", "--store", there) == 0
     capsys.readouterr()
-    assert run(stats, "--store", there, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    assert run("stats", "--store", there, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"]) == ("unix", len(PAGES))
-    assert run(dropped, "--store", there) == 0
-    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    assert run("dropped", "--store", there) == 0
+    assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = redis_server.url(redis_server.new_state())
-    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
-    assert records(again) == records(here)
+    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
+    assert read_records(again) == read_records(here)
 
 
 # Over a network

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import check, export, merge, stats
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
 from scrapy_neardup.maintenance.verify import check as states_check
@@ -16,7 +16,8 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import record_key
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
-from tests.maintenance.states import PAGES, PEAR, judged, opened, parsed, records, run
+from tests.build import PAGES, PEAR, judge_pages, open_state, read_records
+from tests.cli import run
 
 
 class LinesStore(PageStore):
@@ -94,8 +95,8 @@ def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def url(tmp_path: Path) -> str:
     """A state of the new kind, with all of the pages."""
     url = LinesStore.url(str(tmp_path.resolve() / "state.lines"))
-    with opened(url) as store:
-        judged(store, PAGES)
+    with open_state(url) as store:
+        judge_pages(store, PAGES)
     return url
 
 
@@ -117,7 +118,7 @@ def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"--to is .*three slashes: lines:///path"):
         parse_url("lines:state", "--to")
     with pytest.raises(StoreError, match="--store leveldb:///path, sqlite:///path or lines:///path"):
-        run(stats, "--store", LinesStore.url(location))
+        run("stats", "--store", LinesStore.url(location))
 
 
 def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> None:
@@ -126,22 +127,22 @@ def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> No
     assert second is first
     close_store(second)
     close_store(first)
-    assert set(records(url)) == {page[0] for page in PAGES}
+    assert set(read_records(url)) == {page[0] for page in PAGES}
 
 
 def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(stats, "--store", url, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    assert run("stats", "--store", url, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"], found["copies"]) == ("lines", 8, 2)
-    assert run(check, "--store", url) == 0
-    assert run(export, "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
+    assert run("check", "--store", url) == 0
+    assert run("export", "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
     other = LinesStore.url(str(tmp_path / "other"))
-    assert run(merge, url, "--store", other) == 0
-    assert records(other) == records(url)
+    assert run("merge", url, "--store", other) == 0
+    assert read_records(other) == read_records(url)
 
 
 def test_a_check_asks_it_for_its_file(url: str) -> None:
-    with opened(url) as store:
+    with open_state(url) as store:
         assert states_check(store).sound
         path = Path(store.location)
         path.write_text(path.read_text() * 2)
@@ -153,13 +154,13 @@ def test_what_can_be_read_of_a_damaged_one_is_saved(
     url: str, to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = Path(parse_url(url)[1])
-    key = record_key(records(url)[PEAR].id).hex()
+    key = record_key(read_records(url)[PEAR].id).hex()
     lines = path.read_text().splitlines()
     path.write_text("".join("noise\n" if line.startswith(key) else f"{line}\n" for line in lines))
-    assert run(check, "--store", url) == 1
+    assert run("check", "--store", url) == 1
     mended = STORES[to].url(str(tmp_path / "mended"))
-    assert run(check, "--store", url, "--repair", mended) == 0
-    assert set(records(mended)) == {one[0] for one in PAGES} - {PEAR}
+    assert run("check", "--store", url, "--repair", mended) == 0
+    assert set(read_records(mended)) == {one[0] for one in PAGES} - {PEAR}
 
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
@@ -174,7 +175,7 @@ def test_a_new_state_in_the_root_of_the_disk_is_warned_of_and_the_relative_one_s
     assert warned.startswith("NEARDUP_STORE: ")
     assert meant in warned
     with pytest.raises(StoreError) as refused:
-        run(stats, "--store", url)
+        run("stats", "--store", url)
     assert meant in str(refused.value)
     caplog.clear()
     parse_url(meant)
