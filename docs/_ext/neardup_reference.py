@@ -27,7 +27,7 @@ from scrapy_neardup.files import FORMATS
 from scrapy_neardup.files.compression import PACKINGS
 from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
-from scrapy_neardup.model import REASONS, Kind, Likeness, Match
+from scrapy_neardup.model import Kind, Likeness, Match
 from scrapy_neardup.settings import READERS, SETTINGS, Config, is_enabled
 
 DOCS = Path(__file__).parents[1]
@@ -95,7 +95,7 @@ def _is_prefix(name: str, text: str) -> bool:
 def _is_stat(name: str) -> bool:
     families = {
         "neardup/kind": {one.value for one in Likeness},
-        "neardup/unjudged": set(REASONS),
+        "neardup/unjudged": set[str](errors.REASONS),
         "neardup/extraction": {"article", "prose", "none", "extractor"},
     }
     family, _, last = name.rpartition("/")
@@ -170,7 +170,9 @@ def kinds_section(words: Catalogue) -> str:
 
 def reasons_section(words: Catalogue) -> str:
     """Why pages are not judged."""
-    return _table((words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in REASONS.items()])
+    return _table(
+        (words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in errors.REASONS.items()]
+    )
 
 
 def exit_codes_section(words: Catalogue) -> str:
