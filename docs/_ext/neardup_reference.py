@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +191,10 @@ def commands_section(words: Catalogue) -> str:
 def methods_section(words: Catalogue) -> str:
     """All methods with their parameters."""
     names = sorted(METHODS, key=lambda name: (name != "cascade", name))
-    rows = [(f"[`{name}`](#{_anchor('method', name)})", words(_summary(_module_doc(METHODS[name])))) for name in names]
+    rows = [
+        (f"[`{name}`](#{_anchor('method', name)})", words(_summary(inspect.getdoc(METHODS[name]) or "")))
+        for name in names
+    ]
     listed = _table((words("Method"), words("Meaning")), rows)
     return "\n\n".join((listed, *(_method(name, METHODS[name], words) for name in names)))
 
@@ -358,12 +360,8 @@ def _escaped(text: str) -> str:
 # -- methods ----------------------------------------------------------------------------------------------------------
 
 
-def _module_doc(one: Any) -> str:
-    return inspect.cleandoc(import_module(one.__module__).__doc__ or "")
-
-
 def _method(name: str, method: type[Method], words: Catalogue) -> str:
-    parts = [f"({_anchor('method', name)})=\n## `{name}`", *_prose(_module_doc(method), words)]
+    parts = [f"({_anchor('method', name)})=\n## `{name}`", *_prose(inspect.getdoc(method) or "", words)]
     kind = method.parameters_type
     described: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
