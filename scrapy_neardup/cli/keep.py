@@ -20,7 +20,7 @@ from scrapy_neardup.judge.manual_verdicts import (
 )
 from scrapy_neardup.maintenance.drops import dropped, originals_of
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.pages import PageStore
 
 NAME = "keep"
@@ -97,7 +97,7 @@ def remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list[
 
 def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
     """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
-    last = max((crawl.generation for crawl in crawls(store)), default=0)
+    last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
     is_wanted = of_host(site) if site is not None else lambda record: True
     records = [one.record for one in dropped(store, last) if one.said is None] if last else []
     return [record.url for record in records if record is not None and is_wanted(record)]
