@@ -20,7 +20,7 @@ from scrapy_neardup.cli.output import (
     warn,
     write_list,
 )
-from scrapy_neardup.maintenance.drops import Dropped, dropped
+from scrapy_neardup.inspect.dropped import Dropped, dropped
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 

@@ -11,6 +11,7 @@ from scrapy_neardup.cli.options import add_json, config_of
 from scrapy_neardup.cli.output import format_count, format_rest, to_line, warn, write_result
 from scrapy_neardup.cli.pages import add_urls, find_pages, read_urls
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.inspect.dropped import dropped, originals_of
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -18,7 +19,6 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.maintenance.drops import dropped, originals_of
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.pages import PageStore
