@@ -28,14 +28,13 @@ _TIMES = ("%(time)s", "%(batch_time)s")
 
 _WILL_BE_GONE = (
     "This crawl overwrites the feed %s. The %d pages that earlier crawls stored there are known, so they do not come "
-    "again and may then be in no feed. Give each crawl its own feed with %%(time)s, or set 'overwrite': False if the "
-    "storage can append. To get these pages again, run scrapy neardup forget --overwritten after this crawl, or set "
-    "NEARDUP_OVERWRITTEN = 'forget' to do so in each crawl. If something else collects the feed after each crawl, set "
+    "again. Give each crawl its own feed with %%(time)s. To get these pages again, run scrapy neardup forget "
+    "--overwritten after this crawl, or set NEARDUP_OVERWRITTEN = 'forget'. If something else collects the feed, set "
     "it to 'known'."
 )
 _FORGOTTEN = (
     "This crawl overwrites the feed %s. %d pages that earlier crawls stored there are forgotten, with %d copies of "
-    "them, because NEARDUP_OVERWRITTEN is 'forget'. They are judged again."
+    "them, because NEARDUP_OVERWRITTEN is 'forget'."
 )
 
 
