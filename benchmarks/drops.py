@@ -22,13 +22,8 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
-<<<<<<< HEAD
 from scrapy_neardup.maintenance.tables import SITES, add_site_drops
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-=======
-from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
 from scrapy_neardup.model import Kind, Match, Page, Verdict
->>>>>>> integration
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.memory import MemoryStore
