@@ -50,7 +50,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.kv.options import DEFAULT, Options, read_options
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts, Verdict
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.layout import evidence_key, last_id, pack_seen, posting_prefix, record_key, url_key
 from scrapy_neardup.state.opening import STORES
@@ -256,8 +256,9 @@ class Grower:
                 original = id_of(draw.article(number))
                 record = Record(self.new_id(), found.url, original)
                 match = Match(original, found.url, original / 1e9, 1.0, 1.0, ())
-                lister = self.detector.crawl.drops
-                drop = lister.rows(record.id, found.url, match, Likeness.IDENTICAL) if lister and drops else ()
+                lister = self.detector._crawl.drops
+                verdict = Verdict(Kind.DUPLICATE, found.url, record.id, match, likeness=Likeness.IDENTICAL)
+                drop = lister.rows(record.id, verdict) if lister and drops else ()
                 self.store.add(record, self.told[number % len(self.told)], along=drop)
         if rest:
             self.rest()

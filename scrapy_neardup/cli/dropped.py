@@ -13,9 +13,9 @@ from scrapy_neardup.cli.command import STATE, command, config_of, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_count, list_options, to_line, warn, write_list
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.maintenance.drops import Dropped, dropped
+from scrapy_neardup.inspect.dropped import Dropped, dropped
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import Crawl, crawls
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 
 _NOUN = "dropped pages"
 
@@ -56,7 +56,7 @@ def list_drops(arguments: argparse.Namespace) -> int:
     # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        known = {crawl.generation: crawl for crawl in crawls(store)}
+        known = {crawl.generation: crawl for crawl in CRAWLS.read(store)}
         last = known[max(known)] if known and arguments.last else None
         if arguments.last and last is None:
             warn("The state remembers no crawl, so --last finds nothing.")

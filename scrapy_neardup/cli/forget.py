@@ -16,7 +16,7 @@ from scrapy_neardup.cli.urls import find_pages
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.maintenance.forget import Forgetting, expired, of_host, pages_where, unseen_since
-from scrapy_neardup.maintenance.tables import overwritten, settle
+from scrapy_neardup.maintenance.tables import overwritten_pages, settle_overwritten
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
@@ -71,7 +71,7 @@ def forget(arguments: argparse.Namespace) -> int:
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         found = _forget(store, find(store, records), missing, dry=dry)
         if arguments.overwritten and not dry:
-            settle(store)
+            settle_overwritten(store)
     present(arguments, found, _as_text)
     return 1 if missing or (arguments.host is not None and not found.pages) else 0
 
@@ -79,7 +79,7 @@ def forget(arguments: argparse.Namespace) -> int:
 def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], Forgetting]:
     """Return what finds the pages; raises SettingsError before a state is opened."""
     if arguments.overwritten:
-        return lambda store, _: overwritten(store, progress)
+        return lambda store, _: overwritten_pages(store, progress)
     if arguments.before is not None:
         seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store, _: unseen_since(store, seconds, progress)

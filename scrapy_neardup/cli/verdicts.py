@@ -22,6 +22,7 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.cli.urls import find_pages, read_urls
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inspect import utc_time
+from scrapy_neardup.inspect.dropped import dropped, originals_of
 from scrapy_neardup.inspect.urls import near_urls
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -32,9 +33,8 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.maintenance.drops import dropped, originals_of
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -103,7 +103,7 @@ def keep(arguments: argparse.Namespace) -> int:
 
 def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
     """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
-    last = max((crawl.generation for crawl in crawls(store)), default=0)
+    last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
     is_wanted = of_host(site) if site is not None else lambda record: True
     records = [one.record for one in dropped(store, last) if one.said is None] if last else []
     return [record.url for record in records if record is not None and is_wanted(record)]
