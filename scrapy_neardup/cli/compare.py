@@ -153,7 +153,7 @@ def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
     yield _describe_state(pair)
     yield from _note_lines(pair, coloured=coloured)
     for name, side in sides:
-        if side.text is not None:
+        if side.parts is not None:
             yield f"\n{name}:\n"
             yield from _text_lines(side, limit, coloured=coloured)
 
@@ -212,7 +212,7 @@ def _describe_state(pair: KnownPair) -> str:
 
 def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:
     """Yield what the marks mean, and which texts are not kept."""
-    texts = {name: side.text for name, side in (("A", pair.a), ("B", pair.b))}
+    texts = {name: side.parts for name, side in (("A", pair.a), ("B", pair.b))}
     without_text = [name for name, text in texts.items() if text is None]
     if len(without_text) == 2:
         yield "The state has the text of neither page, so there is nothing more to show."
@@ -232,7 +232,7 @@ def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:
 
 
 def _text_lines(side: PairSide, limit: int, *, coloured: bool) -> Iterator[str]:
-    text = format_parts(side.text or (), coloured=coloured).rstrip()
+    text = format_parts(side.parts or (), coloured=coloured).rstrip()
     yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
     if side.cut:
         rest = f", and {side.shared_left} more common sentences" if side.shared_left else ""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import datetime, timezone
-from enum import Enum
 from typing import Any
 
 #: Metadata of a field that only the text of a command shows, not its JSON.
@@ -24,7 +23,7 @@ def as_data(found: Any) -> dict[str, Any]:
         if shown == "inline":
             data.update(as_data(value) if value is not None else {})
         elif shown != "never":
-            data[one.name] = (value.value or None) if isinstance(value, Enum) else value
+            data[one.name] = value
     return data
 
 

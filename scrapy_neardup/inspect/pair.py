@@ -78,7 +78,8 @@ class PairSide:
     title: str | None
     characters: int | None
     cut: bool
-    text: list[Part] | None
+    text: list[dict[str, str | None]] | None
+    parts: list[Part] | None = field(metadata=HIDDEN)
     shared_left: int = field(metadata=HIDDEN)
 
 
@@ -219,10 +220,12 @@ def _mark_text(
 def _side(side: Side, parts: list[Part] | None, limit: int) -> PairSide:
     title = side.page.title if side.page else None
     if parts is None:
-        return PairSide(side.name, title, None, False, None, 0)
+        return PairSide(side.name, title, None, False, None, None, 0)
     shown = truncate(parts, limit) if limit else parts
     length, shown_length = (sum(len(part.text) for part in some) for some in (parts, shown))
-    return PairSide(side.name, title, length, length > shown_length, shown, _count_shared(parts) - _count_shared(shown))
+    text = [{"text": one.text, "mark": one.mark.value or None} for one in shown]
+    left = _count_shared(parts) - _count_shared(shown)
+    return PairSide(side.name, title, length, length > shown_length, text, shown, left)
 
 
 def _count_shared(parts: list[Part]) -> int:
