@@ -268,7 +268,7 @@ def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, capl
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
         killed = dedup._store.begin("morning")
-        reserved = dedup._glancing.check(Page(**page(2)))
+        reserved = dedup._detector.look(Page(**page(2)))
         assert isinstance(reserved, Ruled)
         assert reserved.reservation is not None
         dedup._store.add(reserved.reservation.record, generation=killed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -112,9 +113,9 @@ def _data(found: Findings) -> dict[str, Any]:
         "pages": found.pages,
         "keys": found.keys,
         "urls": found.urls,
-        "evidence": found.evidence,
-        "blocks": found.blocks,
-        "judged_by_hand": found.judgements,
+        "evidence": found.rows["evidence"],
+        "blocks": found.rows["counts"],
+        "judged_by_hand": found.rows["judgement"],
         "copies_without_original": found.lost,
         "urls_of_one_hash": found.shared,
         "problems": [asdict(problem) for problem in found.problems],
@@ -132,8 +133,8 @@ def _repair_data(repaired: Repaired) -> dict[str, Any]:
         "broken": filed.broken,
         "unsealed": filed.unsealed,
         "replaced": filed.replaced,
-        "evidence": filed.evidence,
-        "blocks": filed.blocks,
+        "evidence": filed.rows["evidence"],
+        "blocks": filed.rows["counts"],
         "unreadable_ranges": filed.gaps,
         "recipe_assumed": repaired.assumed,
         "check": _data(repaired.findings),
@@ -145,8 +146,8 @@ def _lines(found: Findings, location: str) -> Iterator[str]:
         format_count(found.pages, "page"),
         format_count(found.keys, "key"),
         format_count(found.urls, "URL"),
-        *_evidence_and_blocks(found.evidence, found.blocks),
-        *([format_count(found.judgements, "manual verdict")] if found.judgements else []),
+        *_evidence_and_blocks(found.rows),
+        *([format_count(verdicts, "manual verdict")] if (verdicts := found.rows["judgement"]) else []),
     ]
     if found.sound:
         yield f"The state at {location} is sound: {', '.join(counts)}."
@@ -166,7 +167,7 @@ def _lines(found: Findings, location: str) -> Iterator[str]:
 
 def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
     filed = repaired.filed
-    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.evidence, filed.blocks)]
+    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.rows)]
     yield f"The state at {source} is unchanged. The repaired copy is at {repaired.location}."
     yield f"  saved: {', '.join(saved)}"
     before = f"; it had {repaired.before:,} after its last write" if repaired.before is not None else ""
@@ -184,5 +185,6 @@ def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
     yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."
 
 
-def _evidence_and_blocks(evidence: int, blocks: int) -> tuple[str, str]:
-    return f"evidence of {format_count(evidence, 'page')}", format_count(blocks, "block of counts", "blocks of counts")
+def _evidence_and_blocks(rows: Counter[str]) -> tuple[str, str]:
+    blocks = format_count(rows["counts"], "block of counts", "blocks of counts")
+    return f"evidence of {format_count(rows['evidence'], 'page')}", blocks
