@@ -20,13 +20,13 @@ from scrapy_neardup.cli.opening import (
 from scrapy_neardup.cli.options import add_json, config_of
 from scrapy_neardup.cli.output import format_count, progress, warn, write_result
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, method_of
+from scrapy_neardup.inspect.lookup import method_of
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes
 from scrapy_neardup.maintenance.merge import Merged, merge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
-from scrapy_neardup.state.pages import PageStore, decisions_of
-from scrapy_neardup.state.recipe import PARAMETERS
+from scrapy_neardup.state.pages import PageStore
 
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."
@@ -96,12 +96,11 @@ def _exists(url: str, config: Config) -> bool:
 
 
 def _method(store: PageStore, config: Config) -> Method | None:
-    recipe = {**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}}
-    method = method_of(recipe, config.make_method())
+    method = method_of(store, config.make_method())
     if method is None:
         warn(
-            f"The state does not say how to make its method {recipe.get('method')!r}, so copies across the states are "
-            "not found. To find them, run the command in the project with the method."
+            f"The state does not say how to make its method {store.recipe.get('method')!r}, so copies across the "
+            "states are not found. To find them, run the command in the project with the method."
         )
     return method
 
