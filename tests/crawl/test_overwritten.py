@@ -122,12 +122,6 @@ def test_what_was_overwritten_comes_again_by_itself_where_the_setting_says_so(pl
     assert (stats["neardup/overwritten"], stats["neardup/unique"]) == (9, 9)
 
 
-def test_copies_go_with_the_originals_for_which_they_were_dropped(place: Place) -> None:
-    place.crawl([article(1), article(1, 1)])
-    place.crawl([article(1, 1)], NEARDUP_OVERWRITTEN="forget")
-    assert place.delivered() == [article_url(1, 1)]
-
-
 def test_a_feed_that_somebody_fetches_is_overwritten_without_a_word(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
