@@ -9,10 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.compression import find_file
+from scrapy_neardup.files.compression import find_file, zstd
 from scrapy_neardup.lab.documents import Document, read_documents, with_distinct_ids
 from scrapy_neardup.model import Page
 from tests.files.samples import PACKERS
@@ -128,7 +127,7 @@ def test_a_malformed_line_is_named_after_those_before_it(tmp_path: Path, line: b
         ("cut.jsonl.gz", gzip.compress(TWO, mtime=0)[:-9], "cannot be read to its end"),
         ("cut.jsonl.xz", lzma.compress(TWO)[:-9], "cannot be read to its end"),
         ("cut.jsonl.bz2", bz2.compress(TWO)[:-9], "cannot be read to its end"),
-        ("cut.jsonl.zst", zstandard.compress(TWO)[:-9], "cannot be read to its end"),
+        ("cut.jsonl.zst", zstd.compress(TWO)[:-9], "cannot be read to its end"),
         ("plain.jsonl.gz", TWO, "cannot be read to its end"),
         ("plain.jsonl.xz", TWO, "cannot be read to its end"),
         ("plain.txt.bz2", TWO, "cannot be read to its end"),
