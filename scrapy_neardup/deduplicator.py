@@ -23,9 +23,8 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore

@@ -23,7 +23,7 @@ from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.memory import MemoryStore

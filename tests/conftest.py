@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.methods import METHODS, Method
 from tests.cli import Invoke, Result, run, run_safely
 from tests.server.redis_cluster import Cluster, cluster_running
 from tests.server.redis_server import Server, running
@@ -55,6 +56,15 @@ def cluster(redis_cluster: Cluster) -> Cluster:
     """The same, whole, whatever the test before has done to it."""
     redis_cluster.mended()
     return redis_cluster
+
+
+@pytest.fixture
+def methods() -> Iterator[dict[str, type[Method]]]:
+    """The registry of methods, to be changed; afterwards it is as before, also in its order, which texts show."""
+    before = dict(METHODS)
+    yield METHODS
+    METHODS.clear()
+    METHODS.update(before)
 
 
 @pytest.fixture

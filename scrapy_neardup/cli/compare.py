@@ -36,7 +36,7 @@ from scrapy_neardup.inspect.lookup import KnownSite
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Explanation, Feature, Kind, Likeness
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DROP, TAG, Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate

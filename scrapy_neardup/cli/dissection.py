@@ -11,11 +11,11 @@ from scrapy_neardup.cli.pages import describe_unjudged, fingerprint_page, limit_
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.extraction import Line, analyse, classify_lines
-from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.extraction import analyse
+from scrapy_neardup.page.limits import is_risky
+from scrapy_neardup.page.reading import Line, Reading, classify_lines
+from scrapy_neardup.page.source import PageResponse
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import own_letters
@@ -64,7 +64,12 @@ def dissect(
         html=html,
         page=page,
         reading=found.reading,
-        lines=classify_lines(found, _boilerplate_counts(fingerprint, page.site, method, store), simplified=simplified),
+        lines=classify_lines(
+            found.blocks,
+            found.reading,
+            _boilerplate_counts(fingerprint, page.site, method, store),
+            simplified=simplified,
+        ),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,

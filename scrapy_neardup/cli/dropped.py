@@ -20,9 +20,9 @@ from scrapy_neardup.cli.output import (
     warn,
     write_list,
 )
-from scrapy_neardup.maintenance.drops import Dropped, dropped
+from scrapy_neardup.inspect.dropped import Dropped, dropped
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import Crawl, crawls
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 
 NAME = "dropped"
 HELP = "List pages that were dropped as copies: in the last crawl, since a time, of a site."
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        known = {crawl.generation: crawl for crawl in crawls(store)}
+        known = {crawl.generation: crawl for crawl in CRAWLS.read(store)}
         last = known[max(known)] if known and arguments.last else None
         if arguments.last and last is None:
             warn("The state remembers no crawl, so --last finds nothing.")

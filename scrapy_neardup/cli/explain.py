@@ -21,7 +21,7 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.inspect.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.model import ROW, Kind
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore

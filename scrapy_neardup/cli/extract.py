@@ -25,12 +25,11 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.cli.pages import fetch
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.page.extraction import Line, LineRole
-from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.reading import Line, LineRole, Reading
+from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template
-from scrapy_neardup.report.marked import marked_page
+from scrapy_neardup.report.marked import render_marked_page
 from scrapy_neardup.report.words import ENGLISH, Words
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import SENTENCE, one_line
@@ -126,7 +125,7 @@ def _save_html(found: Dissection, name: str, language: str) -> None:
     """Write the page with its parts marked, by default in its own language."""
     page = found.page
     words = Words(language or language_of([(page.title or page.text[:SENTENCE], page.url)]))
-    html = marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
+    html = render_marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
     if name == _STDIN:
         write_html(html)
     else:

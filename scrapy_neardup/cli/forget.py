@@ -14,7 +14,7 @@ from scrapy_neardup.cli.output import format_count, format_rest, progress, to_li
 from scrapy_neardup.cli.pages import find_pages
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.forget import Forgetting, of_host, pages_where, unseen_since
-from scrapy_neardup.maintenance.tables import overwritten, settle
+from scrapy_neardup.maintenance.tables import overwritten_pages, settle_overwritten
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = find(store, records)
         urls = forget_pages(store, found, dry=dry)
         if arguments.overwritten and not dry:
-            settle(store)
+            settle_overwritten(store)
     write_result(arguments, as_data(found, urls, missing, dry=dry), as_text(found, urls, dry=dry))
     return 1 if missing or (arguments.host is not None and not found.ids) else 0
 
@@ -92,7 +92,7 @@ def forget_pages(store: PageStore, found: Forgetting, *, dry: bool) -> list[str]
 def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], Forgetting]:
     """Return what finds the pages; raises SettingsError before a state is opened."""
     if arguments.overwritten:
-        return lambda store, _: overwritten(store, progress)
+        return lambda store, _: overwritten_pages(store, progress)
     if arguments.before is not None:
         seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store, _: unseen_since(store, seconds, progress)

@@ -11,6 +11,7 @@ from scrapy_neardup.cli.options import add_json, config_of
 from scrapy_neardup.cli.output import format_count, format_rest, to_line, warn, write_result
 from scrapy_neardup.cli.pages import add_urls, find_pages, read_urls
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.inspect.dropped import dropped, originals_of
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -18,9 +19,8 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.maintenance.drops import dropped, originals_of
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.pages import PageStore
 
 NAME = "keep"
@@ -97,7 +97,7 @@ def remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list[
 
 def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
     """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
-    last = max((crawl.generation for crawl in crawls(store)), default=0)
+    last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
     is_wanted = of_host(site) if site is not None else lambda record: True
     records = [one.record for one in dropped(store, last) if one.said is None] if last else []
     return [record.url for record in records if record is not None and is_wanted(record)]

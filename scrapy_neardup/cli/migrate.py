@@ -19,8 +19,8 @@ from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body
-from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits

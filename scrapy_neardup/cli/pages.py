@@ -29,11 +29,9 @@ from scrapy_neardup.lab.documents import FeedReader, is_text, read_documents
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import decode_body, extract
-from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limit_page
-from scrapy_neardup.page.response import PageContent, PageResponse
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.limits import is_risky, limit_page
+from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

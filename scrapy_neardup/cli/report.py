@@ -14,7 +14,7 @@ from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.html import check_template
-from scrapy_neardup.report.page import page
+from scrapy_neardup.report.page import render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.settings import Config
 
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         text, output = as_json(asdict(report)) + "\n", arguments.output or _STDOUT
     else:
-        text, output = page(report, arguments.lang or config.lang), arguments.output or "report.html"
+        text, output = render_report(report, arguments.lang or config.lang), arguments.output or "report.html"
     if output != _STDOUT:
         words, totals = Words(config.lang or "en"), report.totals
         counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}

@@ -7,55 +7,46 @@ import inspect
 import os
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
-from scrapy.utils.project import get_project_settings
 from twisted.internet.defer import Deferred
-from w3lib.url import file_uri_to_path
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
-from scrapy_neardup.kv.base import without_password
+from scrapy_neardup.crawl.notes import Unstored
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-_COMMAND_LINE = SETTINGS_PRIORITIES["cmdline"]
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 #: Formats with an item on each line. In CSV a broken quoted field would swallow whatever follows it.
 _LINES = ("jsonlines", "jsonl", "jl")
 
 
+#: The first and the last id of some pages, and their number.
+Span = tuple[int, int, int]
+
+
 @dataclass(eq=False, slots=True)
 class Feed:
     """One file of a feed (a batch of it).
 
-    ``name``: that of the feed, the same for all its batches. Empty for a stand-in that is no feed of Scrapy's.
-    ``others``: names of feeds that took items of the same pages.
+    ``name``: the same for all batches; empty for a stand-in that is no feed of Scrapy's. ``others``: names of feeds
+    that took items of the same pages.
     """
 
     slot: FeedSlot | None
     name: str
     is_stored: bool = False
     is_failed: bool = False
-    others: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Unstored:
-    """A feed that was not stored, or some batches of it. ``others``: feeds that have some of its pages, too."""
-
-    feed: str
-    pages: int = 0
     others: set[str] = field(default_factory=set)
 
 
@@ -166,11 +157,11 @@ class FeedWatch:
         """The feed is stored: seal the pages that waited only for it."""
         feed.is_stored = True
         self._stored.add(feed.name)
-        released = self._waiting.store(feed)
-        if released.pages:
-            self._deliver(feed, (released.first, released.last, released.pages))
-        if released.ready:
-            self._seal(released.ready)
+        pages, ready = self._waiting.store(feed)
+        if pages is not None:
+            self._deliver(feed, pages)
+        if ready:
+            self._seal(ready)
 
     def _mark_failed(self, feed: Feed) -> None:
         feed.is_failed = True
@@ -182,7 +173,7 @@ class FeedWatch:
             unstored.pages += pages
             unstored.others |= feed.others
 
-    def _deliver(self, feed: Feed, pages: tuple[int, int, int]) -> None:
+    def _deliver(self, feed: Feed, pages: Span) -> None:
         if self._deliveries is not None:
             self._deliveries.store(feed.name, pages)
 
@@ -196,11 +187,31 @@ class FeedWatch:
 
     def _wrap_storage(self, feed: Feed, slot: FeedSlot) -> None:
         storage = slot.storage
-        open_file, store_file = storage.open, storage.store
+        open_file, store_file, keeps_file = storage.open, storage.store, not empties_at_once(slot)
 
-        def before_overwriting(*, at_once: bool) -> None:
-            if self._deliveries is not None and empties_at_once(slot) is at_once:
+        def overwrite() -> None:
+            if self._deliveries is not None:
                 self._deliveries.overwrite(feed.name)
+
+        def open_and_watch(spider: Spider) -> Any:
+            if not keeps_file:
+                overwrite()
+            _end_torn_line(slot)
+            return open_file(spider)
+
+        def store_and_watch(file: Any) -> Any:
+            with self._failures_of(feed):
+                _sync(file)
+                if keeps_file:
+                    overwrite()
+                result: Any = store_file(file)
+            if isinstance(result, Deferred):
+                return result.addCallbacks(stored, failed)
+            return wait(result) if inspect.isawaitable(result) else stored(result)
+
+        async def wait(result: Any) -> Any:
+            with self._failures_of(feed):
+                return stored(await result)
 
         def stored(result: Any) -> Any:
             self.mark_stored(feed)
@@ -210,45 +221,19 @@ class FeedWatch:
             self._mark_failed(feed)
             return failure
 
-        async def wait(result: Any) -> Any:
-            try:
-                return stored(await result)
-            except BaseException:
-                self._mark_failed(feed)
-                raise
-
-        def open_and_watch(spider: Spider) -> Any:
-            before_overwriting(at_once=True)
-            _end_torn_line(slot)
-            return open_file(spider)
-
-        def store_and_watch(file: Any) -> Any:
-            try:
-                _sync(file)
-                before_overwriting(at_once=False)
-                result: Any = store_file(file)
-            except BaseException:
-                self._mark_failed(feed)
-                raise
-            if isinstance(result, Deferred):
-                return result.addCallbacks(stored, failed)
-            return wait(result) if inspect.isawaitable(result) else stored(result)
-
         storage.open = open_and_watch  # type: ignore[method-assign]
         storage.store = store_and_watch  # type: ignore[method-assign]
 
+    @contextmanager
+    def _failures_of(self, feed: Feed) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._mark_failed(feed)
+            raise
+
 
 FeedT = TypeVar("FeedT", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """The pages of a stored feed: their number, first and last id. ``ready``: those that wait for no other feed."""
-
-    pages: int
-    first: int
-    last: int
-    ready: array[int] = field(default_factory=lambda: array("Q"))
 
 
 class PagesAwaitingFeeds(Generic[FeedT]):
@@ -287,20 +272,20 @@ class PagesAwaitingFeeds(Generic[FeedT]):
         """The number of pages that wait for this feed."""
         return sum(len(ids) for feeds, ids in self._ids.items() if feed in feeds)
 
-    def store(self, feed: FeedT) -> Released:
-        """The feed is stored, and no page waits for it any more."""
-        held = {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
-        ready = held.pop(frozenset((feed,)), array("Q"))
-        arrays = [ready] * bool(ready) + list(held.values())
-        for feeds, ids in held.items():
-            rest = feeds - {feed}
-            self._ids[rest] = _merge(self._ids.get(rest), ids)
-        return Released(
-            sum(map(len, arrays)),
-            min((ids[0] for ids in arrays), default=0),
-            max((ids[-1] for ids in arrays), default=0),
-            ready,
-        )
+    def store(self, feed: FeedT) -> tuple[Span | None, array[int]]:
+        """The feed is stored, and no page waits for it any more.
+
+        Returns the span of its pages, None if there are none, and those that wait for no other feed.
+        """
+        arrays = {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
+        if not arrays:
+            return None, array("Q")
+        span = min(ids[0] for ids in arrays.values()), max(ids[-1] for ids in arrays.values())
+        pages = sum(map(len, arrays.values()))
+        ready = arrays.pop(frozenset((feed,)), array("Q"))
+        for feeds, ids in arrays.items():
+            self._ids[feeds - {feed}] = _merge(self._ids.get(feeds - {feed}), ids)
+        return (*span, pages), ready
 
     def fail(self, feed: FeedT) -> int:
         """The feed will never be stored: forget its pages; returns their number."""
@@ -360,55 +345,3 @@ def _end_torn_line(slot: FeedSlot) -> None:
         "complete. Remove the half item before them.",
         storage.path,
     )
-
-
-def keep_feeds_of_command_line(crawler: Crawler) -> list[str]:
-    """For a dry run: open only the feeds of the command line; returns the others, without passwords.
-
-    Scrapy adds the feeds of ``-o`` and ``-O`` to the setting FEEDS. A feed that the project or the spider names as
-    well, in whatever spelling, is theirs.
-    """
-    exporter = crawler.get_extension(FeedExporter)
-    if exporter is None:
-        return []
-    project, spider = get_project_settings(), get_project_settings()
-    crawler.spidercls.update_settings(spider)
-    own = {place for uri in {**_feeds_of(project), **_feeds_of(spider)} for place in _places(uri, exporter, crawler)}
-    wanted = {uri for uri, priority in _feeds_of(crawler.settings).items() if priority >= _COMMAND_LINE}
-    left_out = [uri for uri in exporter.feeds if uri not in wanted or own & _places(uri, exporter, crawler)]
-    for uri in left_out:
-        del exporter.feeds[uri]
-    return [without_password(uri) for uri in left_out]
-
-
-def _feeds_of(settings: BaseSettings) -> dict[str, int]:
-    """The URIs of the feeds in settings, each with the priority of its setting."""
-    feeds = settings.get("FEEDS")
-    each = feeds.getpriority if isinstance(feeds, BaseSettings) else lambda uri: settings.getpriority("FEEDS")
-    found = {_text(uri): each(uri) or 0 for uri in settings.getdict("FEEDS")}
-    if settings.get("FEED_URI"):  # deprecated, and still read
-        found.setdefault(_text(settings["FEED_URI"]), settings.getpriority("FEED_URI") or 0)
-    return found
-
-
-def _text(uri: object) -> str:
-    """A URI as Scrapy's exporter spells it."""
-    return str(uri.absolute()) if isinstance(uri, Path) else str(uri)
-
-
-def _places(uri: str, exporter: FeedExporter, crawler: Crawler) -> set[str]:
-    """The places of a feed, with and without its placeholders filled."""
-    of_feed = exporter.feeds.get(uri, {}).get("uri_params") or crawler.settings["FEED_URI_PARAMS"]
-    try:
-        filled = uri % exporter._get_uri_params(cast(Spider, crawler.spider), of_feed)
-    except (KeyError, TypeError, ValueError):  # a percent sign of the URI itself
-        filled = uri
-    return {place_of(uri), place_of(filled)}
-
-
-def place_of(uri: str) -> str:
-    """The real path of a file, or the URI of any other feed."""
-    scheme = urlsplit(uri).scheme
-    if scheme in ("", "file"):
-        return os.path.realpath(file_uri_to_path(uri) if scheme else uri)
-    return uri

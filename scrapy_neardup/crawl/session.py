@@ -15,19 +15,18 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.deliveries import Deliveries
-from scrapy_neardup.crawl.dropped import DroppedFeed
+from scrapy_neardup.crawl.extra_feeds import DroppedFeed
 from scrapy_neardup.crawl.feeds import take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Ledger
-from scrapy_neardup.crawl.messages import log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
 from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
-from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_drops
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
@@ -86,7 +85,7 @@ class Session:
                 on_error=self._outage.report,
             )
         shared = self._sharing.crawl if self._sharing is not None else None
-        self._watch = DropWatch(self.notes, {one.site: one for one in site_drops(store)})
+        self._watch = DropWatch(self.notes, {one.site: one for one in SITES.read(store)})
         self._remember_crawl()
         log_opening(store, config, self.notes, self._job)
         source = PageSource(
@@ -222,7 +221,7 @@ class Session:
 
     def _remember_crawl(self, ended: int = 0) -> None:
         counts = stats.own_counts(self.notes.stats.get_stats()) if ended else {}
-        remember_crawl(self._detector.store, Crawl(self._detector.generation, self._spider_name, ended, counts))
+        CRAWLS.write(self._detector.store, Crawl(self._detector.generation, self._spider_name, ended, counts))
 
 
 def _open_detector(

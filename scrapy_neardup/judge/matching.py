@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.pages import PageStore, stands_for
 from scrapy_neardup.state.record import Record
 

@@ -19,7 +19,7 @@ from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.state.pages import PageStore
 

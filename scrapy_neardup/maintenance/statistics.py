@@ -13,7 +13,7 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, place, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import unpack_seen
 from scrapy_neardup.state.pages import PageStore

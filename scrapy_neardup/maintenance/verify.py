@@ -22,7 +22,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Collector, Ids, Members, Watch, column, unwatched
-from scrapy_neardup.maintenance.tables import unpacked_crawl, unpacked_delivery, unpacked_site_drops
+from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
@@ -86,10 +86,10 @@ class KeptRows(NamedTuple):
 
 
 KEPT = (
-    KeptRows(b"f", "feed", unpacked_delivery),
-    KeptRows(b"c", "crawl", unpacked_crawl),
+    KeptRows(b"f", "feed", FEEDS.unpack),
+    KeptRows(b"c", "crawl", CRAWLS.unpack),
     KeptRows(b"d", "drop", Drop.of_row),
-    KeptRows(b"h", "site", unpacked_site_drops),
+    KeptRows(b"h", "site", SITES.unpack),
 )
 
 

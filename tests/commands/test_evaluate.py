@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from scrapy_neardup.cli import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.cascade.parameters import PROFILES
 from tests.cli import Invoke, make_project, run_process
 from tests.lab.corpus import lines, mixed
@@ -19,16 +18,10 @@ from tests.lab.methods import Broken, First, Unmakeable, Unsaid
 
 
 @pytest.fixture(autouse=True)
-def methods() -> Iterator[None]:
-    """A few methods; afterwards all are there again, in their order."""
-    all_methods = dict(METHODS)
-    METHODS.clear()
-    METHODS.update(
-        {"cascade": all_methods["cascade"], **{one.name: one for one in (First, Broken, Unmakeable, Unsaid)}}
-    )
-    yield
-    METHODS.clear()
-    METHODS.update(all_methods)
+def few_methods(methods: dict[str, type[Method]]) -> None:
+    for name in set(methods) - {"cascade"}:
+        del methods[name]
+    methods.update({one.name: one for one in (First, Broken, Unmakeable, Unsaid)})
 
 
 @pytest.fixture(scope="module")

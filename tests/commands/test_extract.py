@@ -17,7 +17,7 @@ from scrapy_neardup.cli import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageResponse
 from tests.build import open_state, state_url
 from tests.cli import Invoke, make_project, run_process
 from tests.cli import run as run_command

@@ -16,7 +16,7 @@ from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
 from scrapy_neardup.lab.labels import read_corpus
-from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from tests.build import (
     BREAD,
     EDITED,
@@ -51,7 +51,7 @@ def crawled(url: str, who: str, *, ended: int = 0, counts: dict[str, float] | No
     """The last crawl of a state is remembered, as a session does."""
     with open_state(url) as store:
         generation = max((int.from_bytes(key[1:9], "big") for key, _ in store.rows(b"d")), default=5)
-        remember_crawl(store, Crawl(generation, who, ended, counts or {}))
+        CRAWLS.write(store, Crawl(generation, who, ended, counts or {}))
 
 
 def test_all_that_was_dropped_is_told_with_its_original_and_its_crawl(sqlite: str, capsys: Capture) -> None:
@@ -82,14 +82,14 @@ def test_the_last_crawl_is_named_and_told_of_plainly_if_it_dropped_nothing(sqlit
     crawled(sqlite, "morning")
     assert len(lines(capsys, "--last", "--store", sqlite)) == 2
     with open_state(sqlite) as store:
-        remember_crawl(store, Crawl(2**62, "evening", 1_700_000_000))
+        CRAWLS.write(store, Crawl(2**62, "evening", 1_700_000_000))
     assert run(dropped, "--last", "--store", sqlite) == 0
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("The last crawl, evening, began 2116-")
     assert err.endswith("ended 2023-11-14T22:13:20+00:00.\nIt dropped nothing.\n")
     with open_state(sqlite) as store:
-        remember_crawl(store, Crawl(2**62, "evening", 1_700_000_000, {"duplicate": 3}))
+        CRAWLS.write(store, Crawl(2**62, "evening", 1_700_000_000, {"duplicate": 3}))
     assert run(dropped, "--last", "--store", sqlite) == 0
     assert "its 3 copies passed, or NEARDUP_KEEP was 'nothing'" in capsys.readouterr().err
 

@@ -17,7 +17,7 @@ from scrapy_neardup.cli import report as command
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import page
+from scrapy_neardup.report.page import render_report
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import open_snapshot
 from scrapy_neardup.state.record import Record
@@ -30,7 +30,7 @@ Captured = pytest.CaptureFixture[str]
 def html_of(url: str) -> str:
     """The page that a report on this state is."""
     with closing(open_snapshot(url)) as store:
-        return page(gather(store))
+        return render_report(gather(store))
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from scrapy_neardup.cli import robustness
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.edits import EDITS
 from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
-from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
 from tests.cli import run, run_process
@@ -98,18 +98,18 @@ class Weak(Cascade):
 
 
 def test_by_default_a_method_that_needs_a_lexicon_is_left_out_with_a_sentence(
-    articles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    articles: Path, capsys: pytest.CaptureFixture[str], methods: dict[str, type[Method]]
 ) -> None:
-    for name in set(METHODS) - {"cascade"}:
-        monkeypatch.delitem(METHODS, name)
-    monkeypatch.setitem(METHODS, "weak", Weak)
+    for name in set(methods) - {"cascade"}:
+        del methods[name]
+    methods["weak"] = Weak
     assert run(robustness, str(articles), "--edits", "wrap") == 0
     out, err = capsys.readouterr()
     assert err == "robustness: left out: weak: no lexicon for this language\n"
     assert [cells(line)[0] for line in out.rstrip().splitlines()[4:]] == ["cascade"]
     with pytest.raises(NearDupError, match=r"^weak: no lexicon for this language$"):
         run(robustness, str(articles), "--edits", "wrap", "--method", "weak", "--method", "cascade")
-    monkeypatch.delitem(METHODS, "cascade")
+    del methods["cascade"]
     with pytest.raises(NearDupError, match="No method can judge these documents"):
         run(robustness, str(articles), "--edits", "wrap")
 

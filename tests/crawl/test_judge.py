@@ -11,16 +11,15 @@ import pytest
 import scrapy
 from packaging.version import Version
 
-from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
+from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint

@@ -65,7 +65,7 @@ class Place:
         """How many pages each feed holds, and held before it was overwritten."""
         store = self.opened()
         try:
-            found = list(tables.deliveries(store))
+            found = list(tables.FEEDS.read(store))
             assert check(store).problems == []
         finally:
             close_store(store)
@@ -187,7 +187,7 @@ def test_that_the_file_is_emptied_is_written_down_before(place: Place, monkeypat
     open_file = FileFeedStorage.open
 
     def look_and_open(self: FileFeedStorage, spider: Spider) -> Any:
-        [held] = tables.deliveries(store := place.opened())
+        [held] = tables.FEEDS.read(store := place.opened())
         close_store(store)
         seen.append((len(place.delivered()), held.held, [span[2] for span in held.gone]))
         return open_file(self, spider)

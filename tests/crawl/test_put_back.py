@@ -11,7 +11,7 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from scrapy_neardup.cli import copy, dropped, export, import_, keep
-from scrapy_neardup.crawl.dropped import DroppedFeed
+from scrapy_neardup.crawl.extra_feeds import DroppedFeed
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.settings import Config

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.conftest import ADDONS, NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
@@ -93,7 +93,7 @@ def test_the_state_remembers_each_crawl_with_its_counts(site: Site, crawl: Crawl
     assert crawl(["/a", "/b", "/c"], NEARDUP_STORE=store, **killed).code == 9
     crawl(["/a", "/b", "/c"], NEARDUP_STORE=store)
     opened = open_store(store, None)
-    dead, ended = crawls(opened)
+    dead, ended = CRAWLS.read(opened)
     close_store(opened)
     assert (dead.who, dead.ended, dict(dead.counts)) == ("paths", 0, {})
     assert ended.begun - 1 <= ended.ended <= ended.begun + 100

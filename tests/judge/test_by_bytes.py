@@ -26,9 +26,8 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page import source as reading
 from scrapy_neardup.page.extraction import Extractor, extract
-from scrapy_neardup.page.response import BodyHasher, PageContent
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import BodyHasher, PageContent, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds

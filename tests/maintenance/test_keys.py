@@ -15,7 +15,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.literature.published import PublishedMethod, signature_of, unpack_hashes
+from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Fingerprint, Kind, Page
 from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.pages import PageStore, leader

@@ -21,11 +21,11 @@ from scrapy_neardup.kv import exchange as replacement
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import migrate as migration
 from scrapy_neardup.maintenance.repair import repair
-from scrapy_neardup.maintenance.tables import Delivery, deliveries, remember
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
@@ -97,7 +97,7 @@ def told(url: str, **settings: Any) -> dict[str, Any]:
             },
             "seen": {record.url: store.last_seen(record.url) for record in store.records()},
             "evidence": {record.url: store.evidence(record.id) for record in store.records()},
-            "feeds": list(deliveries(store)),
+            "feeds": list(FEEDS.read(store)),
             "secret": store.secret,
         }
 
@@ -139,7 +139,7 @@ def test_all_that_is_no_fingerprint_survives(state: str) -> None:
         bread = store.find(BREAD)
         assert bread is not None
         store.touch(bread, seen=1_700_000_000)
-        remember(store, Delivery("s3://news/all.jsonl", [(bread.id, bread.id, 1)]))
+        FEEDS.write(store, Delivery("s3://news/all.jsonl", [(bread.id, bread.id, 1)]))
         decide(store, {"base": 0.6})
     before = told(state)
     assert run(migrate, "--store", state, **MINHASH) == 0

@@ -15,7 +15,7 @@ import pytest
 from scrapy_neardup.files import writers
 from scrapy_neardup.files.writers import is_formula
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import page as html
+from scrapy_neardup.report.page import render_report as html
 from scrapy_neardup.state.evidence import Evidence
 from tests.report.browser import Seen, browser, shown
 from tests.report.recount import State

@@ -12,7 +12,7 @@ from scrapy_neardup.report.charts import Chart, draw_kinds, draw_similarities, d
 from scrapy_neardup.report.data import Count, Report, Similarities, Threshold, TimeBucket, Times, Totals
 from scrapy_neardup.report.formats import format_percent, format_short
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.html import text_of
+from scrapy_neardup.report.html import read_file
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.state.evidence import Evidence
 from tests.report.recount import BEGIN, State, filled, large_state
@@ -43,7 +43,7 @@ def heights(svg: str, colour: str, name: str = "height") -> list[float]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_each_is_an_image_within_its_frame_in_classes_of_the_style(language: str) -> None:
     drawn = all_of(gather(filled(large_state(400, 20))), language)
-    styled = set(re.findall(r"svg \.(\w+)", text_of("report.css")))
+    styled = set(re.findall(r"svg \.(\w+)", read_file("report.css")))
     for svg in drawn:
         root = etree.fromstring(svg)
         assert (root.tag, set(root.attrib), root.get("role")) == ("svg", {"viewBox", "role", "aria-label"}, "img")

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.report.data import CopyLine, Count, PageLine, Report, SiteFlow, Totals
-from scrapy_neardup.report.figures import BINS, OTHERS
+from scrapy_neardup.report.data import OTHERS, CopyLine, Count, PageLine, Report, SiteFlow, Totals
+from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence

@@ -15,8 +15,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.item import ItemMetadata
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.source import PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore

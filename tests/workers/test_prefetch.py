@@ -17,7 +17,7 @@ from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.recipe import Secret

@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
 from scrapy_neardup.page.item import ItemMetadata
-from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.workers import speculation

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""The site of a URL. Text that the pages of one site share is no evidence of copying."""
+"""URLs of pages, and the site of a URL: text that the pages of one site share is no evidence of copying."""
 
 from __future__ import annotations
 
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import unquote_plus, urljoin, urlsplit
 
 #: Hosts with many accounts, and the query parameter that names the account.
 _ACCOUNTS = {"mp.weixin.qq.com": "__biz"}
@@ -37,3 +37,27 @@ def _parameter(query: str, name: str) -> str:
         if value and unquote_plus(found) == name:
             return unquote_plus(value)
     return ""
+
+
+def plain_url(url: str) -> str:
+    """Return a URL without scheme, fragment and final slash.
+
+    >>> plain_url("https://a.example/1/#top")
+    'a.example/1'
+    """
+    return url.partition("#")[0].partition("://")[2].rstrip("/") or url
+
+
+def absolute_url(url: str, link: str) -> str:
+    """Resolve a link of the page at ``url``. Empty if the result is not http or https.
+
+    >>> absolute_url("https://a.example/b/", "../ferry"), absolute_url("https://a.example/", "javascript:alert(1)")
+    ('https://a.example/ferry', '')
+    """
+    if not link:
+        return ""
+    try:
+        joined = urljoin(url, link.strip())
+    except ValueError:
+        return ""
+    return joined if joined.startswith(("http://", "https://")) else ""

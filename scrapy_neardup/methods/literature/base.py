@@ -1,4 +1,4 @@
-"""The common part of the published methods, so that each file holds one idea.
+"""The common part of the published methods, so that each holds only its own idea.
 
 Their sketches begin with a head: fingerprints of body and title, which show exact copies, and of the longest sentences,
 so that every method can show common passages.
@@ -12,25 +12,13 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from scrapy_neardup.hashing.keys import key_of
-from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
+from scrapy_neardup.methods.base import Method, file
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
-from scrapy_neardup.text.lexicon import Lexicon, stop_words
+from scrapy_neardup.text.lexicon import lexicon, stop_words
 from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.sentences import longest_sentences, shared_sentences
 from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import frequencies, words
-
-
-def word_counts(body: str, stop: str = "") -> dict[str, int]:
-    """Count the words of a normalised text, without the stop words of the file ``stop`` (empty: ours)."""
-    return frequencies(words(body, singles=True), stop_words(stop))
-
-
-def top_tfidf(counts: dict[str, int], table: Lexicon, count: int) -> dict[str, float]:
-    """Return the ``count`` words of two characters or more with the highest TF-IDF, the highest first."""
-    weights = {word: times * table.weight(word) for word, times in counts.items() if len(word) > 1}
-    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:count])
-
 
 #: Q body's letters · I title's letters · B number of sentences; then I per sentence.
 _HEAD = struct.Struct(">QIB")
@@ -65,7 +53,8 @@ class PublishedMethod(Method):
     """A method of the literature: a signature of a text, and a comparison of two.
 
     Pages with the same letters are always duplicates. A page without a key (too few words, no term in the lexicon) is
-    filed under the fingerprint of its whole body and finds exact copies.
+    filed under the fingerprint of its whole body and finds exact copies. A page with an empty signature is like no
+    other.
     """
 
     @abstractmethod
@@ -74,7 +63,7 @@ class PublishedMethod(Method):
 
     @abstractmethod
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """Compare two signatures; ``new`` and ``common`` as in ``Method.compare``."""
+        """Compare two signatures, neither empty; ``new`` and ``common`` as in ``Method.compare``."""
 
     def _evidence(self, text: Text) -> list[int]:
         """Return 32-bit fingerprints of sentences that can be shown."""
@@ -97,7 +86,8 @@ class PublishedMethod(Method):
         old_body, old_title, _ = _HEAD.unpack_from(old)
         if body == old_body:
             return Comparison(1.0, 1.0, True, True, title == old_title, Likeness.IDENTICAL)
-        found = self.agreement(new, signature_of(new.sketch), signature_of(old), common)
+        ours, theirs = signature_of(new.sketch), signature_of(old)
+        found = self.agreement(new, ours, theirs, common) if ours and theirs else Agreement(0.0, duplicate=False)
         containment = found.similarity if found.containment is None else found.containment
         likeness = (Likeness.NEAR if title == old_title else Likeness.RETITLED) if found.duplicate else None
         return Comparison(found.similarity, containment, found.duplicate, found.duplicate, False, likeness)
@@ -118,19 +108,6 @@ def signature_of(sketch: bytes) -> bytes:
     return sketch[_HEAD.size + 4 * _HEAD.unpack_from(sketch)[2] :]
 
 
-def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
-    """Compare two signatures that are sets of 8-byte hashes, without those whose keys are ``common``.
-
-    The similarity is the share of common hashes in the larger set. Duplicates have ``needed`` in common, or all if they
-    have fewer.
-    """
-    a, b = (frozenset(unpack_hashes(packed)) for packed in (one, other))
-    if common:
-        a, b = (frozenset(hash for hash in hashes if key_of(hash) not in common) for hashes in (a, b))
-    both, most = len(a & b), max(len(a), len(b))
-    return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
-
-
 def pack_hashes(hashes: Sequence[int]) -> bytes:
     """Pack 64-bit hashes in order, 8 bytes each."""
     return struct.pack(f">{len(hashes)}Q", *hashes)
@@ -139,3 +116,29 @@ def pack_hashes(hashes: Sequence[int]) -> bytes:
 def unpack_hashes(packed: bytes) -> tuple[int, ...]:
     """Unpack the hashes of ``pack_hashes``."""
     return struct.unpack(f">{len(packed) // 8}Q", packed)
+
+
+def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
+    """Compare two signatures that are sets of 8-byte hashes, without those whose keys are ``common``.
+
+    The similarity is the share of common hashes in the larger set. Duplicates have ``needed`` in common, or all if they
+    have fewer.
+    """
+    a, b = ({hash for hash in unpack_hashes(packed) if key_of(hash) not in common} for packed in (one, other))
+    both, most = len(a & b), max(len(a), len(b))
+    return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
+
+
+def stop_words_file() -> str:
+    """Declare the parameter for a file of stop words."""
+    return file("a list of stop words", stop_words)
+
+
+def lexicon_file() -> str:
+    """Declare the parameter for a file of word frequencies."""
+    return file("a lexicon", lexicon)
+
+
+def word_counts(body: str, stop: str) -> dict[str, int]:
+    """Count the words of a normalised text, without the stop words of the file ``stop`` (empty: ours)."""
+    return frequencies(words(body, singles=True), stop_words(stop))
