@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +23,18 @@ from scrapy_neardup.cli.output import describe_missing, to_line, warn
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason, SettingsError
 from scrapy_neardup.files import FORMATS, STDIN, Entry, read_input
+from scrapy_neardup.files.compression import open_packed
+from scrapy_neardup.files.entry import BOM, decode_utf8, reading
 from scrapy_neardup.files.folders import HTML
 from scrapy_neardup.inspect.lookup import near_urls
-from scrapy_neardup.lab.documents import FeedReader, is_text, read_documents
+from scrapy_neardup.lab.documents import DocumentReader, guess_format
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.limits import is_risky, limit_page
 from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.settings import DEFAULT_FIELDS, Config
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
@@ -165,20 +167,21 @@ def open_source(fields: Mapping[str, str], config: Config) -> Iterator[PageSourc
 
 
 @contextmanager
-def open_feed(config: Config) -> Iterator[FeedReader]:
-    """Open a reader of feeds, which reads documents as a crawl with these settings would."""
+def open_feed(config: Config) -> Iterator[DocumentReader]:
+    """Open a reader of documents as a crawl with these settings would judge them."""
     with open_source(config.fields, config) as source:
-        yield FeedReader(config.fields, source, renamed=dict(config.fields) != DEFAULT_FIELDS)
+        yield DocumentReader(source)
 
 
-def check_feed(command: str, feed: FeedReader, documents: Sized, name: str) -> None:
-    """Warn about records that were left out; raises NearDupError if the feed has no document."""
+def check_feed(command: str, feed: DocumentReader, count: int, *names: str | Path) -> None:
+    """Warn about records that were left out. Raises NearDupError if ``count`` of the documents is 0."""
     if feed.left_out:
         why = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in feed.left_out.most_common())
-        warn(f"{command}: left out of the feed: {why}.")
-    if not len(documents):
+        warn(f"{command}: left out: {why}.")
+    if not count:
+        where = ", ".join("standard input" if str(name) == STDIN else str(name) for name in names)
         raise NearDupError(
-            f"{'standard input' if name == STDIN else name} contains no document with a text. Check that it is the "
+            f"{where} contains no document with a text. Check that it is the "
             "right file. If the text has another field, name it in NEARDUP_FIELDS."
         )
 
@@ -212,7 +215,7 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
         return _read_file(Path(name), config)
     for at, char in enumerate(name):
         if char == "#" and at and _exists(name[:at]):
-            return _read_document(Path(name[:at]), name[at + 1 :])
+            return _read_document(Path(name[:at]), name[at + 1 :], config)
     if or_url:
         return None
     raise NearDupError(
@@ -250,8 +253,8 @@ def find_side(url: str, store: PageStore) -> Side:
 
 def _read_file(path: Path, config: Config) -> Page:
     if not path.name.lower().endswith(HTML):
-        if path.is_file() and is_text(path):
-            return next(read_documents(path)).page()
+        if path.is_file() and guess_format(str(path)) == "text":
+            return _read_text(path)
         raise NearDupError(
             f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
         )
@@ -263,12 +266,22 @@ def _read_file(path: Path, config: Config) -> Page:
         raise NearDupError(f"{path} has no readable page: {error} ({error.reason}). Name another file.") from None
 
 
-def _read_document(path: Path, id: str) -> Page:
+def _read_text(path: Path) -> Page:
+    with reading(str(path)), open_packed(path) as file:
+        raw = file.read()
+    try:
+        return Page(path.name, text=decode_utf8(raw.removeprefix(BOM)))
+    except ValueError as error:
+        raise NearDupError(f"{path} is {error}. Convert it to UTF-8.") from None
+
+
+def _read_document(path: Path, id: str, config: Config) -> Page:
     first = ""
-    for document in read_documents(path):
-        if document.id == id:
-            return document.page()
-        first = first or document.id
+    with open_feed(config) as feed:
+        for document in feed.read(path):
+            if document.id == id:
+                return document.page
+            first = first or document.id
     example = f", for example {path}#{first}" if first else ""
     raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists{example}.")
 

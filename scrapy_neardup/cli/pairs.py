@@ -10,9 +10,9 @@ from scrapy_neardup.cli.output import format_count, progress, warn
 from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files.writers import opened_output, output_format
-from scrapy_neardup.lab.documents import documents_of, spooled
+from scrapy_neardup.lab.documents import spooled
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
-from scrapy_neardup.lab.labels import pair_row
+from scrapy_neardup.lab.pairs import compare_documents
 
 NAME = "pairs"
 HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."
@@ -56,19 +56,19 @@ def run(arguments: argparse.Namespace) -> int:
     format = output_format(arguments.output)
     with (
         open_feed(config_of(arguments)) as feed,
-        spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
+        spooled(progress(feed.read(arguments.feed), what="documents read")) as documents,
         gram_file() as sets,
     ):
-        check_feed(NAME, feed, documents, arguments.feed)
-        for place in range(len(documents)):
-            sets.add(documents[place].text)
+        check_feed(NAME, feed, len(documents), arguments.feed)
+        for document in documents:
+            sets.add(document.page.text)
         found = sorted(
             alike_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
             key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
         )
         with opened_output(arguments.output, format, "") as out:
             for one in found:
-                out.write(pair_row(one, documents[one.a], documents[one.b]), None)
+                out.write(compare_documents(one, documents[one.a], documents[one.b]).row(), None)
         warn(f"{NAME}: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
     return 0
 

@@ -8,19 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy_neardup.cli.options import add_documents, add_json, parse_method
+from scrapy_neardup.cli.options import add_documents, add_json, config_of, parse_method
 from scrapy_neardup.cli.output import format_table, progress, warn, write
+from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.lab.robustness import (
-    CONTROL,
-    Point,
-    check_drawable,
-    draw_curves,
-    robustness,
-    sample_documents,
-)
+from scrapy_neardup.lab.robustness import CONTROL, Point, robustness, sample_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 NAME = "robustness"
@@ -72,8 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     edits = list(_edits(arguments.edits))
     methods = [make_method(*parse_method(spec)) for spec in arguments.method or ()]
     methods = methods or [method for method in map(_make_default, METHODS) if method]
-    read = progress(read_documents(*arguments.file), what="documents read")
-    documents = sample_documents(read, arguments.pages, arguments.seed)
+    with open_feed(config_of(arguments)) as feed:
+        read = progress(feed.read(*arguments.file), what="documents read")
+        documents = sample_documents(read, arguments.pages, arguments.seed)
+        check_feed(NAME, feed, len(documents), *arguments.file)
     points = robustness(
         methods,
         documents,

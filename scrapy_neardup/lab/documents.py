@@ -19,8 +19,8 @@ from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.pages import PageStore
 
 
@@ -87,12 +87,14 @@ class DocumentReader:
         return f"{entry.unit} {entry.number}" if entry.unit else str(entry.fields.get("path", entry.source))
 
     def _page(self, entry: Entry, name: str, url: str) -> Page | None:
-        values = dict(entry.fields)
+        values, names = dict(entry.fields), self._source.fields.names
         try:
             if entry.html:
-                values[self._source.fields.names["html"]] = decode_body(entry.html, entry.content_type or None)
+                values[names["html"]] = decode_body(entry.html, entry.content_type or None)
             page = self._source.page(values, None, url or name)
         except PageError as error:
+            if error.reason == "no_content" and isinstance(values.get(names["text"]), str):
+                return Page(name, site=site_of(url))  # an empty text is a document, too
             self.left_out[error.reason] += 1
             return None
         if page.unread:

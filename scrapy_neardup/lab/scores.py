@@ -11,7 +11,7 @@ from scrapy_neardup.lab.pairs import COPY, DIFFERENT, Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class AnswerScore:
     """Agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
 
     ``unsure`` pairs count in neither.
@@ -27,10 +27,10 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class GoldScore(Agreement):
+class GoldScore(AnswerScore):
     """The agreement on all pairs, and ``by_label`` on the pairs of each label."""
 
-    by_label: dict[str, Agreement] = field(default_factory=dict)
+    by_label: dict[str, AnswerScore] = field(default_factory=dict)
 
 
 def compare_answers(gold: Iterable[Pair], dropped: Set[str]) -> GoldScore:
@@ -46,11 +46,11 @@ def compare_answers(gold: Iterable[Pair], dropped: Set[str]) -> GoldScore:
     return GoldScore(**asdict(_compare(gold, dropped)), by_label=by_label)
 
 
-def _compare(gold: list[Pair], dropped: Set[str]) -> Agreement:
+def _compare(gold: list[Pair], dropped: Set[str]) -> AnswerScore:
     different = [one.b in dropped for one in gold if one.answer == DIFFERENT]
     copies = [one.b in dropped for one in gold if one.answer == COPY]
     pairs, dropped_wrongly, kept_wrongly = len(different) + len(copies), sum(different), copies.count(False)
-    return Agreement(
+    return AnswerScore(
         pairs=pairs,
         agree=pairs - dropped_wrongly - kept_wrongly,
         different=len(different),
