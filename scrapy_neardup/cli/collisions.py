@@ -6,14 +6,20 @@ import argparse
 import json
 from dataclasses import asdict
 
-from scrapy_neardup.cli.options import add_documents, add_json, config_of
+from scrapy_neardup.cli.command import DOCUMENTS, command, config_of, json_option, option
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import format_table, progress, write
-from scrapy_neardup.cli.pages import check_feed, open_feed
+from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.collisions import Collisions, collisions
 
-NAME = "collisions"
-HELP = "Count the collisions of the classic string hashes on texts and words."
-EXAMPLES = """\
+
+@command(
+    "collisions",
+    "Count the collisions of the classic string hashes on texts and words.",
+    DOCUMENTS,
+    option("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)"),
+    json_option("print one JSON object per line"),
+    examples="""\
 columns:
   strings      different texts (letters and digits only), and different words in them
   values       different hash values
@@ -24,22 +30,14 @@ columns:
 examples:
   scrapy neardup collisions corpora/news
   scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_documents(parser)
-    parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
-    add_json(parser, "print one JSON object per line")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def count_collisions(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
     with open_feed(config_of(arguments)) as feed:
         documents = progress(feed.read(*arguments.file))
         found = collisions((document.page for document in documents), arguments.bits)
-        check_feed(NAME, feed, sum(one.strings for one in found), *arguments.file)
+        check_feed("collisions", feed, sum(one.strings for one in found), *arguments.file)
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:

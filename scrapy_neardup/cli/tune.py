@@ -10,12 +10,22 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from scrapy_neardup.cli.command import (
+    METHOD,
+    command,
+    config_of,
+    json_option,
+    limit_option,
+    number,
+    option,
+    parse_method,
+)
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.opening import snapshot_state
-from scrapy_neardup.cli.options import add_json, add_method, check_minimum, config_of, parse_method
 from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
-from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.cli.tune_report import write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.agreement import compare_methods
 from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
 from scrapy_neardup.lab.documents import Document, Spool, kept_documents, spooled
@@ -30,9 +40,62 @@ from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 
-NAME = "tune"
-HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
-EXAMPLES = """\
+#: Methods to compare with by default.
+_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
+#: The label for each key, and the words for the keys.
+_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
+_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
+_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
+
+
+def _make_question(documents: Spool, candidate: Candidate, stratum: Stratum) -> tuple[Pair, Question]:
+    """Return a candidate as a pair without answer, and as a question."""
+    found = candidate.alike
+    a, b = documents[found.a], documents[found.b]
+    pair = replace(compare_documents(found, a, b), stratum=stratum.name, stratum_size=stratum.size)
+    return pair, make_question(_side(a), _side(b), pair.row())
+
+
+def _side(document: Document) -> tuple[str, str, str, str]:
+    return document.id, document.page.title, document.url, document.page.text
+
+
+@command(
+    "tune",
+    "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do.",
+    option("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts"),
+    METHOD,
+    option("--pairs", type=number(1), default=40, metavar="N", help="number of pairs to draw (default: 40)"),
+    option("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)"),
+    option(
+        "-o",
+        dest="output",
+        type=Path,
+        default=Path("labels.jsonl"),
+        metavar="FILE",
+        help="file for the answers (default: %(default)s)",
+    ),
+    option("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing"),
+    option(
+        "--labels",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
+    ),
+    option(
+        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
+    ),
+    option(
+        "--against",
+        action="append",
+        metavar="NAME[:…]",
+        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
+    ),
+    limit_option(1500, "characters to show of a text (default: 1500; 0: all)"),
+    json_option("print the figures as one JSON object"),
+    examples="""\
 how it works:
   Each page is paired with the earlier page that it is most like. Some pairs are drawn: most where another threshold
   would change the verdict, some where none would, between sites and within a site. You say whether the later page is a
@@ -60,70 +123,10 @@ examples:
   scrapy neardup tune crawl.jsonl --labels labels.jsonl
   scrapy neardup tune crawl.jsonl --labels labels.jsonl --method simhash --cost 5
   scrapy neardup evaluate crawl.jsonl --pairs labels.jsonl --method all
-"""
-
-#: Methods to compare with by default.
-_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
-#: The label for each key, and the words for the keys.
-_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
-_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
-_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts")
-    add_method(parser)
-    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="number of pairs to draw (default: 40)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)")
-    parser.add_argument(
-        "-o",
-        dest="output",
-        type=Path,
-        default=Path("labels.jsonl"),
-        metavar="FILE",
-        help="file for the answers (default: %(default)s)",
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing")
-    parser.add_argument(
-        "--labels",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
-    )
-    parser.add_argument(
-        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
-    )
-    parser.add_argument(
-        "--against",
-        action="append",
-        metavar="NAME[:…]",
-        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
-    )
-    parser.add_argument(
-        "--limit", type=int, default=1500, metavar="N", help="characters to show of a text (default: 1500; 0: all)"
-    )
-    add_json(parser, "print the figures as one JSON object")
-
-
-def _make_question(documents: Spool, candidate: Candidate, stratum: Stratum) -> tuple[Pair, Question]:
-    """Return a candidate as a pair without answer, and as a question."""
-    found = candidate.alike
-    a, b = documents[found.a], documents[found.b]
-    pair = replace(compare_documents(found, a, b), stratum=stratum.name, stratum_size=stratum.size)
-    return pair, make_question(_side(a), _side(b), pair.row())
-
-
-def _side(document: Document) -> tuple[str, str, str, str]:
-    return document.id, document.page.title, document.url, document.page.text
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def find_threshold(arguments: argparse.Namespace) -> int:
     """Ask for labels or write the HTML page, or print what the labels mean."""
-    check_minimum(arguments, "pairs", 1)
-    check_minimum(arguments, "limit", 0)
     if not 0 < arguments.cost < 1e6:
         raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
     config = config_of(arguments)
@@ -141,32 +144,25 @@ def run(arguments: argparse.Namespace) -> int:
             )
         parts = strata(found, tried)
         draws = drawn(parts, tried, arguments.pairs, arguments.seed)
-        labels = _read_labels(arguments.labels)
+        labels = [pair for path in arguments.labels for pair in read_answers(path, "stratum_size")]
         if arguments.html or not arguments.labels:
             questions = [_make_question(documents, found[place], stratum) for place, stratum in draws]
             if arguments.html:
                 _write_page(arguments, config, questions, labels)
                 return 0
             labels = _ask_for_labels(arguments, questions)
-        write_report(
-            arguments,
-            config,
-            tune(documents, found, parts, tried, labels, arguments.cost),
-            compare_methods(
-                documents,
-                found,
-                tried,
-                _methods_to_compare(arguments.against, tried),
-                [place for place, _ in draws],
-                lambda name, error: warn(f"{NAME}: {name} is left out: {error}"),
-                progress,
-            ),
+        tuning = tune(documents, found, parts, tried, labels, arguments.cost)
+        agreement = compare_methods(
+            documents,
+            found,
+            tried,
+            _methods_to_compare(arguments.against, tried),
+            [place for place, _ in draws],
+            lambda name, error: warn(f"tune: {name} is left out: {error}"),
+            progress,
         )
+    write_report(arguments, config, tuning, agreement)
     return 0
-
-
-def _read_labels(files: list[Path]) -> list[Pair]:
-    return [pair for path in files for pair in read_answers(path, "stratum_size")]
 
 
 def _methods_to_compare(names: list[str] | None, tried: Thresholds) -> dict[str, Callable[[], Method]]:
@@ -193,7 +189,7 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
             yield documents
         return
     with open_feed(config) as feed, spooled(progress(feed.read(name), what="documents read")) as documents:
-        check_feed(NAME, feed, len(documents), name)
+        check_feed("tune", feed, len(documents), name)
         yield documents
 
 
@@ -231,7 +227,7 @@ def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
     """Return the command that reads the labels."""
     method = ("--method", arguments.method) if arguments.method else ()
     files = [word for path in labels for word in ("--labels", str(path))]
-    return " ".join(map(shell_word, ("scrapy", "neardup", NAME, arguments.feed, *method, *files)))
+    return " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *files)))
 
 
 def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Question]]) -> list[Pair]:
@@ -241,13 +237,13 @@ def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Quest
     known = len(pairs) - len(left)
     if known:
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
-    for number, (pair, question) in enumerate(left):
-        write(f"\n{'─' * 72}\nPair {known + number + 1} of {len(pairs)}\n")
+    for place, (pair, question) in enumerate(left):
+        write(f"\n{'─' * 72}\nPair {known + place + 1} of {len(pairs)}\n")
         for when, side in zip(("EARLIER", "LATER"), question.sides, strict=True):
             write(_format_side(when, side, arguments.limit, is_coloured()))
         answer = _read_label()
         if answer is None:
-            warn(f"{NAME}: {format_count(len(left) - number, 'pair')} left. To go on, run the same command again.")
+            warn(f"tune: {format_count(len(left) - place, 'pair')} left. To go on, run the same command again.")
             break
         file.add(pair, answer)
     return file.pairs

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from scrapy_neardup.cli.output import format_count, format_table, write_result
+from scrapy_neardup.cli.output import format_count, format_table, present
 from scrapy_neardup.lab.agreement import MethodAgreement
 from scrapy_neardup.lab.estimates import ENOUGH, Figure, Tuning
 from scrapy_neardup.lab.evaluate import overrides
@@ -21,7 +21,7 @@ def write_report(
     arguments: argparse.Namespace, config: Config, tuning: Tuning, disagreement: MethodAgreement | None
 ) -> None:
     """Print the figures as text or JSON."""
-    write_result(arguments, _data(tuning, disagreement), _lines(tuning, disagreement, config))
+    present(arguments, _data(tuning, disagreement), lambda _: _lines(tuning, disagreement, config))
 
 
 def _data(tuning: Tuning, disagreement: MethodAgreement | None) -> dict[str, Any]:

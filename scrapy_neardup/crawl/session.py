@@ -113,7 +113,7 @@ class Session:
             wait=config.wait,
             listings=config.listings,
             watch=self._watch,
-            shared=shared,
+            server=shared,
         )
         self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None

@@ -75,7 +75,9 @@ class DocumentReader:
                     continue
                 seen.add(name)
                 page = self._page(entry, name, url)
-                if page is not None:
+                if page.unread:
+                    self.left_out[page.unread] += 1
+                else:
                     yield Document(page, url)
 
     def _name(self, entry: Entry, url: str) -> str:
@@ -86,21 +88,21 @@ class DocumentReader:
             return self._source.fields.article_url(entry.fields, url)
         return f"{entry.unit} {entry.number}" if entry.unit else str(entry.fields.get("path", entry.source))
 
-    def _page(self, entry: Entry, name: str, url: str) -> Page | None:
-        values, names = dict(entry.fields), self._source.fields.names
+    def _page(self, entry: Entry, name: str, url: str) -> Page:
         try:
-            if entry.html:
-                values[names["html"]] = decode_body(entry.html, entry.content_type or None)
-            page = self._source.page(values, None, url or name)
+            return make_page(self._source, entry, name, url)
         except PageError as error:
-            if error.reason == "no_content" and isinstance(values.get(names["text"]), str):
+            if error.reason == "no_content" and isinstance(entry.fields.get(self._source.fields.names["text"]), str):
                 return Page(name, site=site_of(url))  # an empty text is a document, too
-            self.left_out[error.reason] += 1
-            return None
-        if page.unread:
-            self.left_out[page.unread] += 1
-            return None
-        return replace(page, url=name, site=site_of(url))
+            return Page(name, unread=error.reason)
+
+
+def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
+    """Return the page of a record as a crawl would judge it, under a name. Raises PageError if there is none."""
+    values = dict(entry.fields)
+    if entry.html:
+        values[source.fields.names["html"]] = decode_body(entry.html, entry.content_type or None)
+    return replace(source.page(values, None, url or name), url=name, site=site_of(url))
 
 
 def guess_format(file: str) -> str:

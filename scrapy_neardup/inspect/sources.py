@@ -1,44 +1,28 @@
-"""Pages that a user names: by URL, as a file, in a feed, on the web, in a state."""
+"""Pages that a user names: files, documents of a corpus, URLs of a state; and whether they can be judged."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
-import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from scrapy import Request, Spider
-from scrapy.crawler import CrawlerProcess
-from scrapy.http import Response
-from scrapy.settings import Settings
-from scrapy.utils.datatypes import SequenceExclude
-from twisted.python.failure import Failure
-
-from scrapy_neardup.cli.output import describe_missing, to_line, warn
-from scrapy_neardup.crawl.middleware import visit_of
-from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason, SettingsError
-from scrapy_neardup.files import FORMATS, STDIN, Entry, read_input
+from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason
 from scrapy_neardup.files.compression import open_packed
 from scrapy_neardup.files.entry import BOM, decode_utf8, reading
 from scrapy_neardup.files.folders import HTML
-from scrapy_neardup.inspect.lookup import near_urls
 from scrapy_neardup.lab.documents import DocumentReader, guess_format
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.limits import is_risky, limit_page
-from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
+from scrapy_neardup.page.source import PageContent, PageSource
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
-from scrapy_neardup.untrusted import one_line
 
 _WHY_UNJUDGED: dict[Reason, str] = {
     "no_text": "has no text",
@@ -47,68 +31,27 @@ _WHY_UNJUDGED: dict[Reason, str] = {
     "quotes": "has fewer than {} letters besides quotes and boilerplate",
 }
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
-#: A crawl of one page must leave no trace.
-_NO_TRACE = {"NEARDUP_ENABLED": False, "ITEM_PIPELINES": {}, "FEEDS": {}, "JOBDIR": None}
 
 
-def add_urls(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name pages by their URLs."""
-    parser.add_argument(
-        "urls",
-        metavar="URL",
-        nargs="*",
-        help="a page, by its URL as crawled; -: read URLs from standard input, one per line",
-    )
-    parser.add_argument("--from", dest="file", metavar="FILE", help="the pages in the field url of a file of records")
-    parser.add_argument("--format", choices=FORMATS, default="", help="format of FILE (default: by suffix)")
+@contextmanager
+def open_source(config: Config, fields: Mapping[str, str] | None = None) -> Iterator[PageSource]:
+    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it."""
+    risky_pool = config.make_risky_pool()
+    with closing(risky_pool) if risky_pool else nullcontext():
+        yield PageSource(
+            fields or config.fields,
+            config.max_html,
+            config.make_extractor(),
+            max_text=config.max_text,
+            read_risky=risky_pool.read if risky_pool else None,
+        )
 
 
-def read_urls(arguments: argparse.Namespace) -> list[str]:
-    """Return the URLs, each once; raises NearDupError if there is none, or if a list cannot be read."""
-    urls = [one for url in arguments.urls for one in (_urls_of_lines() if url == STDIN else [url])]
-    if arguments.file:
-        urls += _urls_of_records(arguments.file, arguments.format)
-    if not urls:
-        raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
-    return list(dict.fromkeys(urls))
-
-
-def _urls_of_lines() -> Iterator[str]:
-    """Read standard input, where a line is a URL or a JSON object."""
-    for text in sys.stdin:
-        if text.lstrip().startswith("{"):
-            try:
-                yield _url_of(json.loads(text), "standard input")
-            except ValueError:
-                raise NearDupError(f"{text.strip()[:80]!r} is no JSON. Give one URL or JSON object per line.") from None
-        elif text.strip():
-            yield text.strip()
-
-
-def _urls_of_records(file: str, format: str) -> Iterator[str]:
-    for record in read_input(file, format):
-        if not isinstance(record, Entry):
-            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
-        yield _url_of(record.fields, record.place)
-
-
-def _url_of(fields: object, place: str) -> str:
-    url = fields.get("url") if hasattr(fields, "get") else None
-    if not isinstance(url, str) or not url.strip():
-        raise NearDupError(f"{place} has no url, but each record needs one. Nothing is changed.")
-    return url.strip()
-
-
-def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:
-    """Return the records of URLs, and the URLs without one. Each of those is a warning with similar URLs."""
-    found, missing = [], []
-    for url in urls:
-        if (record := store.find(url)) is not None:
-            found.append(record)
-        else:
-            missing.append(url)
-            sys.stderr.write(describe_missing(url, near_urls(store, url), store.location))
-    return found, missing
+@contextmanager
+def open_feed(config: Config) -> Iterator[DocumentReader]:
+    """Open a reader of documents as a crawl with these settings would judge them."""
+    with open_source(config) as source:
+        yield DocumentReader(source)
 
 
 def read_html(html: str, url: str, config: Config) -> Page:
@@ -150,40 +93,6 @@ def describe_unjudged(reason: Reason, min_letters: int) -> str:
     'has fewer than 40 letters in lines long enough for prose'
     """
     return _WHY_UNJUDGED[reason].format(min_letters)
-
-
-@contextmanager
-def open_source(fields: Mapping[str, str], config: Config) -> Iterator[PageSource]:
-    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it."""
-    risky_pool = config.make_risky_pool()
-    with closing(risky_pool) if risky_pool else nullcontext():
-        yield PageSource(
-            fields,
-            config.max_html,
-            config.make_extractor(),
-            max_text=config.max_text,
-            read_risky=risky_pool.read if risky_pool else None,
-        )
-
-
-@contextmanager
-def open_feed(config: Config) -> Iterator[DocumentReader]:
-    """Open a reader of documents as a crawl with these settings would judge them."""
-    with open_source(config.fields, config) as source:
-        yield DocumentReader(source)
-
-
-def check_feed(command: str, feed: DocumentReader, count: int, *names: str | Path) -> None:
-    """Warn about records that were left out. Raises NearDupError if ``count`` of the documents is 0."""
-    if feed.left_out:
-        why = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in feed.left_out.most_common())
-        warn(f"{command}: left out: {why}.")
-    if not count:
-        where = ", ".join("standard input" if str(name) == STDIN else str(name) for name in names)
-        raise NearDupError(
-            f"{where} contains no document with a text. Check that it is the "
-            "right file. If the text has another field, name it in NEARDUP_FIELDS."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,48 +200,3 @@ def _exists(name: str) -> bool:
         return Path(name).exists()
     except (OSError, ValueError):  # a name that is too long or has a NUL
         return False
-
-
-def fetch(url: str, settings: Settings) -> PageResponse:
-    """Fetch a page with the settings of the project; any status will do, redirects are followed.
-
-    Works once in a process, because Twisted's reactor does. Raises NearDupError if there is no answer.
-    """
-    own = settings.copy()
-    own.setdict(_NO_TRACE, priority="cmdline")
-    answers: list[Response | Failure] = []
-    process = CrawlerProcess(own)
-    process.crawl(OnePageSpider, url=url, answers=answers)
-    process.start()
-    served = next((visit_of(answer).served for answer in answers if isinstance(answer, Response)), None)
-    if served is not None:
-        return served
-    why = next((to_line(answer.getErrorMessage()) for answer in answers if isinstance(answer, Failure)), "no answer")
-    raise NearDupError(
-        f"{to_line(url)} could not be fetched: {why.rstrip('.')}. Check that it can be reached, or name a file."
-    )
-
-
-class OnePageSpider(Spider):
-    """Fetches one page and appends the answer to a list."""
-
-    name = "neardup-extract"
-
-    def __init__(self, url: str, answers: list[Response | Failure], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._url = url
-        self._answers = answers
-
-    async def start(self) -> AsyncIterator[Any]:
-        """Request the page. HTTP errors are answers; Scrapy follows redirects."""
-        yield Request(
-            self._url,
-            callback=self.parse,
-            errback=self._answers.append,
-            dont_filter=True,
-            meta={"handle_httpstatus_list": SequenceExclude(range(300, 400))},
-        )
-
-    def parse(self, response: Response, **kwargs: Any) -> None:
-        """Keep the response."""
-        self._answers.append(response)
