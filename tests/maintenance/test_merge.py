@@ -11,9 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.maintenance.export import Filed, OpenState, find_copy, method_of
-from scrapy_neardup.maintenance.merge import Merged, merge
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.merge import Merged, find_copy, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -21,7 +23,6 @@ from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sqlite import SQLiteStore
-from tests import methods
 from tests.build import page, story
 from tests.maintenance.exchange_states import (
     RECIPE,
@@ -437,7 +438,7 @@ def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
 
 def test_a_method_is_made_again_from_the_recipe() -> None:
     method = make_method("minhash", {"similarity": 0.6, "bands": 32})
-    found = method_of(MemoryStore("memory:", {**method.recipe(), "hash": "x"}).recipe)
+    found = former_method(MemoryStore("memory:", {**method.recipe(), "hash": "x"}).recipe)
     assert found is not None
     assert found.recipe() == method.recipe()
 
@@ -457,20 +458,7 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
     ],
 )
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
-    assert method_of(recipe) is None
-    assert method_of(recipe, make_method("cascade", {})) is None
-
-
-def test_ones_own_method_is_taken_if_it_fits() -> None:
-    lexicon = make_method("imatch", {"lexicon": str(Path(methods.__file__).parent / "lexicon.tsv")})
-    assert method_of(lexicon.recipe()) is None
-    assert method_of(lexicon.recipe(), lexicon) is lexicon
-    mine = make_method("cascade", {"base": 0.7})
-    assert method_of(mine.recipe(), mine) is mine
-    other = make_method("cascade", {"base": 0.6})
-    found = method_of(mine.recipe(), other)
-    assert found is not None
-    assert found.recipe() == mine.recipe()
+    assert former_method(recipe) is None
 
 
 @pytest.fixture
