@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -80,7 +79,7 @@ def neardup(capsys: pytest.CaptureFixture[str]) -> Invoke:
 
 
 def _captured(runner: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Invoke:
-    def invoke(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result:
+    def invoke(command: str, *arguments: str | Path, **settings: Any) -> Result:
         capsys.readouterr()
         code = runner(command, *arguments, **settings)
         return Result(code, *capsys.readouterr())

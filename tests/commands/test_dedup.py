@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import dedup
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
@@ -55,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(invoke: Invoke) -> Invoke:
-    return partial(invoke, dedup)
+    return partial(invoke, "dedup")
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.cascade.parameters import PROFILES
@@ -34,7 +33,7 @@ def run(invoke: Invoke) -> Any:
     """Runs the command in this process; returns exit code and lines."""
 
     def run(*arguments: str | Path) -> tuple[int, list[str]]:
-        code, out, err = invoke(evaluate, *arguments)
+        code, out, err = invoke("evaluate", *arguments)
         assert err == ""
         return code, out.splitlines()
 
@@ -128,7 +127,7 @@ def test_a_sweep_in_json_names_threshold_and_value(run: Any, corpus: Path) -> No
 def test_without_a_method_it_is_the_default_one_by_the_profile(
     invoke: Invoke, corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
 ) -> None:
-    done = invoke(evaluate, corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
+    done = invoke("evaluate", corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
     assert json.loads(done.out)["parameters"] == parameters
 
 
@@ -266,8 +265,8 @@ def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, co
         (["--method", "first", "--sweep", "--verdicts", "v.jsonl"], "one method on one corpus"),
         (["--method", "first", "--verdicts", "gone/v.jsonl"], "The verdicts cannot be written to gone/v.jsonl"),
         (["--method", "unsaid", "--sweep"], "does not name its threshold"),
-        (["--pairs", "gone.jsonl"], "gone.jsonl with the reference pairs"),
-        (["--gold", "gone.jsonl"], "gone.jsonl with the pairs read by a person"),
+        (["--pairs", "gone.jsonl"], "gone.jsonl with pairs"),
+        (["--gold", "gone.jsonl"], "gone.jsonl with pairs"),
     ],
 )
 def test_what_cannot_be_is_said(

@@ -11,7 +11,6 @@ import pytest
 from scrapy import Spider
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedSlot, FileFeedStorage
 
-from scrapy_neardup.cli import forget
 from scrapy_neardup.crawl.deliveries import name_of
 from scrapy_neardup.maintenance import tables
 from scrapy_neardup.maintenance.verify import check
@@ -98,7 +97,7 @@ def test_what_is_overwritten_is_told_of_and_comes_again_when_it_was_forgotten(
     )
     assert "scrapy neardup forget --overwritten" in caplog.text
     assert place.remembered() == {"out.jsonl": (1, 8)}
-    assert run(forget, "--overwritten", "--store", place.store) == 0
+    assert run("forget", "--overwritten", "--store", place.store) == 0
     assert place.remembered() == {"out.jsonl": (1, 0)}
     place.crawl(NINE, overwrite=False)
     assert sorted(place.delivered()) == urls(*range(9))
@@ -155,7 +154,7 @@ def test_batches_begin_at_one_again_and_are_one_feed(place: Place, caplog: pytes
     assert f"{WARNING}{place.folder}/out-1.jsonl and its later batches." in caplog.text
     assert place.remembered() == {"out-1.jsonl": (3, 6)}
     place.crawl(NINE, "out-%(batch_id)d.jsonl", batch_item_count=2, NEARDUP_OVERWRITTEN="forget")
-    assert run(forget, "--overwritten", "--store", place.store) == 0
+    assert run("forget", "--overwritten", "--store", place.store) == 0
     place.crawl(NINE, "again.jsonl")
     assert {*place.delivered(), *place.delivered("again.jsonl")} == {*urls(*range(9))}
 

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.cli import stats
 from scrapy_neardup.cli.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
@@ -190,7 +189,7 @@ def test_a_spider_that_no_project_has_is_known_by_its_name(folder: Path) -> None
 def test_a_state_that_is_named_needs_no_spider(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite://{folder}/one"
     begin(url)
-    assert run(stats, "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
+    assert run("stats", "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
     assert json.loads(capsys.readouterr().out)["pages"] == 0
 
 
