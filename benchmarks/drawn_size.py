@@ -50,7 +50,7 @@ def main() -> None:
     for pages in given.pages:
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             begun = time.monotonic()
-            with closing(STORES[given.store](f"{directory}/state", method.recipe())) as store:
+            with closing(open_state(STORES[given.store], f"{directory}/state", method.recipe())) as store:
                 letters = fill(store, method.with_hashes(store.hashes), models, pages)
                 store.compact()
                 time.sleep(3)  # until the files that are no more in use are gone
@@ -102,7 +102,7 @@ def posted(keys: array[int], ids: array[int], store: PageStore) -> Iterator[Row]
     for key, some in groupby(pairs, key=itemgetter(0)):
         changes = Changes()
         for _, id in some:
-            store._postings.file((key,), id, changes)
+            store._rows.postings.file((key,), id, changes)
         yield from sorted(changes.puts.items())
 
 

@@ -31,7 +31,7 @@ from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Record
 
 CONSONANTS, VOWELS = "bdfgklmnprstv", "aeiou"
@@ -160,7 +160,7 @@ class State:
     """One state and the crawls on it; ``missing``: pages whose last version was dropped."""
 
     def __init__(self) -> None:
-        self.store = MemoryStore("memory:", {})
+        self.store = memory_state({})
         self.missing: dict[str, str] = {}
         self.pages = 0
 

@@ -40,7 +40,7 @@ from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_state
 from scrapy_neardup.state.pages import PageStore
 
 #: Items of a feed, after which it is stored.
@@ -174,7 +174,7 @@ def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[
     """A row for each twentieth; the state is closed and compacted at the end."""
     most = bounds.max_pages or count
     clock = Clock(max(1, most // 4))
-    store: PageStore = STORES[name](f"{directory}/state", {})
+    store: PageStore = open_state(STORES[name], f"{directory}/state", {})
     store.new_id = clock.new_id  # type: ignore[method-assign]
     store.now = lambda: clock.now  # type: ignore[method-assign]
     gone = [0]

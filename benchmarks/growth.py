@@ -53,7 +53,7 @@ from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.layout import evidence_key, last_id, pack_seen, posting_prefix, record_key, url_key
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -402,7 +402,7 @@ def made(location: str, kind: str, keep: Keep, pages: int, options: Options = DE
     child.join()
     if child.exitcode:
         raise SystemExit(f"The state could not be filled: {child.exitcode}.")
-    store: PageStore = STORES[kind](location, {}, options=options)
+    store: PageStore = open_state(STORES[kind], location, {}, options=options)
     grower = Grower(store, keep)
     with np.load(f"{location}.shared.npz") as shared:
         grower.titles, grower.forms, grower.number = shared["titles"], shared["forms"], int(shared["number"])
@@ -411,7 +411,7 @@ def made(location: str, kind: str, keep: Keep, pages: int, options: Options = DE
 
 
 def _make(location: str, kind: str, keep: Keep, pages: int, options: Options) -> None:
-    with closing(STORES[kind](location, {}, options=options)) as store:
+    with closing(open_state(STORES[kind], location, {}, options=options)) as store:
         grower = Grower(store, keep)
         grower.fill_sorted(pages)
         grower.detector.end()

@@ -34,7 +34,7 @@ from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 
@@ -84,7 +84,9 @@ def visits(pages: Sequence[bytes], sites: int, *, short_way: bool) -> tuple[list
     found: list[str] = []
     first = size = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        store = STORES["leveldb"](f"{folder}/state", state_recipe(make_method("cascade", {}), None), "", SECRET)
+        store = open_state(
+            STORES["leveldb"], f"{folder}/state", state_recipe(make_method("cascade", {}), None), "", SECRET
+        )
         for name, form in VISITS.items():
             crawl, spent, said, by_bytes = Crawl(store, short_way=short_way), [], list[str](), 0
             for number, body in enumerate(pages):

@@ -35,13 +35,13 @@ def main() -> None:
             kind, location = parse_url(f"unix://{folder}/s?state=a")
             store = kind(location, {"method": "none"})
             assert isinstance(store, RedisStore)
-            client = store._link.call(lambda client: client)
+            client = store.kv.link.call(lambda client: client)
             before = client.info("memory")["used_memory"]
             fill(store, count, round(1e9 / rate))
             taken = client.info("memory")["used_memory"] - before
             found: Counter[str] = Counter()
             for key in client.scan_iter(count=10_000):
-                found[PARTS.get(key[len(store._link.prefix) :][:1], "rest")] += client.memory_usage(key) or 0
+                found[PARTS.get(key[len(store.kv.link.prefix) :][:1], "rest")] += client.memory_usage(key) or 0
             parts = ", ".join(f"{part} {size / count:.0f}" for part, size in found.most_common())
             print(f"{taken / count:.0f} bytes a page of {count:,} ({parts})")
             store.close()
@@ -65,7 +65,7 @@ def fill(store: RedisStore, count: int, step: int) -> None:
             changes.put(layout.evidence_key(id), title)
             changes.put(layout.url_key(url, store.hashes), layout.pack_seen(id, begun))
         store._pages = at
-        store._write(changes, sync=False)
+        store.kv.write(changes, sync=False)
 
 
 if __name__ == "__main__":

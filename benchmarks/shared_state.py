@@ -41,7 +41,7 @@ from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.boilerplate import publisher
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, parse_url
+from scrapy_neardup.state.opening import STORES, open_state, parse_url
 from scrapy_neardup.state.pages import PageStore
 
 Answers = SimpleQueue[tuple[list[float], float]]
@@ -122,7 +122,7 @@ def looked(url: str) -> tuple[int, int, float]:
     store = kind(location, None)
     assert isinstance(store, RedisStore)
     weighed = 0
-    client = store._link.call(lambda client: client)
+    client = store.kv.link.call(lambda client: client)
     cpu = client.info("cpu")
     for key in client.scan_iter(count=10_000):
         if not key.endswith((b"}+", b"}*b")):  # what is counted has its bound, whatever the number of pages
@@ -179,7 +179,7 @@ def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answe
     """The work of one process on a state of its own, of which there is no URL."""
     found, latencies = job.pages(number), list[float]()
     with tempfile.TemporaryDirectory() as folder:
-        store: PageStore = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
+        store: PageStore = open_state(STORES["leveldb"], f"{folder}/state", make_method("cascade", {}).recipe())
         detector = Detector(make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=Keep.EVIDENCE))
         barrier.wait()
         idle = time.process_time()

@@ -34,7 +34,7 @@ def measure(kind: str, pages: int) -> dict[str, float]:
         place = f"{folder}/state.{kind}"
         child = os.fork()
         if not child:
-            store = STORES[kind](place, {})
+            store = open_state(STORES[kind], place, {})
             keys = [[random.getrandbits(64) for _ in range(KEYS)] for _ in range(pages)]
             sketch = random.randbytes(SKETCH)
             began, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
@@ -51,7 +51,7 @@ def measure(kind: str, pages: int) -> dict[str, float]:
         found["CPU microseconds a page"] = 1e6 * cpu_took / pages
         for name in ("open after a kill, s", "open after a close, s"):
             began = time.perf_counter()
-            store = STORES[kind](place, {})
+            store = open_state(STORES[kind], place, {})
             found[name] = time.perf_counter() - began
             began = time.perf_counter()
             store.close()

@@ -24,8 +24,9 @@ from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, che
 from scrapy_neardup.maintenance.merge import Merged, merge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.settings import Config
+from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import STORES
-from scrapy_neardup.state.pages import PageStore, decisions_of
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import PARAMETERS
 
 NAME = "merge"

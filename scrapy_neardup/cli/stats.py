@@ -20,7 +20,7 @@ from scrapy_neardup.cli.output import (
     write_result,
 )
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
-from scrapy_neardup.state.pages import decisions_of
+from scrapy_neardup.state.history import decisions_of
 
 NAME = "stats"
 HELP = "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."

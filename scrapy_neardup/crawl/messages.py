@@ -15,7 +15,6 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.journal import LIST, prune_list
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.transaction import Overlay
 
 logger = line_logger(__name__)
 
@@ -93,11 +92,11 @@ def _log_dry_run(store: PageStore, config: Config, notes: Notes) -> None:
     for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
         notes.count(stat, 0)
     place = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
-    if isinstance(store, Overlay) and not store.pages_found:
+    if store.snapshot is not None and not store.snapshot.pages:
         place += ", which has no pages yet"
-    elif isinstance(store, Overlay):
+    elif store.snapshot is not None:
         in_use = ", which another crawl is using" if store.is_held else ""
-        place += f", a snapshot with {store.pages_found} pages{in_use}"
+        place += f", a snapshot with {store.snapshot.pages} pages{in_use}"
     logger.warning(
         "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is "
         "dropped%s, and the state stays unchanged: the next crawl delivers the same pages again. Later pipelines get "

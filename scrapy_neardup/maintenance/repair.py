@@ -17,27 +17,25 @@ import numpy as np
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.manual_verdicts import Opinion
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
 from scrapy_neardup.maintenance.verify import KEPT, Findings, KeptRows, check, unpacked
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.history import FORMER_KEY as FORMER
+from scrapy_neardup.state.history import former_problem, unpack_former
 from scrapy_neardup.state.layout import (
-    after,
-    body_key,
     evidence_key,
     last_id,
     meta_key,
-    pack_id,
-    pack_seen,
     record_key,
     unpack_block,
     unpack_seen,
     url_key,
 )
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, former_problem, unpack_former
+from scrapy_neardup.state.opening import open_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
 from scrapy_neardup.state.record import Record
@@ -240,11 +238,7 @@ class _Filing:
                 if earlier.id > record.id:
                     return
                 self._store.forget([earlier.id])
-        self._store.file_postings(record, self._changes)
-        self._changes.put(record_key(record.id), record.pack())
-        if record.is_found_by_body:
-            self._changes.put(body_key(record.body), pack_id(record.id))
-        self._changes.put(url, pack_seen(record.id, self._last_seen(record)))
+        self._store.file(record, self._changes, self._last_seen(record))
         self._waiting += 1
         if len(self._changes.puts) >= _BATCH:
             self._flush()
@@ -319,8 +313,7 @@ class _Filing:
 
     def _flush(self) -> None:
         if self._changes.puts:
-            self._store.write(self._changes)
-        self._store.pages += self._waiting
+            self._store.write(self._changes, added=self._waiting)
         self._changes, self._waiting = Changes(), 0
 
 
@@ -347,8 +340,8 @@ class Repaired:
 
 
 def repair(
-    source: tuple[type[PageStore], str],
-    target: tuple[type[PageStore], str],
+    source: tuple[type[Engine], str],
+    target: tuple[type[Engine], str],
     recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
     secret: Secret | None = None,
@@ -382,9 +375,9 @@ def repair(
                         f"The secret of the state at {location} cannot be read, and without it no page can be found. "
                         f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
-                with closing(new_kind(draft, written or recipe, secret=found)) as store:
+                with closing(open_state(new_kind, draft, written or recipe, secret=found)) as store:
                     filed = refile(salvage, store, watch)
-            with closing(new_kind(draft, None, secret=found)) as store:
+            with closing(open_state(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
             beside = new_kind.witness_of(draft)
@@ -414,7 +407,7 @@ def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int 
         return recipe, None, own
 
 
-def _beside(kind: type[PageStore], location: str) -> bytes | None:
+def _beside(kind: type[Engine], location: str) -> bytes | None:
     """Return the secret in the witness."""
     witness = kind.witness_of(location)
     return secret_at(witness) if witness is not None else None

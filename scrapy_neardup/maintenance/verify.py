@@ -27,10 +27,11 @@ from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
+from scrapy_neardup.state.history import DECISIONS_KEY as DECISIONS
+from scrapy_neardup.state.history import FORMER_KEY as FORMER
+from scrapy_neardup.state.history import former_problem, former_recipes
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
-from scrapy_neardup.state.pages import DECISIONS_KEY as DECISIONS
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, former_problem, former_recipes
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
 
@@ -413,5 +414,5 @@ def _check_tally(store: PageStore, found: Findings) -> None:
 
 
 def _check_file(store: PageStore, found: Findings) -> None:
-    for problem in store.file_problems():
+    for problem in store.kv.file_problems():
         found.add("broken file", problem)

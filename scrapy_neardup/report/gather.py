@@ -30,7 +30,8 @@ from scrapy_neardup.report.data import (
 from scrapy_neardup.report.figures import NO_SITE, Figures, kind_of, quotas
 from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.pages import PageStore, decisions_of, leader, stands_for
+from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.pages import PageStore, leader, stands_for
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.text.normalize import converter_name

@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_neardup.cli import compare, dedup, extract, migrate
 from scrapy_neardup.errors import NearDupError, StoreMismatch
+from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.pages import decisions_of
 from tests.crawl.test_recipe import by_version
 from tests.maintenance.states import BAKERY, BREAD, EDITED, PEAR, made, run, text
 

@@ -29,10 +29,9 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.leveldb import LevelDBStore
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.crawl.engineless import article, crawl
 
 
@@ -52,9 +51,9 @@ ACTS: list[tuple[Any, str]] = [
     (LevelDBStore, "_write"),
     (LevelDBStore, "_open"),
     (LevelDBStore, "_disconnect"),
-    (SQLiteStore, "_write"),
-    (SQLiteStore, "_open"),
-    (SQLiteStore, "_disconnect"),
+    (SQLite, "_write"),
+    (SQLite, "_open"),
+    (SQLite, "_disconnect"),
     (Detector, "commit"),
     (Detector, "release"),
     (Detector, "seal"),

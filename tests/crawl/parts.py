@@ -10,6 +10,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
+from scrapy_neardup.state.memory import MemoryStore
 from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.notes import Notes, Outage
@@ -17,7 +18,6 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.state.memory import MemoryStore
 from tests.judge.test_detector import story
 
 

@@ -22,10 +22,10 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DropItem
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.asyncio import is_asyncio_available
+from scrapy_neardup.state.memory import MemoryStore
 
 from scrapy_neardup.crawl import turns
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.memory import MemoryStore
 
 
 @dataclasses.dataclass

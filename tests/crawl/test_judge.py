@@ -22,7 +22,7 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage
 from tests.crawl.parts import detector, notes, outage, text, url
@@ -40,7 +40,7 @@ class Court:
     ) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
-        self.detector: Detector = detector(MemoryStore("memory:", {}))
+        self.detector: Detector = detector(memory_state({}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
         reader = reader or AsyncPageReader(source, self.notes, risky_pool=None)
         self.judge = Judge(source, reader, self.detector, self.notes, self.outage, wait=wait, listings=listings)

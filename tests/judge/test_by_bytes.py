@@ -27,7 +27,7 @@ from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from tests.judge.test_detector import story
@@ -152,7 +152,7 @@ def filed(store: PageStore) -> set[tuple[Any, ...]]:
 
 def state() -> MemoryStore:
     """Two of them hash alike: under secrets of their own a pair at a border is a copy in one and none in the other."""
-    return MemoryStore("memory:", {}, secret=NO_SECRET)
+    return memory_state({}, secret=NO_SECRET)
 
 
 @pytest.fixture

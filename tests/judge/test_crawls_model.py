@@ -36,7 +36,7 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
+from scrapy_neardup.state.opening import SERVERS, STORES, open_state, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from tests.crawl.parts import LastingStore
@@ -95,7 +95,9 @@ class Side:
                 self.store = kind(location, make_method("cascade", {}).recipe())
             else:
                 self.root.mkdir(exist_ok=True)
-                self.store = STORES[self.scheme](str(self.root / "state"), make_method("cascade", {}).recipe())
+                self.store = open_state(
+                    STORES[self.scheme], str(self.root / "state"), make_method("cascade", {}).recipe()
+                )
         self.clock.govern(self.store)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.drops import Dropped, dropped, originals_of
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
@@ -22,9 +23,8 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import drop_key
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.crawl.parts import LastingStore
 from tests.judge.test_delivered import COPY, FIRST
 from tests.judge.test_detector import answer, kind, page, story
@@ -35,7 +35,7 @@ SECOND = page("b", story(5, 30), "标题丁")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[PageStore]:
-    store = SQLiteStore(str(tmp_path / "state"), {})
+    store = open_state(SQLite, str(tmp_path / "state"), {})
     yield store
     store.close()
 
@@ -136,7 +136,7 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
     monkeypatch.setattr(drops, "_MOST", 7)
     monkeypatch.setattr(drops, "_STEP", 3)
     location = str(tmp_path / "state")
-    store: PageStore = LastingStore({}) if scheme == "memory" else STORES[scheme](location, {})
+    store: PageStore = LastingStore({}) if scheme == "memory" else open_state(STORES[scheme], location, {})
     monkeypatch.setattr(type(store), "lasts", True)
     one, other = crawl(store), crawl(store)
     answer(one, FIRST)
@@ -152,7 +152,7 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
         detector.end()
     store.close()
     if scheme != "memory":
-        again = STORES[scheme](location, {})
+        again = open_state(STORES[scheme], location, {})
         assert [found.record.url for found in dropped(again) if found.record] == left
         again.close()
 
@@ -179,7 +179,7 @@ def test_a_row_that_is_none_of_a_drop_is_told_of_and_left_behind_by_repair(
         list(dropped(store))
     assert dict(check(store).counts) == {"broken drop": 1}
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
-    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
+    mended = open_state(SQLite, str(tmp_path / "mended"), {})
     assert [one.drop for one in dropped(mended)] == [whole]
     mended.close()

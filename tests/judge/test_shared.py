@@ -30,8 +30,7 @@ from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import memory_state, parse_url
 from scrapy_neardup.state.postings import pairs
 from tests.judge.test_detector import story
 from tests.server.redis_cluster import Cluster
@@ -157,7 +156,7 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
         policy = replace(policy, passes=lambda verdict: True)
     if passing == "longest":
         policy = replace(policy, preference=make_preference("longest"))
-    memory = MemoryStore("memory:", METHOD.recipe())
+    memory = memory_state(METHOD.recipe())
     said = [
         Opinion("http://kept.example/", ManualVerdict.KEEP, "", 1),
         Opinion("http://said.example/", ManualVerdict.COPY, "http://first.example/", 1),
@@ -191,11 +190,11 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
 def nobody_is_on_the_way(store: RedisStore) -> bool:
     client = client_of(store)
     names = [
-        key[len(store._link.prefix) :][:1]
+        key[len(store.kv.link.prefix) :][:1]
         for key in client.scan_iter(match=b"{neardup:*", count=1000)
-        if key.startswith(store._link.prefix)
+        if key.startswith(store.kv.link.prefix)
     ]
-    fields = client.hkeys(store._link.prefix + PENDING)
+    fields = client.hkeys(store.kv.link.prefix + PENDING)
     return b"p" not in names and fields in ([], [b"-"])
 
 
@@ -383,8 +382,8 @@ def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
                 await other.judged(page("copy"), wait=0.1)
             await other.crawl.finish()
             client = client_of(other.store)
-            named = client.scan_iter(match=one.store._link.prefix + b"p*")
-            assert len([name for name in named if len(name) == len(one.store._link.prefix) + 9]) == 1
+            named = client.scan_iter(match=one.store.kv.link.prefix + b"p*")
+            assert len([name for name in named if len(name) == len(one.store.kv.link.prefix) + 9]) == 1
 
     run(work)
 
@@ -454,14 +453,14 @@ def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeyp
         async with opening() as crawler:
             assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
             await crawler.kept(page("river"))
-            loop, waits = threading.get_ident(), crawler.store._link.run
+            loop, waits = threading.get_ident(), crawler.store.kv.link.run
 
             def elsewhere(program: Program) -> list[Any]:
                 assert threading.get_ident() != loop, "the loop waits for the server"
                 return waits(program)
 
             with monkeypatch.context() as patched:
-                patched.setattr(crawler.store._link, "run", elsewhere)
+                patched.setattr(crawler.store.kv.link, "run", elsewhere)
                 assert await crawler.crawl.is_unchanged(unread.url, 77)
                 assert not await crawler.crawl.is_unchanged(unread.url, 78)
                 assert not await crawler.crawl.is_unchanged("http://new.example/", 77)

@@ -142,7 +142,7 @@ def aged(store: PageStore, urls: dict[str, float]) -> None:
         record = store.find(url)
         assert record is not None
         changes.put(url_key(url, store.hashes), pack_seen(record.id, seconds))
-    store._write(changes, sync=True)
+    store.kv.write(changes, sync=True)
 
 
 def records(url: str) -> dict[str, Record]:

@@ -8,18 +8,18 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Crawl, crawls, remember_crawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import crawl_key
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.sqlite import SQLiteStore
 
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
 def test_a_crawl_is_there_from_its_beginning_and_has_counts_at_its_end(store: PageStore) -> None:
@@ -52,14 +52,14 @@ def test_of_too_many_crawls_the_oldest_are_not_remembered(store: PageStore, monk
 def test_a_row_that_is_none_of_a_crawl_is_told_of_and_left_behind_by_repair(
     tmp_path: Path, key: bytes, value: bytes
 ) -> None:
-    store = SQLiteStore(str(tmp_path / "state"), {})
+    store = open_state(SQLite, str(tmp_path / "state"), {})
     remember_crawl(store, Crawl(8, "whole"))
     store.write(Changes({key: value}))
     with pytest.raises(StoreDamaged, match=r"row of a crawl|no key of a crawl"):
         list(crawls(store))
     assert dict(check(store).counts) == {"broken crawl": 1}
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
-    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
+    mended = open_state(SQLite, str(tmp_path / "mended"), {})
     assert [crawl.who for crawl in crawls(mended)] == ["whole"]
     mended.close()

@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, check_recipes, import_state, write_export
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.recipe import Secret
 from tests.maintenance.exchange_states import RECIPE, packed, rows, state
 from tests.maintenance.test_export import KINDS
@@ -199,15 +199,15 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_the_first(tmp
     path.write_bytes(packed(state(KINDS)))
     source = ExportFile(path)
     path.write_bytes(packed(state(KINDS))[:-9])
-    store = MemoryStore("memory:", RECIPE)
+    store = memory_state(RECIPE)
     with pytest.raises(NearDupError, match="is damaged"):
         import_state(source, store)
-    assert len(list(store._scan(b"j"))) == len(KINDS)  # nothing is sealed
+    assert len(list(store.kv.scan(b"j"))) == len(KINDS)  # nothing is sealed
 
 
 def test_another_recipe_is_refused_with_all_that_differs() -> None:
     ours = state(KINDS)
-    theirs = MemoryStore("memory:", {**RECIPE, "hash": "md5", "parameters": {"n": (5, 4), "ü": "新"}})
+    theirs = memory_state({**RECIPE, "hash": "md5", "parameters": {"n": (5, 4), "ü": "新"}})
     before = rows(ours)
     told = r"hash is 'md5' in the state and 'none' here; parameters.n is \[5, 4\] in the state and \[5, 3\] here"
     with pytest.raises(StoreMismatch, match=told):
@@ -221,7 +221,7 @@ def test_another_recipe_is_refused_with_all_that_differs() -> None:
 def test_another_secret_is_refused_before_anything_else() -> None:
     ours = state(KINDS)
     for secret in (Secret(b"another"), Secret.shared("a secret of several states")):
-        theirs = MemoryStore("memory:", {**RECIPE, "hash": "md5"}, secret=secret)
+        theirs = memory_state({**RECIPE, "hash": "md5"}, secret=secret)
         with pytest.raises(StoreMismatch, match=r"another secret.*the same NEARDUP_SECRET from"):
             check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
 

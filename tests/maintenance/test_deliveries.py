@@ -8,19 +8,19 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Delivery, deliveries, overwritten, remember, settle
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import feed_key
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
 def test_the_pages_of_one_crawl_are_one_span() -> None:
@@ -84,14 +84,14 @@ def test_what_was_overwritten_goes_with_its_copies_and_is_settled_then(store: Pa
 def test_a_row_that_cannot_be_one_is_told_of_and_left_out_of_a_mended_copy(
     tmp_path: Path, key: bytes, value: bytes, said: str
 ) -> None:
-    store = SQLiteStore(str(tmp_path / "state"), {})
+    store = open_state(SQLite, str(tmp_path / "state"), {})
     remember(store, Delivery("whole", [(1, 2, 2)]))
     store.write(Changes({key: value}))
     with pytest.raises(StoreDamaged, match=said):
         list(deliveries(store))
     assert dict(check(store).counts) == {"broken feed": 1}
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
-    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
+    mended = open_state(SQLite, str(tmp_path / "mended"), {})
     assert [one.feed for one in deliveries(mended)] == ["whole"]
     mended.close()

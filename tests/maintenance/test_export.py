@@ -15,13 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import ExportFile, Filed, OpenState, from_data, import_state, to_data
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, memory_state, open_state
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -109,7 +108,7 @@ def test_what_was_exported_and_imported_is_the_same_state_and_the_same_file(
     tmp_path: Path, filed: list[Filed], notes: int
 ) -> None:
     store = state(filed, notes)
-    copy = MemoryStore("memory:", RECIPE)
+    copy = memory_state(RECIPE)
     assert import_state(exported(store, tmp_path / "file"), copy) == len(filed)
     assert rows(copy) == rows(store)
     assert packed(copy) == packed(store)
@@ -118,16 +117,16 @@ def test_what_was_exported_and_imported_is_the_same_state_and_the_same_file(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -> None:
-    store = fill(STORES[scheme](str(tmp_path / "from"), RECIPE), KINDS, notes=3)
+    store = fill(open_state(STORES[scheme], str(tmp_path / "from"), RECIPE), KINDS, notes=3)
     source = exported(store, tmp_path / "file")
     for other in SCHEMES:
-        copy = STORES[other](str(tmp_path / f"to {other}"), source.recipe)
+        copy = open_state(STORES[other], str(tmp_path / f"to {other}"), source.recipe)
         assert import_state(source, copy) == 5
         assert rows(copy) == rows(store)
         assert copy.new_id() > LIKE.id
         copy.close()
         if other != "memory":
-            copy = STORES[other](str(tmp_path / f"to {other}"), RECIPE)
+            copy = open_state(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
             assert (rows(copy), copy.taken_back.pages) == (rows(store), 0)
             check(copy)
             copy.close()
@@ -172,17 +171,17 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
     """Before each of its writes: the generation, the pages, their seal, the end of the generation, the counts."""
     source = exported(state(KINDS, notes=1), tmp_path / "file")
     for writes in range(len(KINDS) + 4):
-        store = SQLiteStore(str(tmp_path / f"state {writes}"), source.recipe)
+        store = open_state(SQLite, str(tmp_path / f"state {writes}"), source.recipe)
         with killed_before(store, writes), pytest.raises(Killed):
             import_state(source, store)
         store._disconnect()
-        store = SQLiteStore(store.location, source.recipe)
+        store = open_state(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
         assert store.pages == (len(KINDS) if sealed else 0)
         assert store.taken_back.pages == (0 if sealed else max(0, writes - 1))
         check(store)
         store.close()
-    with killed_before(whole := MemoryStore("memory:", RECIPE), len(KINDS) + 4):
+    with killed_before(whole := memory_state(RECIPE), len(KINDS) + 4):
         import_state(source, whole)  # there is no further write
 
 
@@ -191,7 +190,7 @@ def test_a_file_that_was_packed_again_in_another_way_is_read_all_the_same(tmp_pa
     plain = gzip.decompress(packed(store))
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(plain[:400], 1) + gzip.compress(plain[400:], 1, mtime=5))
-    copy = MemoryStore("memory:", RECIPE)
+    copy = memory_state(RECIPE)
     import_state(ExportFile(path), copy)
     assert rows(copy) == rows(store)
 

@@ -13,7 +13,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgeme
 from scrapy_neardup.maintenance.export import ExportFile, import_state, judgement_to, take_judgements
 from scrapy_neardup.maintenance.merge import Merged
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from tests.maintenance.exchange_states import exported, packed
 from tests.maintenance.test_damaged_export import lines_of, written
@@ -33,7 +33,7 @@ def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_the
     write_judgements(store, *said)
     source = exported(store, tmp_path / "file")
     assert source.judgements == said
-    target = MemoryStore("memory:", source.recipe, secret=source.secret)
+    target = memory_state(source.recipe, secret=source.secret)
     import_state(source, target)
     assert by_url(target) == {one.url: one for one in said}
     assert packed(target) == packed(store)
@@ -65,7 +65,7 @@ def test_of_two_judgements_the_newer_one_stays_whichever_state_it_is_in() -> Non
         Opinion("http://a.example/", ManualVerdict.COPY, "x", 5),
     )
     for here, there, taken in ((older, newer, 1), (newer, older, 0)):
-        store = MemoryStore("memory:", {})
+        store = memory_state({})
         write_judgements(store, here)
         assert take_judgements([there, ODD], store) == (taken + 1, 1)
         assert by_url(store) == {newer.url: newer, ODD.url: ODD}

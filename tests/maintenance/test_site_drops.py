@@ -8,14 +8,14 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance import tables as module
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import SiteDrops, add_site_drops, most_dropped, site_drops
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import site_key
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.state.test_contract import Place, lasting
 
 __all__ = ["lasting"]
@@ -42,7 +42,7 @@ def test_every_store_sums_the_counts_of_crawls(lasting: Place) -> None:
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
 def test_many_pages_are_told_by_the_last_ones(store: PageStore) -> None:
@@ -74,14 +74,14 @@ def test_of_too_many_sites_those_that_were_not_crawled_for_longest_go(
     ids=["no JSON", "no number", "no list", "longer key", "another site"],
 )
 def test_a_broken_row_is_reported_and_left_out_of_a_repaired_copy(tmp_path: Path, key: bytes, value: bytes) -> None:
-    store = SQLiteStore(str(tmp_path / "state"), {})
+    store = open_state(SQLite, str(tmp_path / "state"), {})
     add_site_drops(store, [B], 100)
     store.write(Changes({key: value}))
     with pytest.raises(StoreDamaged):
         list(site_drops(store))
     assert dict(check(store).counts) == {"broken site": 1}
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
-    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
+    mended = open_state(SQLite, str(tmp_path / "mended"), {})
     assert known(mended).keys() == {B.site}
     mended.close()

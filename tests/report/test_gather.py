@@ -20,8 +20,8 @@ from scrapy_neardup.report.figures import BINS, OTHERS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.history import decide
 from scrapy_neardup.state.layout import FORMAT
-from scrapy_neardup.state.pages import decide
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from tests.report import recount
@@ -117,9 +117,9 @@ def line(one: Filed) -> PageLine:
 @given(small_states())
 def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
     store = filled(pages)
-    before = dict(store._scan(b""))
+    before = dict(store.kv.scan(b""))
     check(gather(store), pages, store.size())
-    assert dict(store._scan(b"")) == before
+    assert dict(store.kv.scan(b"")) == before
 
 
 @pytest.mark.slow
@@ -467,6 +467,6 @@ def _strings(data: Any) -> Iterator[str]:
 def test_a_damaged_state_is_told_in_a_sentence(key: Any) -> None:
     state = State()
     first = state.add("https://a.example/", told=Evidence(title="A"))
-    state.store._write(Changes({key(first): b"scribble"}), sync=False)
+    state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
     with pytest.raises(StoreDamaged, match="check"):
         gather(state.store)

@@ -213,16 +213,16 @@ def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open
     store = opening()
     row = layout.meta_key("first")
     client = client_of(store)
-    client.set(store._link.prefix + pending_name(7), "a string")
+    client.set(store.kv.link.prefix + pending_name(7), "a string")
     for is_first in (True, False):
-        program = store._link.program()
+        program = store.kv.link.program()
         if is_first:
             program.put(row, b"value", 0)
         program.delete_field(pending_name(7), b"field")
         if not is_first:
             program.put(row, b"value", 0)
         with pytest.raises(StoreError, match="WRONGTYPE"):
-            store._link.run(program)
+            store.kv.link.run(program)
         assert store.value(row) is None
 
 
@@ -231,14 +231,14 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
 ) -> None:
     store = opening()
     crawl = store.begin("one")
-    run, errors = store._link.run, [RuntimeError("odd"), StoreError("gone")]
+    run, errors = store.kv.link.run, [RuntimeError("odd"), StoreError("gone")]
 
     def fails(program: Program) -> Any:
         if errors:
             raise errors.pop(0)
         return run(program)
 
-    monkeypatch.setattr(store._link, "run", fails)
+    monkeypatch.setattr(store.kv.link, "run", fails)
     time.sleep(4 * store.lease)
     assert (errors, opening().leases.is_held_by_others(crawl)) == ([], True)
     assert caplog.text.count("RuntimeError: odd") == 1
@@ -250,7 +250,7 @@ def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(o
     store = opening()
     crawl = store.begin("one")
     client = client_of(store)
-    client.delete(*client.keys(store._link.prefix + b"*"))
+    client.delete(*client.keys(store.kv.link.prefix + b"*"))
     time.sleep(wait)
     with pytest.raises(StoreError, match="FLUSHALL"):
         put(store, URL, generation=crawl)
@@ -335,10 +335,10 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     monkeypatch.undo()
     filed = [record.id for record in store.records()]
     assert store.postings(7, 9) == filed[::-1]
-    assert len(list(client_of(store).scan_iter(match=store._link.prefix + b"k*"))) == 3
+    assert len(list(client_of(store).scan_iter(match=store.kv.link.prefix + b"k*"))) == 3
     new = put(store, URL, 7, replaces=early.id)
     assert store.find(URL) == new
-    assert [row[0][:1] for row in store._scan(b"u")] == [b"u"] * 4
+    assert [row[0][:1] for row in store.kv.scan(b"u")] == [b"u"] * 4
     assert store.forget(filed) == 3
     assert store.postings(7, 9) == [new.id]
 
@@ -349,7 +349,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     keys = {put(store, f"{URL}?{n}", chance.getrandbits(32)).keys[0] for n in range(200)}
     assert all(len(store.postings(key, 9)) == 1 for key in keys)
     assert {int.from_bytes(row[1:6], "big") for row, _ in store.rows(b"k")} == keys
-    client, prefix = client_of(store), store._link.prefix
+    client, prefix = client_of(store), store.kv.link.prefix
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9

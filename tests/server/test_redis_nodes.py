@@ -102,8 +102,8 @@ def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
         assert paths(store) == ["after", "before"]
         assert len(store.postings(5, 9)) == 2
         assert check_state(store).sound
-        assert store._link.locator is not None
-        assert store._link.locator.moves >= 1
+        assert store.kv.link.locator is not None
+        assert store.kv.link.locator.moves >= 1
         assert other.client.exists("{neardup:" + state + "}#")
 
 
@@ -225,8 +225,8 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
         caught_up(master)
         watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
         until(lambda: watched.sides()[0] is other, "the replica is the master")
-        assert store._link.locator is not None
-        store._link.locator._ended -= 1.5
+        assert store.kv.link.locator is not None
+        store.kv.link.locator._ended -= 1.5
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert other.client.get("{neardup:a}#") == b"2"

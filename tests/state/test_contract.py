@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scrapy_neardup.state.temporary import TemporaryStore
 
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
@@ -34,13 +35,20 @@ from scrapy_neardup.state import boilerplate, journal, layout, temporary
 from scrapy_neardup.state import pages as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import SERVERS, STORES, close_store, default_url, open_store, parse_url
+from scrapy_neardup.state.opening import (
+    SERVERS,
+    STORES,
+    close_store,
+    default_url,
+    memory_state,
+    open_state,
+    open_store,
+    parse_url,
+)
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
-from scrapy_neardup.state.temporary import TemporaryStore
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
 
@@ -220,11 +228,11 @@ def written_down(keys: list[bytes]) -> list[bytes]:
 
 def content(store: PageStore) -> dict[bytes, bytes]:
     """All that is written down, but for the tally, in which every write is counted."""
-    return {key: value for key, value in store._scan(b"") if key != KEY}
+    return {key: value for key, value in store.kv.scan(b"") if key != KEY}
 
 
 def records(store: PageStore) -> int:
-    return sum(1 for _ in store._scan(b"r"))
+    return sum(1 for _ in store.kv.scan(b"r"))
 
 
 # Ids, records, postings
@@ -391,10 +399,10 @@ def test_a_scan_gives_the_keys_of_its_prefix_in_byte_order_and_no_other(store: P
     stem = b"x\xff\xff"
     written = {stem + b"\0" * zeros + tail: tail for zeros in range(300) for tail in (b"", b"\x01", b"\xff")}
     written |= {b"x\xff": b"", b"x\xfe\xff": b"before", b"y": b"behind", b"\xff" * 9: b"last"}
-    store._write(Changes(dict(written)), sync=False)
+    store.kv.write(Changes(dict(written)), sync=False)
     for prefix in (stem, stem + b"\0", stem + b"\xff", b"x", b"\xff" * 8, b"\xff" * 9, b"x\xff\xff\x02"):
         expected = sorted((item for item in written.items() if item[0].startswith(prefix)), reverse=reverse)
-        assert list(store._scan(prefix, reverse=reverse)) == expected
+        assert list(store.kv.scan(prefix, reverse=reverse)) == expected
 
 
 # Replacing
@@ -797,7 +805,7 @@ def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
 
 
 def blocks(store: PageStore) -> dict[bytes, bytes]:
-    return dict(store._scan(b"b"))
+    return dict(store.kv.scan(b"b"))
 
 
 def written_keys(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
@@ -1003,7 +1011,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
     note(store, 16)
-    store._write(Changes({key: packed}), sync=True)
+    store.kv.write(Changes({key: packed}), sync=True)
     store.close()
     for _ in range(2):
         with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
@@ -1066,7 +1074,7 @@ def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
 
 
 def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    store, other = lasting.open(), memory_state(RECIPE)
     assert other.counted() == {}
     note(store, 3)
     note(other, 4)
@@ -1143,7 +1151,7 @@ def test_what_is_known_of_a_site_is_there_after_closing_and_opening_and_goes_on(
 
 def test_what_two_states_know_of_a_site_is_added_less_the_pages_of_both(lasting: Place) -> None:
     """And less one where both know it, for a first page cannot be told from one that both have noted."""
-    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    store, other = lasting.open(), memory_state(RECIPE)
     for pages, one in ((3, store), (4, other)):
         for _ in range(pages):
             one.note(MENU, RIVER)
@@ -1192,7 +1200,7 @@ def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> No
 def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
     store = lasting.open()
     ours = {layout.meta_key("recipe"), layout.meta_key("secret")}
-    store._write(Changes({b"theirs": b"data"}, ours), sync=True)
+    store.kv.write(Changes({b"theirs": b"data"}, ours), sync=True)
     before = content(store)
     assert before == {b"theirs": b"data"}
     store.close()
@@ -1373,7 +1381,7 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
 ) -> None:
     monkeypatch.setitem(sys.modules, "plyvel", None)
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
-        STORES["leveldb"](str(tmp_path / "state"), RECIPE)
+        open_state(STORES["leveldb"], str(tmp_path / "state"), RECIPE)
     assert not (tmp_path / "state").exists()
 
 

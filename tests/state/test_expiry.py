@@ -13,8 +13,7 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS, Bounds
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -430,14 +429,14 @@ def test_without_bounds_nothing_is_written_and_nothing_goes(place: Place, clock:
 
 def test_memory_finds_a_place_among_its_pages_as_other_stores_do(clock: Clock) -> None:
     """Its pages are in no order by themselves."""
-    store = clock.govern(MemoryStore("memory:", {}))
+    store = clock.govern(memory_state({}))
     pages = [put(store, number) for number in range(20)]
     low = layout.record_key(pages[7].id)
-    assert [layout.last_id(key) for key, _ in store._rows_from(low, b"r")] == [page.id for page in pages[7:]]
+    assert [layout.last_id(key) for key, _ in store.kv.scan_from(low, b"r")] == [page.id for page in pages[7:]]
     store.forget([pages[9].id])
     store.add(pages[9])
     store.forget([pages[8].id])
     new = put(store, 20)
     expected = [pages[7].id, *(page.id for page in pages[9:]), new.id]
-    assert [layout.last_id(key) for key, _ in store._rows_from(low, b"r")] == expected
-    assert sum(1 for row in store._rows_from(b"k", layout.posting_prefix(7)) for _ in pairs(row)) == 20
+    assert [layout.last_id(key) for key, _ in store.kv.scan_from(low, b"r")] == expected
+    assert sum(1 for row in store.kv.scan_from(b"k", layout.posting_prefix(7)) for _ in pairs(row)) == 20

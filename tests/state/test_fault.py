@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scrapy_neardup.state.memory import MemoryStore
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import boilerplate, journal, layout
-from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
 
@@ -56,11 +56,11 @@ def open_disk(disk: str = "disk") -> FragileStore:
 
 def content(store: FragileStore) -> dict[bytes, bytes]:
     """All that is written down, but for the times at which URLs were seen."""
-    return {key: value[:8] if key[:1] == b"u" else value for key, value in store._scan(b"")}
+    return {key: value[:8] if key[:1] == b"u" else value for key, value in store.kv.scan(b"")}
 
 
 def records(store: FragileStore) -> int:
-    return sum(1 for _ in store._scan(b"r"))
+    return sum(1 for _ in store.kv.scan(b"r"))
 
 
 def page(id: int, name: str) -> Record:
@@ -71,7 +71,7 @@ CRAWL = 2**40
 
 #: A crawl, an operation at a time; each writes once.
 STEPS: dict[str, Callable[[FragileStore], object]] = {
-    "begin": lambda store: store._write(Changes({layout.generation_key(CRAWL): b'{"who": "a crawl"}'}), sync=False),
+    "begin": lambda store: store.kv.write(Changes({layout.generation_key(CRAWL): b'{"who": "a crawl"}'}), sync=False),
     "add one for good": lambda store: store.add(page(1, "a")),
     "add one unsealed": lambda store: store.add(page(2, "b"), generation=CRAWL),
     "add an unsealed update": lambda store: store.add(page(3, "a"), generation=CRAWL, replaces=1),
@@ -135,9 +135,9 @@ def test_after_any_write_that_failed_the_crawl_goes_on_and_the_count_stays_right
     store.close()
     store = open_disk()
     assert store.pages == records(store)
-    assert not list(store._scan(b"j"))
-    filed = {id for row in store._scan(b"k") for _, id in pairs(row)}
-    assert filed <= {layout.last_id(key) for key, _ in store._scan(b"r")}
+    assert not list(store.kv.scan(b"j"))
+    filed = {id for row in store.kv.scan(b"k") for _, id in pairs(row)}
+    assert filed <= {layout.last_id(key) for key, _ in store.kv.scan(b"r")}
 
 
 def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_be_sealed_again() -> None:
@@ -155,7 +155,7 @@ def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_
     assert store.pages == records(store) == 5 * journal.BATCH
     assert store.end(generation) == 2 * journal.BATCH
     for before, after in zip(old, new, strict=True):
-        unsealed = store._get(layout.journal_key(generation, after)) is not None
+        unsealed = store.kv.get(layout.journal_key(generation, after)) is not None
         assert (store.record(before) is not None) == unsealed
     store.seal(generation, new)
     assert store.pages == records(store) == 3 * journal.BATCH
@@ -197,7 +197,7 @@ def test_counts_whose_periodic_write_fails_are_written_at_the_close(monkeypatch:
     with pytest.raises(StoreError, match="No space left"):
         note(store, 1)
     assert stood(store) == [10, 10, 10]
-    assert not list(store._scan(b"b"))
+    assert not list(store.kv.scan(b"b"))
     store.close()
     assert stood(open_disk()) == [10, 10, 10]
 
@@ -220,10 +220,10 @@ def test_counts_that_were_written_are_not_written_again(monkeypatch: pytest.Monk
     monkeypatch.setattr(boilerplate, "_COUNTS_EVERY", 10)
     store = open_disk()
     note(store, 10)
-    for key, _ in list(store._scan(b"b")):
-        store._write(Changes(deletes={key}), sync=False)
+    for key, _ in list(store.kv.scan(b"b")):
+        store.kv.write(Changes(deletes={key}), sync=False)
     store.close()
-    assert not list(store._scan(b"b"))
+    assert not list(store.kv.scan(b"b"))
 
 
 def test_a_close_that_fails_leaves_the_counts_that_were_written_before() -> None:
@@ -272,8 +272,8 @@ def test_an_opening_that_fails_midway_is_made_good_by_the_next(write: int) -> No
     fail_at(0)
     store = open_disk()
     assert store.pages == records(store) == 2
-    assert not list(store._scan(b"j"))
-    assert not list(store._scan(b"g"))
+    assert not list(store.kv.scan(b"j"))
+    assert not list(store.kv.scan(b"g"))
     assert store.find("https://news.example.cn/a") == page(1, "a")
     assert store.postings(1, 9999) == [2, 1]
     assert store.taken_back.crawls == ("a crawl whose feed was not stored",)

@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked
-from scrapy_neardup.state.leveldb import LevelDBStore
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.state.opening import open_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
 plyvel = pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
@@ -34,11 +36,11 @@ def page(n: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, noise.randbytes(200))
 
 
-def open_at(root: Path) -> LevelDBStore:
-    return LevelDBStore(str(root), RECIPE)
+def open_at(root: Path) -> PageStore:
+    return open_state(LevelDB, str(root), RECIPE)
 
 
-def read_all(store: LevelDBStore) -> None:
+def read_all(store: PageStore) -> None:
     """Read every page in every way; what comes back is right."""
     assert store.pages == PAGES
     for n in range(PAGES):
@@ -47,7 +49,7 @@ def read_all(store: LevelDBStore) -> None:
         assert store.find(expected.url) == expected
         for key in expected.keys:
             assert store.postings(key, 9) == [expected.id]
-    assert sum(1 for _ in store._scan(b"r")) == PAGES
+    assert sum(1 for _ in store.kv.scan(b"r")) == PAGES
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -319,7 +321,8 @@ CHILD = """
 import sys
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.leveldb import LevelDBStore
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.state.opening import open_state
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -334,7 +337,7 @@ def add(store, n, generation=0):
 """
 
 FILING = """
-store = LevelDBStore(sys.argv[1], RECIPE)
+store = open_state(LevelDB, sys.argv[1], RECIPE)
 generation = store.begin("the killed crawl")
 n = 0
 while True:
@@ -347,7 +350,7 @@ while True:
 
 TRYING = """
 try:
-    LevelDBStore(sys.argv[1], RECIPE).close()
+    open_state(LevelDB, sys.argv[1], RECIPE).close()
 except StoreError as error:
     say(type(error).__name__, error)
 else:
@@ -357,7 +360,7 @@ else:
 FULL = """
 import resource
 
-store = LevelDBStore(sys.argv[1], RECIPE)
+store = open_state(LevelDB, sys.argv[1], RECIPE)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
 
@@ -429,7 +432,7 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(page
                 assert store.record(int(id)) is None
         assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
         assert store.taken_back.crawls == ("the killed crawl",)
-        records = [store.record(int.from_bytes(key[1:], "big")) for key, _ in store._scan(b"r")]
+        records = [store.record(int.from_bytes(key[1:], "big")) for key, _ in store.kv.scan(b"r")]
         assert store.pages == len(records)
         assert store.postings(1, len(told) + 9) == sorted((r.id for r in records if r), reverse=True)
     with closing(open_at(root)) as store:
@@ -483,7 +486,7 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
             found = store.find(url)
             assert found is not None, url
             assert found.id == id
-        assert store.pages == sum(1 for _ in store._scan(b"r")) == len(sealed)
+        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) == len(sealed)
         assert store.postings(1, 9999) == sorted((id for id, _ in sealed), reverse=True)
         store.add(page(0))
         assert store.find(page(0).url) == page(0)
@@ -492,6 +495,6 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
 def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "state" / "db").mkdir(parents=True)
     (tmp_path / "state" / "db" / "MANIFEST-000001").write_bytes(b"half")
-    store = LevelDBStore(str(tmp_path / "state"), {})
+    store = open_state(LevelDB, str(tmp_path / "state"), {})
     assert store.pages == 0
     store.close()

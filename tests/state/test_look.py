@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from scrapy_neardup.state.transaction import Overlay
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv.base import Changes
@@ -23,11 +24,9 @@ from scrapy_neardup.kv.exchange import ScratchDirectory
 from scrapy_neardup.kv.lock import is_held, lock
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.state import transaction
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
+from scrapy_neardup.state.opening import STORES, close_store, memory_state, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.transaction import Overlay
 
 ROOT = Path(__file__).parents[2]
 KINDS = [scheme for scheme, kind in STORES.items() if kind.lasts]
@@ -391,7 +390,7 @@ def test_rows_above_hide_those_below(url: str, seed: int) -> None:
         some = draw.sample(keys, 25)
         return Changes({key: draw.randbytes(4) for key in some[:15]}, set(some[15:]))
 
-    model = MemoryStore("memory:", {})
+    model = memory_state({})
     rows: dict[bytes, bytes] = {}
     with at_work(url) as store:
         _apply(store, rows, [changes() for _ in range(3)])

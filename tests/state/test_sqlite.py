@@ -16,10 +16,11 @@ import pytest
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import tally
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import pages as base
+from scrapy_neardup.state.opening import open_state
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -29,8 +30,8 @@ def page(n: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
 
 
-def open_at(path: Path) -> SQLiteStore:
-    return SQLiteStore(str(path), RECIPE)
+def open_at(path: Path) -> PageStore:
+    return open_state(SQLite, str(path), RECIPE)
 
 
 def files(path: Path) -> dict[str, bytes]:
@@ -38,7 +39,7 @@ def files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
-def read_all(store: SQLiteStore) -> None:
+def read_all(store: PageStore) -> None:
     assert [store.find(page(n).url) for n in range(500)] == [page(n) for n in range(500)]
     assert len(store.postings(1, 999)) == 500
 
@@ -171,7 +172,7 @@ def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(
 # What it promises
 
 
-def commits(store: SQLiteStore, write: Callable[[], object]) -> list[str]:
+def commits(store: PageStore, write: Callable[[], object]) -> list[str]:
     """For each commit of what is written whether SQLite waits for the disk."""
     found: list[str] = []
     names = {0: "OFF", 1: "NORMAL", 2: "FULL"}
@@ -232,7 +233,7 @@ def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of
     log = Path(f"{path}-wal")
     for n in range(1, 11):
         store.add(page(n))
-    store._write(Changes(), sync=True)
+    store.kv.write(Changes(), sync=True)
     synced = log.stat().st_size
     for n in range(11, 31):
         store.add(page(n))
@@ -277,7 +278,8 @@ CHILD = """
 import sys
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.state.opening import open_state
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -290,7 +292,7 @@ def page(n):
 """
 
 FILING = """
-store = SQLiteStore(sys.argv[1], RECIPE)
+store = open_state(SQLite, sys.argv[1], RECIPE)
 generation = store.begin("the killed crawl")
 for n in range(1, 1_000_000):
     store.add(page(n), generation=generation if n % 2 else 0)
@@ -299,7 +301,7 @@ for n in range(1, 1_000_000):
 
 TRYING = """
 try:
-    SQLiteStore(sys.argv[1], RECIPE).close()
+    open_state(SQLite, sys.argv[1], RECIPE).close()
 except StoreError as error:
     say(type(error).__name__, error)
 else:
@@ -309,7 +311,7 @@ else:
 FULL = """
 import resource
 
-store = SQLiteStore(sys.argv[1], RECIPE)
+store = open_state(SQLite, sys.argv[1], RECIPE)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
 
@@ -381,7 +383,7 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(tmp_
         unsealed = sum(n % 2 for n in told)
         assert unsealed <= store.taken_back.pages <= unsealed + 1
         assert store.taken_back.crawls == ("the killed crawl",)
-        assert store.pages == sum(1 for _ in store._scan(b"r")) >= len(told) - unsealed
+        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) >= len(told) - unsealed
 
 
 @pytest.mark.slow
@@ -400,7 +402,7 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending:
     with closing(open_at(path)) as store:
         for n in sealed:
             assert store.find(page(n).url) == page(n)
-        assert store.pages == sum(1 for _ in store._scan(b"r")) == len(sealed)
+        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) == len(sealed)
         assert store.postings(1, 9999) == sorted((page(n).id for n in sealed), reverse=True)
         store.add(page(9999))
         assert store.find(page(9999).url) == page(9999)
@@ -409,7 +411,7 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending:
 SMALL_DISK = """
 import os
 
-store = SQLiteStore(sys.argv[1], RECIPE)
+store = open_state(SQLite, sys.argv[1], RECIPE)
 n = 0
 try:
     while True:

@@ -150,7 +150,7 @@ class Steps(RuleBasedStateMachine):
     def says_what_the_model_says(self) -> None:
         store, model = self.store, self.model
         assert store.pages == len(model.pages)
-        ids = [layout.last_id(key) for key, _ in store._scan(b"r")]
+        ids = [layout.last_id(key) for key, _ in store.kv.scan(b"r")]
         assert ids == sorted(model.pages)
         assert [store.record(id) for id in ids] == [model.pages[id] for id in ids]
         for url in URLS:
@@ -159,10 +159,10 @@ class Steps(RuleBasedStateMachine):
             filed = sorted((id for id, page in model.pages.items() if key in page.keys), reverse=True)
             assert store.postings(key, 1000) == filed
             assert store.postings(key, 2) == filed[:2]
-        assert sum(1 for row in store._scan(b"k") for _ in pairs(row)) == sum(
+        assert sum(1 for row in store.kv.scan(b"k") for _ in pairs(row)) == sum(
             len(page.keys) for page in model.pages.values()
         )
-        assert sum(1 for _ in store._scan(b"j")) == len(model.unsealed)
+        assert sum(1 for _ in store.kv.scan(b"j")) == len(model.unsealed)
         stood = store.on_site(SITE).stood_on(np.array(SENTENCES, np.uint32)).tolist()
         assert stood == [min(256, model.noted[one]) for one in SENTENCES]
         assert store.on_site(SITE).pages() == min(256, model.noted[SITE])
@@ -283,7 +283,7 @@ def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_o
     if scheme == "leveldb":
         pytest.importorskip("plyvel")
     (tmp_path / "here").mkdir()
-    store = STORES[scheme](str(tmp_path / "here" / "state"), RECIPE)
+    store = open_state(STORES[scheme], str(tmp_path / "here" / "state"), RECIPE)
     first = store.new_id()
     store.add(Record(first, URLS[0], first))
     crawl, second = store.begin("crawl"), store.new_id()
@@ -293,6 +293,6 @@ def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_o
     store.withdraw(crawl, third)
     copy_as_killed(tmp_path / "here", tmp_path / "killed")
     store.close()
-    with closing(STORES[scheme](str(tmp_path / "killed" / "state"), RECIPE)) as opened:
+    with closing(open_state(STORES[scheme], str(tmp_path / "killed" / "state"), RECIPE)) as opened:
         assert (opened.pages, opened.find(URLS[0]), list(opened.records())) == (0, None, [])
         assert check(opened).sound
