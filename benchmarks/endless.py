@@ -40,7 +40,7 @@ from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import STORES, open_state
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 
 #: Items of a feed, after which it is stored.
@@ -174,9 +174,9 @@ def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[
     """A row for each twentieth; the state is closed and compacted at the end."""
     most = bounds.max_pages or count
     clock = Clock(max(1, most // 4))
-    store: PageStore = open_state(STORES[name], f"{directory}/state", {})
-    store.new_id = clock.new_id  # type: ignore[method-assign]
-    store.now = lambda: clock.now  # type: ignore[method-assign]
+    store: PageStore = open_at(STORES[name], f"{directory}/state", {})
+    store.clock.new_id = clock.new_id  # type: ignore[method-assign]
+    store.clock.now = lambda: clock.now  # type: ignore[method-assign]
     gone = [0]
 
     def expired(pages: int) -> None:
@@ -207,7 +207,7 @@ def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[
     if store.lasts:
         before = store.size()
         begun = time.perf_counter()
-        store.compact()
+        store.kv.compact()
         took = time.perf_counter() - begun
         print(f"compacting: {before / 1e6:.1f} MB to {store.size() / 1e6:.1f} MB in {took:.1f} s", flush=True)
     store.close()

@@ -53,7 +53,7 @@ from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.layout import evidence_key, last_id, pack_seen, posting_prefix, record_key, url_key
-from scrapy_neardup.state.opening import STORES, open_state
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -202,8 +202,8 @@ class Grower:
 
     def __post_init__(self) -> None:
         self.next_id = FIRST
-        self.store.new_id = self.new_id  # type: ignore[method-assign]
-        self.store.now = lambda: (FIRST + self.number * STEP) / 1e9  # type: ignore[method-assign]
+        self.store.clock.new_id = self.new_id  # type: ignore[method-assign]
+        self.store.clock.now = lambda: (FIRST + self.number * STEP) / 1e9  # type: ignore[method-assign]
         self.detector = Detector(self.method, self.store, who="benchmark", policy=Policy(keep=self.keep))
         self.method = self.detector._method  # type: ignore[assignment]
         # What is kept of copies; to draw it for each would take most of the time.
@@ -284,7 +284,6 @@ class Grower:
                 if len(rows) >= BATCH:
                     store.write(Changes(dict(rows)))
                     rows.clear()
-                store.pages += 1
 
             store.add, self.hold, before = add, held.append, store.add  # type: ignore[method-assign, assignment]
             self.fill(pages, drops=False, rest=False)
@@ -402,7 +401,7 @@ def made(location: str, kind: str, keep: Keep, pages: int, options: Options = DE
     child.join()
     if child.exitcode:
         raise SystemExit(f"The state could not be filled: {child.exitcode}.")
-    store: PageStore = open_state(STORES[kind], location, {}, options=options)
+    store: PageStore = open_at(STORES[kind], location, {}, options=options)
     grower = Grower(store, keep)
     with np.load(f"{location}.shared.npz") as shared:
         grower.titles, grower.forms, grower.number = shared["titles"], shared["forms"], int(shared["number"])
@@ -411,7 +410,7 @@ def made(location: str, kind: str, keep: Keep, pages: int, options: Options = DE
 
 
 def _make(location: str, kind: str, keep: Keep, pages: int, options: Options) -> None:
-    with closing(open_state(STORES[kind], location, {}, options=options)) as store:
+    with closing(open_at(STORES[kind], location, {}, options=options)) as store:
         grower = Grower(store, keep)
         grower.fill_sorted(pages)
         grower.detector.end()

@@ -35,8 +35,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageContent, PageResponse
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import memory_state
 

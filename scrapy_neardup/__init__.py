@@ -10,18 +10,17 @@ A page goes in, a verdict with its evidence comes out. Each room imports only th
     model               frozen dataclasses: Page, Fingerprint, Verdict
     hashing/, text/     hashes; stages of text processing
     page/               from the bytes of a response to a Page
-    inputs/             records and pages from files
+    files/              records and pages from files, and records to files
     methods/            how to compare pages
     state/, server/     where pages are stored: on a disk, on a server
     judge/              judges pages with a method and a store
     maintenance/        maintenance of a state: statistics, forget, check, repair, export, import, merge
     report/             a state as one HTML file
-    evaluation/         measures methods on labelled corpora and on edits
+    lab/                measures methods on labelled corpora and on edits
     settings            every setting, checked once
     deduplicator        the Deduplicator for scripts and notebooks
     inspect/            what is known of a page, a pair or a state, as plain data
     -- only the rooms below know Scrapy --
-    outputs/            writes records to files
     crawl/              the add-on, the pipeline, and the session of a crawl
     cli/                scrapy neardup …
 """

@@ -21,15 +21,14 @@ from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.in_flight import Blocked, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, UnreadPage
-from scrapy_neardup.settings import DEFAULT_FIELDS, Config, load_extractor
+from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url, url_of
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.tasks import MAX_SECONDS
 
 logger = line_logger(__name__)
@@ -150,7 +149,7 @@ class Deduplicator:
         self._process = os.getpid()
         with in_words_of_a_script(Deduplicator), _TURN:
             config = Config.from_settings(given)
-            own = load_extractor(config.extractor) if config.extractor else None
+            own = config.make_extractor()
             judging = config.make_method()
             recipe = state_recipe(judging, own)
             self._store = open_store(state_url(store), recipe, "store", config.secret)

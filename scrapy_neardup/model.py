@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.fast_dataclass import fast_dataclass
-from scrapy_neardup.oneline import one_line
+from scrapy_neardup.untrusted import one_line
 
 #: No sentences to count.
 NO_SENTENCES: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
@@ -31,7 +31,7 @@ class Page:
     that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
     ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
     equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
-    ``body``: a digest of its bytes (see ``page.bodies``), or 0. ``letters``: the length of a text that is not at hand,
+    ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``letters``: the length of a text that is not at hand,
     of a page known by its bytes.
     """
 
@@ -211,27 +211,6 @@ class Kind(str, Enum):
     BETTER = "better"
     #: The page cannot be judged. The stat names the reason. The item passes.
     UNJUDGED = "unjudged"
-
-
-#: Why a page is ``unjudged``: the name in stats and tags, and what it means.
-REASONS = {
-    "no_text": "No visible prose was found in the HTML.",
-    "too_short": "The prose has fewer letters and digits than `NEARDUP_MIN_LETTERS`.",
-    "boilerplate": "Without text that many pages share, too little is left.",
-    "quotes": "Without quoted text and signatures, too little is left.",
-    "not_html": "The response is not HTML, and the item brings no text.",
-    "too_large": "The page exceeds `NEARDUP_MAX_HTML` or `NEARDUP_MAX_TEXT`.",
-    "too_slow": "Reading the page took longer than `NEARDUP_MAX_SECONDS`.",
-    "http_error": "The response has an error status such as 404.",
-    "other_page": "The item has the URL of another page than its response, and brings no text.",
-    "listing": "A row of a listing, which is compared with no page.",
-    "no_content": "The item has neither text nor HTML, and its response is not there.",
-    "extractor_failed": "The extractor of the user raised an error or returned something else than a string.",
-    "in_flight": "A near-duplicate was still in flight after `NEARDUP_WAIT` seconds.",
-    "no_lexicon": "The method needs a lexicon for the language of the page.",
-    "store_failed": 'The state failed (`NEARDUP_ON_STORE_ERROR = "pass"`).',
-    "method_failed": "The method raised an error, which the log shows once.",
-}
 
 
 @fast_dataclass(frozen=True, slots=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
+from tests.cli import Invoke, Result, run, run_safely
 from tests.server.redis_cluster import Cluster, cluster_running
 from tests.server.redis_server import Server, running
 
@@ -51,3 +55,24 @@ def cluster(redis_cluster: Cluster) -> Cluster:
     """The same, whole, whatever the test before has done to it."""
     redis_cluster.mended()
     return redis_cluster
+
+
+@pytest.fixture
+def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
+    """Runs a command in this process; errors are raised."""
+    return _captured(run, capsys)
+
+
+@pytest.fixture
+def neardup(capsys: pytest.CaptureFixture[str]) -> Invoke:
+    """Runs a command in this process; an error is exit code 2 and a sentence on standard error."""
+    return _captured(run_safely, capsys)
+
+
+def _captured(runner: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Invoke:
+    def invoke(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result:
+        capsys.readouterr()
+        code = runner(command, *arguments, **settings)
+        return Result(code, *capsys.readouterr())
+
+    return invoke

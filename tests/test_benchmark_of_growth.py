@@ -14,7 +14,7 @@ import pytest
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 
@@ -42,7 +42,7 @@ def test_what_is_written_sorted_is_what_is_filed_page_by_page_and_the_detector_g
 ) -> None:
     found = []
     for way in ("fill", "fill_sorted"):
-        with closing(open_state(STORES["leveldb"], str(tmp_path / way), {}, secret=SECRET)) as store:
+        with closing(open_at(STORES["leveldb"], str(tmp_path / way), {}, secret=SECRET)) as store:
             grower = growth.Grower(store, Keep.EVIDENCE)
             getattr(grower, way)(PAGES)
             found.append(rows(store))
@@ -68,7 +68,7 @@ def test_it_prints_a_row_for_each_size_and_what_its_parts_take(
 
 
 def _made(growth: ModuleType, at: str, kind: str, keep: Keep, pages: int) -> object:
-    store = open_state(STORES[kind], at, {})
+    store = open_at(STORES[kind], at, {})
     grower = growth.Grower(store, keep)
     grower.fill(pages)
     return store, grower

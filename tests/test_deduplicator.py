@@ -30,8 +30,8 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
+from tests.build import article_text, article_url
 from tests.crawl.engineless import article, crawl
-from tests.crawl.parts import text, url
 
 FERRY = (
     "The ferry across the sound sails again after seven months. Nobody at Heron Quay believed that it would be back "
@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[1]
 
 def page(family: int, version: int = 0) -> dict[str, Any]:
     """The arguments for an article; versions of a family are near-duplicates."""
-    return {"url": url(family, version), "title": f"标题{family}", "text": text(family, version)}
+    return {"url": article_url(family, version), "title": f"标题{family}", "text": article_text(family, version)}
 
 
 def rows(dedup: Deduplicator) -> list[tuple[bytes, bytes]]:
@@ -131,7 +131,7 @@ def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_
 
 def test_the_same_url_again_is_another_version_and_no_copy() -> None:
     with Deduplicator() as dedup:
-        kinds = [dedup.check(url="http://a.example/", text=text(one)).kind for one in (1, 1, 2, 2, 1)]
+        kinds = [dedup.check(url="http://a.example/", text=article_text(one)).kind for one in (1, 1, 2, 2, 1)]
     assert kinds == [Kind.UNIQUE, Kind.UNCHANGED, Kind.UPDATED, Kind.UNCHANGED, Kind.UPDATED]
 
 
@@ -164,7 +164,7 @@ def test_where_there_is_nothing_the_page_is_unjudged(nothing: Any) -> None:
 
 
 def test_a_policy_says_what_is_a_copy() -> None:
-    whole, half = text(1) + "\n" + text(2) + "\n" + text(3), text(1)
+    whole, half = article_text(1) + "\n" + article_text(2) + "\n" + article_text(3), article_text(1)
     for policy, kind in (({}, Kind.UNIQUE), ({"excerpt": "drop"}, Kind.DUPLICATE)):
         with Deduplicator(policy=policy) as dedup:
             dedup.check(url="http://a.example/whole", text=whole)
@@ -180,10 +180,10 @@ def own_extractor(html: str, url: str) -> str | None:
 
 def test_an_extractor_of_ones_own_is_used(caplog: pytest.LogCaptureFixture) -> None:
     with Deduplicator(extractor=own_extractor) as dedup:
-        first = dedup.check(url="http://a.example/", html=f"<p>{text(1)}</p><main>{text(2)}</main>")
+        first = dedup.check(url="http://a.example/", html=f"<p>{article_text(1)}</p><main>{article_text(2)}</main>")
         assert (first.headline, first.reader) == ("unique", "extractor")
-        assert dedup.check(url="http://b.example/", text=text(2)).is_copy
-        assert not dedup.check(url="http://c.example/", text=text(1)).is_copy
+        assert dedup.check(url="http://b.example/", text=article_text(2)).is_copy
+        assert not dedup.check(url="http://c.example/", text=article_text(1)).is_copy
         for name in ("d", "e"):
             assert dedup.check(url=f"http://{name}.example/", html="<p>broken</p>").reason == "extractor_failed"
     assert caplog.text.count("the extractor raised ValueError: no text today") == 1
@@ -194,9 +194,12 @@ def test_an_extractor_of_ones_own_is_used(caplog: pytest.LogCaptureFixture) -> N
 
 def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None:
     """For every kind of verdict, on a page that is new, and on one that is known."""
-    whole = {"url": "http://a.example/whole", "text": "\n".join(text(one) for one in (7, 8, 9))}
-    asked = [page(1), page(1, 1), page(1, 4), page(2), page(2), {**page(2), "text": text(5)}, whole]
-    asked += [{"url": "http://a.example/part", "text": text(7)}, {"url": "http://a.example/empty", "html": "<p>x"}] * 2
+    whole = {"url": "http://a.example/whole", "text": "\n".join(article_text(one) for one in (7, 8, 9))}
+    asked = [page(1), page(1, 1), page(1, 4), page(2), page(2), {**page(2), "text": article_text(5)}, whole]
+    asked += [
+        {"url": "http://a.example/part", "text": article_text(7)},
+        {"url": "http://a.example/empty", "html": "<p>x"},
+    ] * 2
     seen = set()
     with Deduplicator(tmp_path / "seen.db", keep="texts") as dedup:
         for given in asked:
@@ -218,7 +221,7 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
 def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
     """A crawl of this process holds an article whose item is still in its pipelines."""
     with Deduplicator(tmp_path / "seen.db") as crawling, Deduplicator(tmp_path / "seen.db") as dedup:
-        held = crawling._detector.check(Page(url(1), "标题1", text=text(1)))
+        held = crawling._detector.check(Page(article_url(1), "标题1", text=article_text(1)))
         assert isinstance(held, Ruled)
         assert held.reservation is not None
         for given in (page(1, 1), page(1)):
@@ -226,7 +229,7 @@ def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None
         assert dedup.check(**page(1, 1)).reason == "in_flight"
         assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
         assert dedup.check(**page(2), remember=False).kind is Kind.UNIQUE
-        assert crawling._detector.in_flight.urls == (url(1),)
+        assert crawling._detector.in_flight.urls == (article_url(1),)
         crawling._detector.commit(held.reservation, sealed=True)
         assert not crawling._detector.in_flight.urls
         assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE

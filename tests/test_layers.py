@@ -19,7 +19,7 @@ NAME = scrapy_neardup.__name__
 #: From the top, where nothing is imported, to the bottom; a package stands for all its modules.
 ORDER = [
     "fast_dataclass",
-    "oneline",
+    "untrusted",
     "errors",
     "ages",
     "atomic",
@@ -27,7 +27,7 @@ ORDER = [
     "hashing",
     "text",
     "page",
-    "inputs",
+    "files",
     "methods",
     "workers",
     "kv",
@@ -36,21 +36,20 @@ ORDER = [
     "judge",
     "maintenance",
     "report",
-    "evaluation",
+    "lab",
     "settings",
     "deduplicator",
     "inspect",
-    "outputs",
     "crawl",
     "cli",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
 #: From here on Scrapy and Twisted may be imported.
-SCRAPY_FROM = "outputs"
+SCRAPY_FROM = "crawl"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 25
+MOST_LOOSE, MOST_ROOMS = 9, 26
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 

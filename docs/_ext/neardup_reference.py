@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,11 @@ from sphinx.pycode import ModuleAnalyzer
 from scrapy_neardup import Deduplicator, DuplicatePage, Page, UnchangedPage, Verdict, errors
 from scrapy_neardup.cli import COMMANDS, EXIT_CODES, load
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.inputs import FORMATS
-from scrapy_neardup.inputs.packed import PACKINGS
+from scrapy_neardup.files import FORMATS
+from scrapy_neardup.files.compression import PACKINGS
+from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
-from scrapy_neardup.model import REASONS, Kind, Likeness, Match
-from scrapy_neardup.outputs import WRITERS
+from scrapy_neardup.model import Kind, Likeness, Match
 from scrapy_neardup.settings import READERS, SETTINGS, Config, is_enabled
 
 DOCS = Path(__file__).parents[1]
@@ -95,7 +94,7 @@ def _is_prefix(name: str, text: str) -> bool:
 def _is_stat(name: str) -> bool:
     families = {
         "neardup/kind": {one.value for one in Likeness},
-        "neardup/unjudged": set(REASONS),
+        "neardup/unjudged": set[str](errors.REASONS),
         "neardup/extraction": {"article", "prose", "none", "extractor"},
     }
     family, _, last = name.rpartition("/")
@@ -170,7 +169,9 @@ def kinds_section(words: Catalogue) -> str:
 
 def reasons_section(words: Catalogue) -> str:
     """Why pages are not judged."""
-    return _table((words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in REASONS.items()])
+    return _table(
+        (words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in errors.REASONS.items()]
+    )
 
 
 def exit_codes_section(words: Catalogue) -> str:
@@ -190,7 +191,10 @@ def commands_section(words: Catalogue) -> str:
 def methods_section(words: Catalogue) -> str:
     """All methods with their parameters."""
     names = sorted(METHODS, key=lambda name: (name != "cascade", name))
-    rows = [(f"[`{name}`](#{_anchor('method', name)})", words(_summary(_module_doc(METHODS[name])))) for name in names]
+    rows = [
+        (f"[`{name}`](#{_anchor('method', name)})", words(_summary(inspect.getdoc(METHODS[name]) or "")))
+        for name in names
+    ]
     listed = _table((words("Method"), words("Meaning")), rows)
     return "\n\n".join((listed, *(_method(name, METHODS[name], words) for name in names)))
 
@@ -356,12 +360,8 @@ def _escaped(text: str) -> str:
 # -- methods ----------------------------------------------------------------------------------------------------------
 
 
-def _module_doc(one: Any) -> str:
-    return inspect.cleandoc(import_module(one.__module__).__doc__ or "")
-
-
 def _method(name: str, method: type[Method], words: Catalogue) -> str:
-    parts = [f"({_anchor('method', name)})=\n## `{name}`", *_prose(_module_doc(method), words)]
+    parts = [f"({_anchor('method', name)})=\n## `{name}`", *_prose(inspect.getdoc(method) or "", words)]
     kind = method.parameters_type
     described: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):

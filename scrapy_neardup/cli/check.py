@@ -13,7 +13,6 @@ from typing import Any
 from scrapy_neardup.cli.opening import OPTION, add_store, find_state, locate_state, report_rollback
 from scrapy_neardup.cli.options import add_json, config_of
 from scrapy_neardup.cli.output import format_count, format_rest, format_table, progress, to_line, write_result
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.kv.base import Engine
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             lines.append("To save everything readable in a new state: scrapy neardup check --repair TO (see --help).")
         write_result(arguments, {"store": place, **_data(found)}, lines)
         return 0 if found.sound else 1
-    recipe = state_recipe(config.make_method(), page_extractor(config)) if arguments.assume_recipe else None
+    recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
     target = _target(arguments.repair, kind, place)
     repaired = repair((kind, place), target, recipe, progress, config.secret)
     lines = [*_repair_lines(repaired, place, target[0].url(repaired.location))]

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from scrapy_neardup.cli.options import add_documents, add_json
 from scrapy_neardup.cli.output import format_table, progress, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.collisions import Collisions, collisions
-from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.lab.collisions import Collisions, collisions
+from scrapy_neardup.lab.documents import read_documents
 
 NAME = "collisions"
 HELP = "Count the collisions of the classic string hashes on texts and words."

@@ -31,13 +31,12 @@ from scrapy_neardup.cli.output import (
     write_result,
 )
 from scrapy_neardup.cli.pages import Side, find_side, read_page
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.inspect.lookup import KnownSite
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Explanation, Feature, Kind, Likeness
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DROP, TAG, Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate
@@ -143,7 +142,7 @@ def _open(
     arguments: argparse.Namespace, method: Method, config: Config, *, needed: bool
 ) -> Iterator[tuple[PageStore | None, str]]:
     """Open the state, or say why there is none; raises NearDupError if the user needs or names one."""
-    recipe = state_recipe(method, page_extractor(config))
+    recipe = state_recipe(method, config.make_extractor())
     if arguments.no_state and needed:
         raise SettingsError("A URL names a page of a state, but --no-state is given. Leave it out, or name files.")
     if arguments.no_state:

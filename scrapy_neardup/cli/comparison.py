@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scrapy_neardup.cli.pages import Side, describe_unjudged, fingerprint_page
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.inspect.lookup import KnownSite
-from scrapy_neardup.judge.matching import candidates, filed_fingerprint, has_a_say
+from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.settings import Config
@@ -148,7 +148,7 @@ def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprin
         shared,
         len(new.keys),
         len(common),
-        (shared > 0 or names_a) and (a.record is None or has_a_say(a.record, comparison)),
+        (shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
     )
 
 

@@ -11,7 +11,13 @@ from scrapy_neardup.cli.options import add_json, config_of
 from scrapy_neardup.cli.output import describe_missing, to_line, write_result
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inspect.lookup import near_urls
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgement_of, original_at, write_judgements
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    find_manual_verdict,
+    original_at,
+    write_manual_verdicts,
+)
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -49,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             return remove_verdicts(arguments, store, [url])
         original = _find_original(store, url, arguments.original)
         is_known = store.find(url) is not None
-        write_judgements(store, Opinion(url, ManualVerdict.COPY, arguments.original, int(time.time())))
+        write_manual_verdicts(store, ManualVerdict(url, ManualKind.COPY, arguments.original, int(time.time())))
     unknown = "" if is_known else " The state does not know it yet."
     text = f"{to_line(url)}\n  is a copy of {to_line(original.url)}, when it comes again.{unknown}"
     write_result(arguments, {"url": url, "original": original.url, "known": is_known}, text)
@@ -62,8 +68,8 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
         raise SettingsError("A page cannot be a copy of itself. Name another page as its original.")
     if store.find(other) is None:
         raise NearDupError(describe_missing(other, near_urls(store, other), store.location).strip())
-    opinion = judgement_of(store, other)
-    if opinion is not None and opinion.said is ManualVerdict.COPY and opinion.other == url:
+    opinion = find_manual_verdict(store, other)
+    if opinion is not None and opinion.kind is ManualKind.COPY and opinion.other == url:
         raise NearDupError(
             f"{to_line(other)} is marked as a copy of {to_line(url)}. Undo that first: scrapy neardup copy --remove."
         )

@@ -22,9 +22,9 @@ from scrapy_neardup.cli.options import (
     parse_method,
 )
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
@@ -33,13 +33,12 @@ from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Verdict
-from scrapy_neardup.oneline import one_line
-from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 
@@ -156,7 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
                 fields=fields,
                 id_field=arguments.id,
                 max_html=config.max_html,
-                extractor=page_extractor(config),
+                extractor=config.make_extractor(),
                 max_text=config.max_text,
                 read_risky=risky_pool.read if risky_pool else None,
             )
@@ -204,7 +203,7 @@ def _check_places(inputs: list[str], output: str) -> None:
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
     if asked and parse_url(asked, OPTION)[0].lasts:
-        recipe = state_recipe(method, page_extractor(config))
+        recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
             if changed := take_over(store, recipe, config.deciding(method)):

@@ -17,12 +17,12 @@ from typing import IO, Any, NamedTuple
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.output import format_count
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import Entry, Malformed
+from scrapy_neardup.files import Entry, Malformed
+from scrapy_neardup.files.writers import as_json
 from scrapy_neardup.judge.records import Judged
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.oneline import one_line
-from scrapy_neardup.outputs import as_json
 from scrapy_neardup.report.words import Words
+from scrapy_neardup.untrusted import one_line
 
 #: Malformed records that are printed; the file has them all.
 _SHOWN = 10

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scrapy_neardup.cli.pages import describe_unjudged, fingerprint_page, limit_text, read_html
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.extraction import Line, analyse, classify_lines
-from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.extraction import analyse
+from scrapy_neardup.page.limits import is_risky
+from scrapy_neardup.page.reading import Line, Reading, classify_lines
+from scrapy_neardup.page.source import PageResponse
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import own_letters
@@ -57,7 +56,7 @@ def dissect(
     html = served.html()
     if is_risky(html):
         read_html(html, served.url, config)  # first in a worker, which can be stopped
-    found = analyse(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
+    found = analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
     page = replace(limit_text(found.page, config), site=site_of(served.url))
     fingerprint, reason, why = _fingerprint(method, page, config.min_letters, store)
     simplified = method.parameters.simplified
@@ -65,7 +64,12 @@ def dissect(
         html=html,
         page=page,
         reading=found.reading,
-        lines=classify_lines(found, _boilerplate_counts(fingerprint, page.site, method, store), simplified=simplified),
+        lines=classify_lines(
+            found.blocks,
+            found.reading,
+            _boilerplate_counts(fingerprint, page.site, method, store),
+            simplified=simplified,
+        ),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,

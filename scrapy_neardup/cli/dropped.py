@@ -109,7 +109,7 @@ def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
         "when": format_time(one.when),
         "crawl": crawl.who if crawl else None,
         "begun": format_time(one.drop.generation / 1e9),
-        "judged": one.said.said.value if one.said else None,
+        "judged": one.said.kind.value if one.said else None,
     }
 
 

@@ -16,10 +16,10 @@ from scrapy_neardup.cli.options import add_json, config_of, format_parameters, p
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
 from scrapy_neardup.cli.pages import open_feed
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.documents import Document
-from scrapy_neardup.evaluation.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
-from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, Corpus, Gold, GoldScore, read_corpus
-from scrapy_neardup.evaluation.scores import Score
+from scrapy_neardup.lab.documents import Document
+from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
+from scrapy_neardup.lab.labels import NEG, POS, REPOST, TEMPLATE, Corpus, Gold, GoldScore, read_corpus
+from scrapy_neardup.lab.scores import Score
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Verdict

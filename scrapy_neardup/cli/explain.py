@@ -19,9 +19,9 @@ from scrapy_neardup.cli.output import (
     write_result,
 )
 from scrapy_neardup.inspect.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.model import ROW, Kind
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
@@ -109,7 +109,7 @@ def _explain_passage(store: PageStore, known: Known, config: Config) -> _Passage
     record, method = known.record, method_of(store, config.make_method())
     method = None if record.former else method
     found = nearest(store, record, method, config.also_copies) if method else None
-    if known.said is not None and known.said.said is ManualVerdict.KEEP:
+    if known.said is not None and known.said.kind is ManualKind.KEEP:
         reason = "a manual verdict says that it is no copy"
     elif method is None:
         reason = "unknown: the method of this state is neither built in nor in the settings"
@@ -156,7 +156,7 @@ def _data(page: _Explanation) -> dict[str, Any]:
         "witness": record.is_witness,
         "delivered": known.was_delivered,
         "judged": (
-            {"said": verdict.said.value, "other": verdict.other or None, "when": format_time(verdict.when)}
+            {"said": verdict.kind.value, "other": verdict.other or None, "when": format_time(verdict.when)}
             if verdict
             else None
         ),
@@ -213,7 +213,7 @@ def _facts(page: _Explanation) -> Iterator[tuple[str, object]]:
     yield "verdict", _describe_verdict(known)
     yield from _other_page(known)
     if known.said:
-        relation = "keep: no copy of" if known.said.said is ManualVerdict.KEEP else "a copy of"
+        relation = "keep: no copy of" if known.said.kind is ManualKind.KEEP else "a copy of"
         other = to_line(known.said.other) or "any page"
         yield "manual", f"{relation} {other}\nsince {format_time(known.said.when)}, for when it comes again"
     if known.is_copy or known.similarity:

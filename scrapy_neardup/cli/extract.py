@@ -23,19 +23,16 @@ from scrapy_neardup.cli.output import (
     write_result,
 )
 from scrapy_neardup.cli.pages import fetch
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.oneline import one_line
-from scrapy_neardup.page.extraction import Line, LineRole
-from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.report.clean import SENTENCE
+from scrapy_neardup.page.reading import Line, LineRole, Reading
+from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template
-from scrapy_neardup.report.marked import marked_page
+from scrapy_neardup.report.marked import render_marked_page
 from scrapy_neardup.report.words import ENGLISH, Words
 from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.untrusted import SENTENCE, one_line
 
 NAME = "extract"
 HELP = "Show the text of a page that would be judged: its reader, the reason, its boilerplate."
@@ -90,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     method = config.make_method()
     served = _read_source(arguments)
-    recipe = state_recipe(method, page_extractor(config))
+    recipe = state_recipe(method, config.make_extractor())
     with snapshot_if_exists(arguments.store, config, recipe) as (store, why_no_state):
         try:
             found = dissect(served, method, config, store, why_no_state)
@@ -128,7 +125,7 @@ def _save_html(found: Dissection, name: str, language: str) -> None:
     """Write the page with its parts marked, by default in its own language."""
     page = found.page
     words = Words(language or language_of([(page.title or page.text[:SENTENCE], page.url)]))
-    html = marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
+    html = render_marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
     if name == _STDIN:
         write_html(html)
     else:

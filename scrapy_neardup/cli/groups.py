@@ -105,7 +105,7 @@ def _pages(store: PageStore, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
             "similarity": round(similarity or record.similarity, 4),
             "kind": (evidence.likeness or None) if copy and evidence else None,
             "title": (evidence.title or None) if evidence else None,
-            "judged": verdict.said.value if verdict else None,
+            "judged": verdict.kind.value if verdict else None,
         }
 
 

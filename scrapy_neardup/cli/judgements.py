@@ -17,7 +17,7 @@ from scrapy_neardup.cli.output import (
     warn,
     write_list,
 )
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts
 
 NAME = "judgements"
 HELP = "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List the manual verdicts, or write labels."""
     check_list_options(arguments)
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        opinions = sorted(judgements(store), key=lambda one: (one.when, one.url))
+        opinions = sorted(manual_verdicts(store), key=lambda one: (one.when, one.url))
     pairs = [one for one in opinions if one.other]
     write_list(arguments, _labels(pairs) if arguments.output else map(_as_data, opinions), _as_text, _NOUN)
     if arguments.output and (rest := len(opinions) - len(pairs)):
@@ -60,18 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _labels(pairs: list[Opinion]) -> Iterator[dict[str, Any]]:
+def _labels(pairs: list[ManualVerdict]) -> Iterator[dict[str, Any]]:
     for one in pairs:
-        is_copy = one.said is ManualVerdict.COPY
+        is_copy = one.kind is ManualKind.COPY
         label, figure = ("copy", 1) if is_copy else ("different", 0)
         yield {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
 
 
-def _as_data(one: Opinion) -> dict[str, Any]:
-    return {"url": one.url, "said": one.said.value, "other": one.other or None, "when": format_time(one.when)}
+def _as_data(one: ManualVerdict) -> dict[str, Any]:
+    return {"url": one.url, "said": one.kind.value, "other": one.other or None, "when": format_time(one.when)}
 
 
 def _as_text(one: dict[str, Any]) -> str:
-    relation = "no copy of" if one["said"] == ManualVerdict.KEEP.value else "a copy of"
+    relation = "no copy of" if one["said"] == ManualKind.KEEP.value else "a copy of"
     other = f"    {relation} {to_line(one['other'])}\n" if one["other"] else ""
     return f"{one['when']}  {one['said']}  {to_line(one['url'])}\n{other}"

@@ -12,11 +12,11 @@ from scrapy_neardup.cli.output import format_count, format_rest, to_line, warn, 
 from scrapy_neardup.cli.pages import add_urls, find_pages, read_urls
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
     ManualVerdict,
-    Opinion,
-    judgement_of,
-    remove_judgements,
-    write_judgements,
+    find_manual_verdict,
+    remove_manual_verdicts,
+    write_manual_verdicts,
 )
 from scrapy_neardup.maintenance.drops import dropped, originals_of
 from scrapy_neardup.maintenance.forget import of_host
@@ -71,11 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
         found, missing = find_pages(store, urls)
         now = int(time.time())
         opinions = [
-            Opinion(record.url, ManualVerdict.KEEP, original.url if original else "", now)
+            ManualVerdict(record.url, ManualKind.KEEP, original.url if original else "", now)
             for record, original in zip(found, originals_of(store, found), strict=True)
         ]
         if opinions:
-            write_judgements(store, *opinions)
+            write_manual_verdicts(store, *opinions)
     kept = [{"url": one.url, "original": one.other or None} for one in opinions]
     write_result(arguments, {"kept": kept, "missing": missing}, "".join(_lines(opinions)))
     return 1 if missing else 0
@@ -83,11 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list[str]) -> int:
     """Remove the manual verdicts on these pages, and print how many; return 1 if a page has none."""
-    verdicts = {url: judgement_of(store, url) for url in urls}
+    verdicts = {url: find_manual_verdict(store, url) for url in urls}
     removed = [url for url, verdict in verdicts.items() if verdict is not None]
     missing = [url for url, verdict in verdicts.items() if verdict is None]
     if removed:
-        remove_judgements(store, *removed)
+        remove_manual_verdicts(store, *removed)
     for url in missing:
         warn(f"{to_line(url)}\n  has no manual verdict; see: scrapy neardup judgements")
     text = f"{format_count(len(removed), 'manual verdict')} removed."
@@ -103,7 +103,7 @@ def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
     return [record.url for record in records if record is not None and is_wanted(record)]
 
 
-def _lines(opinions: list[Opinion]) -> Iterator[str]:
+def _lines(opinions: list[ManualVerdict]) -> Iterator[str]:
     one_page = len(opinions) == 1
     yield f"{format_count(len(opinions), 'page')} will pass when {'it comes' if one_page else 'they come'} again.\n"
     for one in opinions[:_SHOWN]:

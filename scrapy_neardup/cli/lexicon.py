@@ -8,7 +8,7 @@ from pathlib import Path
 from scrapy_neardup.cli.options import add_documents
 from scrapy_neardup.cli.output import check_new_file, progress, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.lab.documents import read_documents
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from scrapy_neardup.text.normalize import converter_name, normalize
 from scrapy_neardup.text.tokens import words

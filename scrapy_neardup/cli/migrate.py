@@ -10,9 +10,8 @@ from scrapy_neardup.cli.opening import add_store, find_state, locate_state, only
 from scrapy_neardup.cli.options import add_fields, add_json, config_of, fields_of
 from scrapy_neardup.cli.output import format_count, format_table, progress, warn, write, write_result
 from scrapy_neardup.cli.pages import open_source
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
-from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
@@ -20,13 +19,13 @@ from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body
-from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
+from scrapy_neardup.untrusted import one_line
 
 NAME = "migrate"
 HELP = "Convert a state to the current method, parameters and versions."
@@ -85,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     find_state(url, config)  # raises if there is none
     if arguments.to and kind.exists(place):
         raise StoreError(f"A state at {place} already exists. Name another place with --to.")
-    recipe = state_recipe(method, page_extractor(config))
+    recipe = state_recipe(method, config.make_extractor())
     remove_draft(kind, place)
     with open_or_make_state(url, None, config.secret) as old:
         if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,20 +19,14 @@ from tqdm import tqdm
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.options import add_json, check_minimum
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.oneline import one_line
-from scrapy_neardup.outputs import WRITERS, opened_output, output_format
+from scrapy_neardup.files.writers import WRITERS, opened_output, output_format
 from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 
 T = TypeVar("T")
 
 #: Line ends, and our own colours. All else that steers a terminal is escaped.
 _ALLOWED = re.compile("(\n|\x1b\\[(?:32|90|0)m)")
-#: Characters that steer a terminal or show nothing, without those that JSON escapes anyway.
-_HIDDEN = re.compile(
-    "[\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
-    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0001-\U000e007f]"
-)
-_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 #: Records that a terminal shows by default.
 _SHOWN = 50
@@ -96,7 +89,7 @@ def as_json(data: Any, indent: int | None = 2, *, wide: bool | None = None) -> s
     if wide is None:
         wide = codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf-8")
     text = json.dumps(data, ensure_ascii=not wide, indent=indent)
-    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return escape_json(text)
 
 
 def is_coloured() -> bool:
@@ -119,30 +112,10 @@ def to_line(text: str) -> str:
     return one_line(" ".join(text.split()), len(text))
 
 
-def printable(text: str) -> str:
-    """Return a text of several lines without characters that steer a terminal.
-
-    >>> printable("The \\x1b[2Jboat\\u202e sank\\tat 9.")
-    'The �[2Jboat sank at 9.'
-    """
-    return "".join(map(_printable, _LINE_END.sub("\n", text)))
-
-
-def _printable(char: str) -> str:
-    if char == "\n" or char.isprintable():
-        return char
-    if char == "\t":
-        return " "
-    category = unicodedata.category(char)
-    if category == "Cf":  # marks of direction, soft hyphens: they show nothing themselves
-        return ""
-    return "\N{REPLACEMENT CHARACTER}" if category in ("Cc", "Cs") else char
-
-
 def format_parts(parts: Iterable[Part], *, coloured: bool) -> str:
     """Return a text with its marked parts in colours or brackets."""
     around = _COLOURS if coloured else BRACKETS
-    return "".join(f"{around[part.mark][0]}{printable(part.text)}{around[part.mark][1]}" for part in parts)
+    return "".join(f"{around[part.mark][0]}{clean_text(part.text)}{around[part.mark][1]}" for part in parts)
 
 
 def format_time(seconds: float) -> str | None:

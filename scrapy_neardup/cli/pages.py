@@ -21,25 +21,22 @@ from twisted.python.failure import Failure
 
 from scrapy_neardup.cli.output import describe_missing, to_line, warn
 from scrapy_neardup.crawl.middleware import visit_of
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason, SettingsError
-from scrapy_neardup.evaluation.documents import FeedReader, is_text, read_documents
-from scrapy_neardup.inputs import FORMATS, STDIN, Entry, read_input
-from scrapy_neardup.inputs.documents import HTML
+from scrapy_neardup.files import FORMATS, STDIN, Entry, read_input
+from scrapy_neardup.files.folders import HTML
 from scrapy_neardup.inspect.lookup import near_urls
+from scrapy_neardup.lab.documents import FeedReader, is_text, read_documents
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body, extract
-from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limit_page
-from scrapy_neardup.page.response import PageContent, PageResponse
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.limits import is_risky, limit_page
+from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.untrusted import one_line
 
 _WHY_UNJUDGED: dict[Reason, str] = {
     "no_text": "has no text",
@@ -119,7 +116,7 @@ def read_html(html: str, url: str, config: Config) -> Page:
         with closing(risky_pool):
             page = risky_pool.read(PageContent(url, html))
     else:
-        page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
+        page = extract(html, url, max_html=config.max_html, extractor=config.make_extractor())
     return limit_text(page, config)
 
 
@@ -161,7 +158,7 @@ def open_source(fields: Mapping[str, str], config: Config) -> Iterator[PageSourc
         yield PageSource(
             fields,
             config.max_html,
-            page_extractor(config),
+            config.make_extractor(),
             max_text=config.max_text,
             read_risky=risky_pool.read if risky_pool else None,
         )

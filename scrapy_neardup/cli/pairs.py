@@ -9,10 +9,10 @@ from scrapy_neardup.cli.options import config_of
 from scrapy_neardup.cli.output import format_count, progress, warn
 from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.evaluation.documents import documents_of, spooled
-from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
-from scrapy_neardup.evaluation.labels import pair_row
-from scrapy_neardup.outputs import opened_output, output_format
+from scrapy_neardup.files.writers import opened_output, output_format
+from scrapy_neardup.lab.documents import documents_of, spooled
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
+from scrapy_neardup.lab.labels import pair_row
 
 NAME = "pairs"
 HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."

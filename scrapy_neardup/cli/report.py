@@ -11,9 +11,10 @@ from pathlib import Path
 from scrapy_neardup.cli.opening import add_store, snapshot_state
 from scrapy_neardup.cli.options import add_json, check_minimum, config_of
 from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
-from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import check, page
+from scrapy_neardup.report.html import check_template
+from scrapy_neardup.report.page import render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.settings import Config
 
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the state, and write the report."""
     check_minimum(arguments, "pages", 1)
     if not arguments.json:
-        check()
+        check_template()
     config = config_of(arguments)
     texts = partial(_find_texts, arguments.texts, config) if arguments.texts else None
     with snapshot_state(arguments.store, config) as store:
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         text, output = as_json(asdict(report)) + "\n", arguments.output or _STDOUT
     else:
-        text, output = page(report, arguments.lang or config.lang), arguments.output or "report.html"
+        text, output = render_report(report, arguments.lang or config.lang), arguments.output or "report.html"
     if output != _STDOUT:
         words, totals = Words(config.lang or "en"), report.totals
         counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}

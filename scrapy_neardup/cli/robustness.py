@@ -11,9 +11,9 @@ from pathlib import Path
 from scrapy_neardup.cli.options import add_documents, add_json, parse_method
 from scrapy_neardup.cli.output import format_table, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.documents import read_documents
-from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.evaluation.robustness import (
+from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
+from scrapy_neardup.lab.robustness import (
     CONTROL,
     Point,
     check_drawable,

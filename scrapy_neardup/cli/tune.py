@@ -12,23 +12,24 @@ from typing import Any
 
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.options import add_json, add_method, check_minimum, config_of, parse_method
-from scrapy_neardup.cli.output import format_count, is_coloured, printable, progress, save, to_line, warn, write
+from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
 from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.cli.tune_report import compare_methods, estimate, write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.documents import Document, Spool, documents_of, spooled
-from scrapy_neardup.evaluation.exact import gram_file
-from scrapy_neardup.evaluation.labels import COPY, DIFFERENT, SKIP, pair_row
-from scrapy_neardup.evaluation.tuning_estimates import Label, LabelFile, read_answers
-from scrapy_neardup.evaluation.tuning_pairs import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.lab.documents import Document, Spool, documents_of, spooled
+from scrapy_neardup.lab.estimates import Label, LabelFile, read_answers
+from scrapy_neardup.lab.exact import gram_file
+from scrapy_neardup.lab.labels import COPY, DIFFERENT, SKIP, pair_row
 from scrapy_neardup.maintenance.scan import with_evidence
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.oneline import shell_word
-from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, check, tuning_page
+from scrapy_neardup.report.html import check_template
+from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate
+from scrapy_neardup.untrusted import clean_text, shell_word
 
 NAME = "tune"
 HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
@@ -117,12 +118,12 @@ class _Material:
     found: list[Candidate]
     strata: list[Stratum]
 
-    def pair(self, place: int, stratum: Stratum) -> AskedPair:
+    def pair(self, place: int, stratum: Stratum) -> Question:
         """Return a candidate as a pair to label."""
         pair = self.found[place].alike
         a, b = self.documents[pair.a], self.documents[pair.b]
         row = {**pair_row(pair, a, b), "stratum": stratum.name, "stratum_size": stratum.size}
-        return asked_pair(_side(a), _side(b), row)
+        return make_question(_side(a), _side(b), row)
 
 
 def _side(document: Document) -> tuple[str, str, str, str]:
@@ -139,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
     tried = thresholds(name, parameters)
     if arguments.html:
-        check()
+        check_template()
     elif not arguments.labels and arguments.output.exists():
         read_answers(arguments.output)  # raises for another kind of file, before the feed is read
     with _documents(arguments.feed, config) as documents, gram_file() as sets:
@@ -197,7 +198,7 @@ def _kept_texts(store: PageStore) -> Iterator[Document]:
             yield Document(record.url, evidence.title, evidence.text, url=record.url)
 
 
-def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[AskedPair]) -> None:
+def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[Question]) -> None:
     """Write the HTML page with the pairs that have no label yet."""
     path, files = arguments.html, arguments.labels
     labelled = {(one.a, one.b) for file in files for one in read_answers(file)}
@@ -209,7 +210,7 @@ def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[Asked
         )
     labels = _new_label_file(files)
     command = _next_command(arguments, [*files, labels])
-    save(tuning_page(left, command, labels.name, config.lang), path)
+    save(render_questions(left, command, labels.name, config.lang), path)
     without = len(pairs) - len(left)
     more = f", without {format_count(without, 'pair')} that have labels" if without else ""
     write(
@@ -232,7 +233,7 @@ def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
     return " ".join(map(shell_word, ("scrapy", "neardup", NAME, arguments.feed, *method, *files)))
 
 
-def _ask_for_labels(arguments: argparse.Namespace, pairs: list[AskedPair]) -> list[Label]:
+def _ask_for_labels(arguments: argparse.Namespace, pairs: list[Question]) -> list[Label]:
     """Ask for the labels that the file does not have yet, and return all of them."""
     file = LabelFile(arguments.output)
     left = [one for one in pairs if (one.row["a"], one.row["b"]) not in file.labels]
@@ -246,7 +247,7 @@ def _ask_for_labels(arguments: argparse.Namespace, pairs: list[AskedPair]) -> li
 
 
 def _ask(
-    pairs: Sequence[AskedPair],
+    pairs: Sequence[Question],
     answered: int,
     keep: Callable[[Mapping[str, Any], str], None],
     *,
@@ -282,7 +283,7 @@ def _read_label() -> str | None:
             return None
 
 
-def _format_side(when: str, side: AskedSide, limit: int, coloured: bool) -> str:
+def _format_side(when: str, side: QuestionSide, limit: int, coloured: bool) -> str:
     parts = truncate(list(side.parts), limit) if limit else side.parts
     more = side.letters - sum(len(part.text) for part in parts)
     rest = f"… ({more:,} more characters)\n" if more > 0 else ""
@@ -292,7 +293,7 @@ def _format_side(when: str, side: AskedSide, limit: int, coloured: bool) -> str:
 
 def _format_part(part: Part, coloured: bool) -> str:
     """Return text of both pages in grey; without colours, put text of one page in brackets."""
-    is_shared, text = part.mark is Mark.SHARED, printable(part.text)
+    is_shared, text = part.mark is Mark.SHARED, clean_text(part.text)
     if coloured:
         return f"\x1b[90m{text}\x1b[0m" if is_shared else text
     return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"

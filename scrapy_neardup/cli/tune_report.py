@@ -11,11 +11,11 @@ from typing import Any
 from scrapy_neardup.cli.options import parse_method
 from scrapy_neardup.cli.output import format_count, format_table, warn, write_result
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Spool
-from scrapy_neardup.evaluation.evaluate import overrides
-from scrapy_neardup.evaluation.exact import Alike
-from scrapy_neardup.evaluation.tuning_estimates import ENOUGH, Answer, Figure, Label, Outlook, by_stratum, estimated
-from scrapy_neardup.evaluation.tuning_pairs import Candidate, CopiesByMethod, Stratum, Thresholds, agreement, verdicts
+from scrapy_neardup.lab.candidates import Candidate, CopiesByMethod, Stratum, Thresholds, agreement, verdicts
+from scrapy_neardup.lab.documents import Spool
+from scrapy_neardup.lab.estimates import ENOUGH, Answer, Figure, Label, Outlook, by_stratum, estimated
+from scrapy_neardup.lab.evaluate import overrides
+from scrapy_neardup.lab.exact import Alike
 from scrapy_neardup.maintenance.scan import Watch
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.settings import Config

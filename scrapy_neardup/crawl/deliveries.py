@@ -18,8 +18,8 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.tables import Delivery, deliveries, pages_of, remember
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

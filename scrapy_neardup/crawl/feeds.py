@@ -10,25 +10,20 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
-from scrapy.utils.project import get_project_settings
 from twisted.internet.defer import Deferred
-from w3lib.url import file_uri_to_path
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
-from scrapy_neardup.kv.base import without_password
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.crawl.notes import Unstored
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-_COMMAND_LINE = SETTINGS_PRIORITIES["cmdline"]
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 #: Formats with an item on each line. In CSV a broken quoted field would swallow whatever follows it.
@@ -47,15 +42,6 @@ class Feed:
     name: str
     is_stored: bool = False
     is_failed: bool = False
-    others: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Unstored:
-    """A feed that was not stored, or some batches of it. ``others``: feeds that have some of its pages, too."""
-
-    feed: str
-    pages: int = 0
     others: set[str] = field(default_factory=set)
 
 
@@ -360,55 +346,3 @@ def _end_torn_line(slot: FeedSlot) -> None:
         "complete. Remove the half item before them.",
         storage.path,
     )
-
-
-def keep_feeds_of_command_line(crawler: Crawler) -> list[str]:
-    """For a dry run: open only the feeds of the command line; returns the others, without passwords.
-
-    Scrapy adds the feeds of ``-o`` and ``-O`` to the setting FEEDS. A feed that the project or the spider names as
-    well, in whatever spelling, is theirs.
-    """
-    exporter = crawler.get_extension(FeedExporter)
-    if exporter is None:
-        return []
-    project, spider = get_project_settings(), get_project_settings()
-    crawler.spidercls.update_settings(spider)
-    own = {place for uri in {**_feeds_of(project), **_feeds_of(spider)} for place in _places(uri, exporter, crawler)}
-    wanted = {uri for uri, priority in _feeds_of(crawler.settings).items() if priority >= _COMMAND_LINE}
-    left_out = [uri for uri in exporter.feeds if uri not in wanted or own & _places(uri, exporter, crawler)]
-    for uri in left_out:
-        del exporter.feeds[uri]
-    return [without_password(uri) for uri in left_out]
-
-
-def _feeds_of(settings: BaseSettings) -> dict[str, int]:
-    """The URIs of the feeds in settings, each with the priority of its setting."""
-    feeds = settings.get("FEEDS")
-    each = feeds.getpriority if isinstance(feeds, BaseSettings) else lambda uri: settings.getpriority("FEEDS")
-    found = {_text(uri): each(uri) or 0 for uri in settings.getdict("FEEDS")}
-    if settings.get("FEED_URI"):  # deprecated, and still read
-        found.setdefault(_text(settings["FEED_URI"]), settings.getpriority("FEED_URI") or 0)
-    return found
-
-
-def _text(uri: object) -> str:
-    """A URI as Scrapy's exporter spells it."""
-    return str(uri.absolute()) if isinstance(uri, Path) else str(uri)
-
-
-def _places(uri: str, exporter: FeedExporter, crawler: Crawler) -> set[str]:
-    """The places of a feed, with and without its placeholders filled."""
-    of_feed = exporter.feeds.get(uri, {}).get("uri_params") or crawler.settings["FEED_URI_PARAMS"]
-    try:
-        filled = uri % exporter._get_uri_params(cast(Spider, crawler.spider), of_feed)
-    except (KeyError, TypeError, ValueError):  # a percent sign of the URI itself
-        filled = uri
-    return {place_of(uri), place_of(filled)}
-
-
-def place_of(uri: str) -> str:
-    """The real path of a file, or the URI of any other feed."""
-    scheme = urlsplit(uri).scheme
-    if scheme in ("", "file"):
-        return os.path.realpath(file_uri_to_path(uri) if scheme else uri)
-    return uri

@@ -9,19 +9,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
+from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
-from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import Item, row_name, row_page
-from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.untrusted import line_logger, one_line
 from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, end_ticket
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote_crawl import RemoteCrawl

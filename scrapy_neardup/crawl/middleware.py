@@ -9,14 +9,13 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
-from scrapy_neardup.crawl.backlog import Backlog
-from scrapy_neardup.crawl.event import Event
-from scrapy_neardup.crawl.messages import log_refusal
+from scrapy_neardup.crawl.notes import log_refusal
 from scrapy_neardup.crawl.visits import Tickets, Visit, fields_of
-from scrapy_neardup.oneline import line_logger, one_line
+from scrapy_neardup.crawl.waiting import Backlog, Event
 from scrapy_neardup.page.item import ItemFields
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.settings import DEFAULT_FIELDS, item_fields
+from scrapy_neardup.untrusted import line_logger, one_line
 
 logger = line_logger(__name__)
 

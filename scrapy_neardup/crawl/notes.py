@@ -1,14 +1,21 @@
-"""The stats and warnings of a crawl, and the record that the state has failed."""
+"""What a crawl logs and counts: its notes, a state that fails, its beginning and its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.errors import NearDupError, StoreError
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.journal import LIST, prune_list
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
@@ -71,3 +78,156 @@ class Outage:
         self.happened = True
         self._notes.count(stats.ERRORS)
         return self._notes.mark_logged("store")
+
+
+#: The most feeds that one message names.
+_MOST_NAMES = 3
+
+
+@dataclass(slots=True)
+class Unstored:
+    """A feed that was not stored, or some batches of it. ``others``: feeds that have some of its pages, too."""
+
+    feed: str
+    pages: int = 0
+    others: set[str] = field(default_factory=set)
+
+
+@contextmanager
+def log_refusal() -> Iterator[None]:
+    """Log an error that keeps a crawl from starting in one line, before Scrapy logs its traceback."""
+    try:
+        yield
+    except NearDupError as error:
+        logger.critical("The crawl does not start: %s", error)
+        raise error from None  # its sentence has the cause
+
+
+def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> None:
+    """Log how pages are judged, and which were rolled back; ``job``: the JOBDIR, or empty."""
+    logger.debug("%s", compiled.sentence())
+    if config.dry_run:
+        _log_dry_run(store, config, notes)
+        return
+    logger.info(
+        "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
+        "dropped" if config.drop else "tagged",
+        config.method,
+        f"{store.scheme} at {store.location}" if store.lasts else "in memory",
+        store.pages,
+    )
+    _log_bounds(store, config)
+    if config.drops_catalogue:
+        logger.info(
+            "NEARDUP_PROFILE is 'catalogue', and copies are dropped. Readers of a catalogue want nearly all pages. To "
+            "tag them instead, set DROP_DUPLICATES = False."
+        )
+    rolled_back = store.taken_back
+    if rolled_back.pages:
+        notes.count(stats.TAKEN_BACK, rolled_back.pages)
+        logger.warning(
+            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
+            "They are judged again when they come again.",
+            rolled_back.pages,
+            ", ".join(rolled_back.crawls) or "unknown",
+        )
+    if job:
+        log_not_requested(store, notes, job, is_over=False)
+
+
+def _log_bounds(store: PageStore, config: Config) -> None:
+    if config.ttl is not None:
+        logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
+    if config.max_pages is not None:
+        surplus = store.pages - config.max_pages
+        logger.info(
+            "The state keeps at most %d pages and forgets the oldest (NEARDUP_MAX_PAGES).%s",
+            config.max_pages,
+            f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
+            if surplus > 0
+            else "",
+        )
+
+
+def log_left_out_feeds(feeds: Sequence[str]) -> None:
+    """Log which feeds a dry run does not write."""
+    if feeds:
+        logger.warning(
+            "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
+            "line, for example -O dry.jsonl.",
+            ", ".join(feeds),
+        )
+
+
+def _log_dry_run(store: PageStore, config: Config, notes: Notes) -> None:
+    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
+        notes.count(stat, 0)
+    place = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
+    if store.snapshot is not None and not store.snapshot.pages:
+        place += ", which has no pages yet"
+    elif store.snapshot is not None:
+        in_use = ", which another crawl is using" if store.is_held else ""
+        place += f", a snapshot with {store.snapshot.pages} pages{in_use}"
+    logger.warning(
+        "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is "
+        "dropped%s, and the state stays unchanged: the next crawl delivers the same pages again. Later pipelines get "
+        "all items, including copies, and store them as in any crawl. To end the dry run, set "
+        "NEARDUP_DRY_RUN = False.",
+        config.method,
+        place,
+        ", each item has its verdict" if config.tags_all else "",
+    )
+    if pages := store.taken_back.pages:
+        notes.count(stats.TAKEN_BACK, pages)
+        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", pages)
+
+
+def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:
+    """Log pages that were rolled back and that this job does not request again, because requests.seen lists them."""
+    path = Path(job, LIST)
+    try:
+        many, first = prune_list(job, lambda url: store.find(url) is not None)
+    except StoreError:
+        raise
+    except (NearDupError, OSError, UnicodeError) as error:
+        logger.warning("The list of pages that this job may not request again cannot be read or written: %s", error)
+        return
+    if many or notes.stats.get_value(stats.NOT_REQUESTED):
+        notes.stats.set_value(stats.NOT_REQUESTED, many)
+    if not many:
+        return
+    logger.warning(
+        "%d pages that were rolled back %s, for example %s. This JOBDIR is from a crawl that was killed or whose feed "
+        "was not stored, and Scrapy does not request again what its requests.seen lists. The pages are listed in %s. "
+        "To get them, crawl without JOBDIR or with a new one (known pages are dropped as unchanged), or have a spider "
+        "request the URLs of that list. A page leaves the list when it comes.",
+        many,
+        "have NOT come again in this crawl" if is_over else "may not come again in this crawl",
+        ", ".join(first),
+        path,
+    )
+
+
+def log_unsealed(pages: int, feeds: Sequence[Unstored], notes: Notes, job: str) -> None:
+    """Log the pages that stay unsealed at the end, and what the next crawl does with them."""
+    notes.stats.set_value(stats.UNSEALED, pages)
+    failed = [f"{one.feed} (not stored, {one.pages} pages)" for one in feeds]
+    logger.warning(
+        "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s.",
+        pages,
+        _name_some(failed) or "see the errors above",
+        f"and lists them in {Path(job, LIST)}, because with this JOBDIR Scrapy does not request them again"
+        if job
+        else "and judges them again when they come again",
+    )
+    if twice := sorted({other for one in feeds for other in one.others}):
+        logger.warning(
+            "A stored feed that also holds some of these pages will then have them twice: %s. Remove what this crawl "
+            "wrote there, or remove the copies later with scrapy neardup dedup.",
+            _name_some(twice),
+        )
+
+
+def _name_some(names: Sequence[str]) -> str:
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")

@@ -9,14 +9,13 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.backlog import Backlog
-from scrapy_neardup.crawl.feeds import keep_feeds_of_command_line
-from scrapy_neardup.crawl.messages import log_left_out_feeds, log_refusal
+from scrapy_neardup.crawl.extra_feeds import keep_feeds_of_command_line
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
-from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.notes import Notes, log_left_out_feeds, log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import log_scope, state_url
 from scrapy_neardup.crawl.visits import use_ticket
+from scrapy_neardup.crawl.waiting import Backlog
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled

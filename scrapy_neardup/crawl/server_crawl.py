@@ -15,11 +15,11 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
 from scrapy_neardup.kv.base import SETTING
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import open_state, parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
@@ -163,7 +163,7 @@ class ServerCrawl:
     def _tidy_blocking(self) -> tuple[int, int]:
         """Roll back the pages of dead crawls, expire pages and old drops; return how many of the first two."""
         kv = self._store.kv
-        store = open_state(type(kv), kv.location, None, kv.named_by, self._store.secret)
+        store = open_at(type(kv), kv.location, None, kv.named_by, self._store.secret)
         try:
             expired = 0
             for _ in range(_STEPS if self._bounds else 0):

@@ -15,25 +15,23 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.deliveries import Deliveries
-from scrapy_neardup.crawl.dropped import DroppedFeed
+from scrapy_neardup.crawl.extra_feeds import DroppedFeed
 from scrapy_neardup.crawl.feeds import take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Ledger
-from scrapy_neardup.crawl.messages import log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
 from scrapy_neardup.crawl.site_watch import DropWatch
-from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.server_crawl import ServerCrawl
@@ -55,7 +53,7 @@ class Session:
         self._outage = Outage(
             self.notes, close_crawl if config.on_store_error == "close" else None, config.on_store_error
         )
-        extractor = page_extractor(config)
+        extractor = config.make_extractor()
         self._spider_name = crawler.spider.name if crawler.spider else "unknown"
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # a dry run writes nothing there either
         self._job = str(Path(job).absolute()) if job else ""

@@ -27,10 +27,10 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.oneline import line_logger, one_line, shell_word
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
+from scrapy_neardup.untrusted import line_logger, one_line, shell_word
 
 logger = line_logger(__name__)
 

@@ -10,10 +10,9 @@ from scrapy.utils.project import data_path
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.kv.base import without_password
-from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.extraction import Extractor
-from scrapy_neardup.settings import Config, load_extractor
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import default_url, existing_default, existing_states, placeholders_filled, safe_name
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
@@ -114,8 +113,3 @@ def _attribute(spider: object | None, url: str, name: str) -> object:
             f"attribute (in its class, or with -a {name}=…), or use another one, such as %(name)s."
         )
     return found
-
-
-def page_extractor(config: Config) -> Extractor | None:
-    """The user's function that takes the text out of HTML (NEARDUP_EXTRACTOR); None without one."""
-    return load_extractor(config.extractor) if config.extractor else None

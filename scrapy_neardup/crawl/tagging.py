@@ -11,10 +11,10 @@ from scrapy.crawler import Crawler
 from scrapy.exporters import CsvItemExporter
 
 from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.files.writers import as_cells
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.outputs.writer import as_cells
 from scrapy_neardup.settings import Config
+from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 

@@ -12,13 +12,12 @@ from typing import TypeVar
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.source import PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint

@@ -16,12 +16,12 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.feeds import Feed
+from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageResponse
 
 
 class End(Enum):

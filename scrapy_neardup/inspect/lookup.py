@@ -10,7 +10,7 @@ from itertools import product
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.judge.former import former_method
-from scrapy_neardup.judge.manual_verdicts import Opinion, judgement_of
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, find_manual_verdict
 from scrapy_neardup.judge.matching import Matching, filed_fingerprint
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
@@ -39,7 +39,7 @@ class Known:
     like: Record | None
     size: int
     newest: tuple[tuple[Record, Evidence | None], ...]
-    said: Opinion | None = None
+    said: ManualVerdict | None = None
     title: str = ""
 
     @property
@@ -106,7 +106,7 @@ def _known(store: PageStore, record: Record, size: int, newest: deque[Record]) -
         store.record(evidence.like) if evidence and evidence.like else None,
         size,
         tuple((one, store.evidence(one.id)) for one in reversed(newest)),
-        judgement_of(store, record.url),
+        find_manual_verdict(store, record.url),
         of_other.title if of_other else "",
     )
 

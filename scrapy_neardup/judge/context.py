@@ -9,7 +9,7 @@ from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMatch, FormerMethods
 from scrapy_neardup.judge.in_flight import InFlight
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, ManualVerdicts, Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, ManualVerdicts
 from scrapy_neardup.judge.matching import Found, Matched, Matching
 from scrapy_neardup.judge.policy import Contender, Policy
 from scrapy_neardup.methods import Method
@@ -72,7 +72,7 @@ class Context:
         #: The newest record of the URL.
         self.known: Record | None = crawl.store.find(page.url)
         #: The manual verdict on the URL.
-        self.manual_verdict: Opinion | None = crawl.manual_verdicts.of(page.url)
+        self.manual_verdict: ManualVerdict | None = crawl.manual_verdicts.of(page.url)
         self.fingerprint = fingerprint
         self.reason = reason
 
@@ -104,7 +104,7 @@ class Context:
     @property
     def is_kept(self) -> bool:
         """Whether a person said that the page is no copy."""
-        return self.manual_verdict is not None and self.manual_verdict.said is ManualVerdict.KEEP
+        return self.manual_verdict is not None and self.manual_verdict.kind is ManualKind.KEEP
 
     # Earlier pages.
 

@@ -22,7 +22,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_mark, judge, judge_bytes, knows_bytes
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
-from scrapy_neardup.page.response import BodyHasher
+from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore

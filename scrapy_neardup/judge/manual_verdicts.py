@@ -20,7 +20,7 @@ _LEAST = 1 / 65535
 _COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
 
-class ManualVerdict(str, Enum):
+class ManualKind(str, Enum):
     """The manual verdict on a page; the value is the name of the command."""
 
     KEEP = "keep"
@@ -28,32 +28,32 @@ class ManualVerdict(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class ManualVerdict:
     """The manual verdict on the page at a URL; ``when`` is in seconds since 1970.
 
     ``other``: the original that it is no copy of, empty if unknown; or the page that it is a copy of.
     """
 
     url: str
-    said: ManualVerdict
+    kind: ManualKind
     other: str
     when: int
 
     def pack(self) -> bytes:
         """As JSON, which takes lone surrogates too."""
-        return json.dumps([self.url, self.said.value, self.other, self.when]).encode()
+        return json.dumps([self.url, self.kind.value, self.other, self.when]).encode()
 
     @classmethod
-    def of_row(cls, key: bytes, packed: bytes, hashes: Keyed) -> Opinion:
+    def of_row(cls, key: bytes, packed: bytes, hashes: Keyed) -> ManualVerdict:
         """Read a row that ``pack`` made; raises ValueError for another one."""
         try:
-            url, said, other, when = json.loads(packed)
-            opinion = cls(str(url), ManualVerdict(said), str(other), int(when))
+            url, kind, other, when = json.loads(packed)
+            verdict = cls(str(url), ManualKind(kind), str(other), int(when))
         except (ValueError, TypeError):
             raise ValueError(f"a manual verdict cannot be read ({packed[:60]!r})") from None
-        if key != judgement_key(opinion.url, hashes):
-            raise ValueError(f"the manual verdict on {opinion.url} is stored under another page")
-        return opinion
+        if key != judgement_key(verdict.url, hashes):
+            raise ValueError(f"the manual verdict on {verdict.url} is stored under another page")
+        return verdict
 
 
 class ManualVerdicts:
@@ -63,32 +63,32 @@ class ManualVerdicts:
         self._store = store
         self._has_any = store.is_shared or next(store.rows(b"n"), None) is not None
 
-    def of(self, url: str) -> Opinion | None:
+    def of(self, url: str) -> ManualVerdict | None:
         """The manual verdict on the page at a URL."""
-        return judgement_of(self._store, url) if self._has_any else None
+        return find_manual_verdict(self._store, url) if self._has_any else None
 
 
-def judgement_of(store: PageStore, url: str) -> Opinion | None:
+def find_manual_verdict(store: PageStore, url: str) -> ManualVerdict | None:
     """The manual verdict on the page at a URL; raises StoreDamaged if it cannot be read."""
     key = judgement_key(url, store.hashes)
     packed = store.value(key)
     try:
-        return None if packed is None else Opinion.of_row(key, packed, store.hashes)
+        return None if packed is None else ManualVerdict.of_row(key, packed, store.hashes)
     except ValueError as error:
         raise store.damaged(str(error)) from None
 
 
-def judgements(store: PageStore) -> Iterator[Opinion]:
+def manual_verdicts(store: PageStore) -> Iterator[ManualVerdict]:
     """All manual verdicts of a state, in no order; raises StoreDamaged for a row that cannot be read."""
-    return store.unpacked(b"n", lambda key, packed: Opinion.of_row(key, packed, store.hashes))
+    return store.unpacked(b"n", lambda key, packed: ManualVerdict.of_row(key, packed, store.hashes))
 
 
-def write_judgements(store: PageStore, *opinions: Opinion) -> None:
+def write_manual_verdicts(store: PageStore, *verdicts: ManualVerdict) -> None:
     """Write manual verdicts, each in place of an earlier one on its URL, and wait for the disk."""
-    store.write(Changes({judgement_key(one.url, store.hashes): one.pack() for one in opinions}))
+    store.write(Changes({judgement_key(one.url, store.hashes): one.pack() for one in verdicts}))
 
 
-def remove_judgements(store: PageStore, *urls: str) -> None:
+def remove_manual_verdicts(store: PageStore, *urls: str) -> None:
     """Remove the manual verdicts on these URLs."""
     store.write(Changes(deletes={judgement_key(url, store.hashes) for url in urls}))
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.pages import PageStore, stands_for
 from scrapy_neardup.state.record import Record
 
@@ -79,7 +79,7 @@ def with_distinctive_keys(fingerprint: Fingerprint, common: Set[int]) -> Fingerp
     return fingerprint.with_keys(distinctive_keys(fingerprint.keys, common)) if common else fingerprint
 
 
-def has_a_say(earlier: Record, comparison: Comparison) -> bool:
+def may_decide(earlier: Record, comparison: Comparison) -> bool:
     """Whether an earlier page may decide: an original or leader always, a witness only where similarity alone does."""
     return earlier.is_original or comparison.certain or earlier.leads
 
@@ -125,7 +125,7 @@ class Matching:
             in_form |= comparison.in_form
             if comparison.likeness is None and not comparison.duplicate:
                 continue
-            if not has_a_say(earlier, comparison):
+            if not may_decide(earlier, comparison):
                 continue
             if best is None or self._rank(comparison, earlier, delivered) > self._rank(
                 best.comparison, best.compared, delivered
@@ -143,7 +143,7 @@ class Matching:
         for other in self._records(record.url, ids, ""):
             comparison = self._method.compare(fingerprint, other.sketch, common)
             original = stands_for(self._store, other, besides=record.url)
-            if original is None or record.id in (other.original, original.id) or not has_a_say(other, comparison):
+            if original is None or record.id in (other.original, original.id) or not may_decide(other, comparison):
                 continue
             if best is None or self._rank(comparison, other) > self._rank(best.comparison, best.compared):
                 best = Found(comparison, original, other)

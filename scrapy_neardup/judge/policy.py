@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page, Verdict
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.pages import PageStore

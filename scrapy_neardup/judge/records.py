@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
-from scrapy_neardup.inputs import Entry
+from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import Answer, ContentReader, PageSource, UnreadPage
+from scrapy_neardup.page.source import Answer, ContentReader, PageContent, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.prefetch import NOTHING, ReadAhead, Ready
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 

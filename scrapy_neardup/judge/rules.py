@@ -23,8 +23,8 @@ from scrapy_neardup.judge.copies import (
     reserve,
 )
 from scrapy_neardup.judge.in_flight import Blocked, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, as_copy, original_at
-from scrapy_neardup.judge.matching import Found, candidates, distinctive_keys, has_a_say, with_distinctive_keys
+from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
+from scrapy_neardup.judge.matching import Found, candidates, distinctive_keys, may_decide, with_distinctive_keys
 from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.evidence import Keep, kept_page
 from scrapy_neardup.state.pages import stands_for, with_first
@@ -147,7 +147,7 @@ def _unchanged(context: Context, known: Record, comparison: Comparison) -> Verdi
 def judge_manual_copy(context: Context) -> Ruling | None:
     """A person called the page a copy, and its original is there or in flight."""
     manual = context.manual_verdict
-    if manual is None or manual.said is not ManualVerdict.COPY:
+    if manual is None or manual.kind is not ManualKind.COPY:
         return None
     original = original_at(context.store, manual.other, context.page.url)
     if original is None:
@@ -189,7 +189,7 @@ def wait_for_copy(context: Context) -> Blocked | None:
         return None
     for twin in context.in_flight.sharing(context.fingerprint):
         comparison = context.method.compare(context.fingerprint, twin.record.sketch, context.matched.common)
-        if has_a_say(twin.record, comparison) and context.is_copy(comparison):
+        if may_decide(twin.record, comparison) and context.is_copy(comparison):
             return Blocked(twin)
     return None
 
@@ -347,7 +347,7 @@ def _compare_bytes(context: Context, found: Record) -> tuple[Comparison, bytes] 
     """Return the comparison with a page of the same bytes, and the judged page's sketch; None unless it is a copy."""
     site = context.page.site
     again = context.method.compare_same_bytes(found.sketch, site, context.store.on_site(site))
-    return again if again is not None and context.is_copy(again[0]) and has_a_say(found, again[0]) else None
+    return again if again is not None and context.is_copy(again[0]) and may_decide(found, again[0]) else None
 
 
 def _kept_page(context: Context, found: Record) -> Page | None:

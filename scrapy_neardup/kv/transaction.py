@@ -84,7 +84,7 @@ class Temporary(Transaction):
         """Write all rows to LevelDB."""
         if isinstance(self.base, Memory):
             engine = LevelDB(self.location, options=self._options)
-            engine.open_at(Path(self.location), new=True)
+            engine.open_at(Path(self.location) / "db", new=True)
             self.base = engine
         puts = {key: value for key, value in self._rows.items() if value is not None}
         self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)

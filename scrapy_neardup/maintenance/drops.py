@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, ManualVerdicts, Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, ManualVerdicts
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -24,7 +24,7 @@ class Dropped:
     record: Record | None
     original: Record | None
     title: str
-    said: Opinion | None
+    said: ManualVerdict | None
 
     @property
     def when(self) -> float:
@@ -34,7 +34,7 @@ class Dropped:
     @property
     def came_since(self) -> bool:
         """Whether a person kept the page, and it passed in a later crawl."""
-        kept = self.said is not None and self.said.said is ManualVerdict.KEEP
+        kept = self.said is not None and self.said.kind is ManualKind.KEEP
         record = self.record
         return kept and record is not None and record.original == record.id > self.drop.id
 

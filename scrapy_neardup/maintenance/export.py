@@ -22,7 +22,13 @@ import numpy.typing as npt
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.hashing.keys import BITS
 from scrapy_neardup.judge.former import former_method
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgement_of, judgements, write_judgements
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    find_manual_verdict,
+    manual_verdicts,
+    write_manual_verdicts,
+)
 from scrapy_neardup.judge.matching import Matching
 from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.methods import Method
@@ -71,16 +77,16 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
 _LAST_SECOND = 2**32
 
 
-def judgement_to(one: Opinion) -> dict[str, Any]:
+def judgement_to(one: ManualVerdict) -> dict[str, Any]:
     """Return a manual verdict as the object of its line.
 
-    >>> judgement_to(Opinion("https://a.example/", ManualVerdict.KEEP, "", 1714521600))
+    >>> judgement_to(ManualVerdict("https://a.example/", ManualKind.KEEP, "", 1714521600))
     {'judged': 'keep', 'url': 'https://a.example/', 'other': '', 'when': 1714521600}
     """
-    return {"judged": one.said.value, "url": one.url, "other": one.other, "when": one.when}
+    return {"judged": one.kind.value, "url": one.url, "other": one.other, "when": one.when}
 
 
-def judgement_from(data: Mapping[str, Any]) -> Opinion:
+def judgement_from(data: Mapping[str, Any]) -> ManualVerdict:
     """Return the manual verdict in a line. Raises ValueError."""
     judged, url, other, when = (data.get(name) for name in ("judged", "url", "other", "when"))
     if len(data) != 4 or not isinstance(url, str) or not isinstance(other, str):
@@ -88,25 +94,25 @@ def judgement_from(data: Mapping[str, Any]) -> Opinion:
     if type(when) is not int or not 0 <= when < _LAST_SECOND:
         raise ValueError("the time of its manual verdict is out of range")
     try:
-        return Opinion(url, ManualVerdict(judged), other, when)
+        return ManualVerdict(url, ManualKind(judged), other, when)
     except ValueError:
         raise ValueError(f"its manual verdict must be keep or copy, not {judged!r:.60}") from None
 
 
-def take_judgements(said: Iterable[Opinion], store: PageStore) -> tuple[int, int]:
+def take_judgements(said: Iterable[ManualVerdict], store: PageStore) -> tuple[int, int]:
     """Take manual verdicts of another state; the newer one of two stays.
 
     Return how many were taken, and on how many pages the states disagreed.
     """
     taken, against = [], 0
     for one in said:
-        known = judgement_of(store, one.url)
-        if known is not None and (known.said, known.other) != (one.said, one.other):
+        known = find_manual_verdict(store, one.url)
+        if known is not None and (known.kind, known.other) != (one.kind, one.other):
             against += 1
         if known is None or known.when < one.when:
             taken.append(one)
     if taken:
-        write_judgements(store, *taken)
+        write_manual_verdicts(store, *taken)
     return len(taken), against
 
 
@@ -268,7 +274,7 @@ class Source(Protocol):
         """Return the boilerplate counts."""
 
     @property
-    def judgements(self) -> Sequence[Opinion]:
+    def judgements(self) -> Sequence[ManualVerdict]:
         """Yield the manual verdicts."""
 
     def pages(self) -> Iterator[Filed]:
@@ -295,9 +301,9 @@ class OpenState:
         return _loaded(self._store.counted())
 
     @property
-    def judgements(self) -> list[Opinion]:
+    def judgements(self) -> list[ManualVerdict]:
         """Yield the manual verdicts."""
-        return list(judgements(self._store))
+        return list(manual_verdicts(self._store))
 
     def pages(self) -> Iterator[Filed]:
         """Yield the current pages by id, without unsealed ones."""
@@ -326,7 +332,7 @@ class ExportFile:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
-        self.judgements: list[Opinion] = []
+        self.judgements: list[ManualVerdict] = []
         self._path = path
         blocks: dict[int, bytes] = {}
         #: The number of pages.
@@ -340,7 +346,7 @@ class ExportFile:
         """Yield all pages by id; an error comes after the last good one."""
         return self._read({}, [])
 
-    def _read(self, blocks: dict[int, bytes], said: list[Opinion]) -> Iterator[Filed]:
+    def _read(self, blocks: dict[int, bytes], said: list[ManualVerdict]) -> Iterator[Filed]:
         number, pages, newest, digest = 0, 0, 0, sha256()
         lines = _lines(self._path)
         try:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.maintenance.scan import Collector, Flags, Members, Watch, last_seen, members, unwatched
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

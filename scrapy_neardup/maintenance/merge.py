@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, ManualVerdicts
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdicts
 from scrapy_neardup.maintenance.export import (
     Copy,
     Filed,
@@ -84,7 +84,7 @@ def make_plan(source: Source, store: PageStore, method: Method | None, watch: Wa
         if not record.is_original or what not in (Fate.NEW, Fate.RENEWED) or (known and known.is_original):
             continue
         said = judgements.of(record.url)
-        is_kept = said is not None and said.said is ManualVerdict.KEEP
+        is_kept = said is not None and said.kind is ManualKind.KEEP
         if method and not is_kept and (copy := find_copy(method, store, record)):
             plan.copies[record.id] = copy
         elif known:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
@@ -34,7 +34,7 @@ from scrapy_neardup.state.layout import (
     unpack_seen,
     url_key,
 )
-from scrapy_neardup.state.opening import open_state
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
@@ -303,7 +303,7 @@ class _Filing:
         return blocks
 
     def take_kept(self) -> None:
-        judgements = KeptRows(b"n", "judgement", partial(Opinion.of_row, hashes=self._store.hashes))
+        judgements = KeptRows(b"n", "judgement", partial(ManualVerdict.of_row, hashes=self._store.hashes))
         for kept in (*KEPT, judgements):
             for key, packed in self._salvage.rows(kept.prefix):
                 with suppress(ValueError):
@@ -375,9 +375,9 @@ def repair(
                         f"The secret of the state at {location} cannot be read, and without it no page can be found. "
                         f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
-                with closing(open_state(new_kind, draft, written or recipe, secret=found)) as store:
+                with closing(open_at(new_kind, draft, written or recipe, secret=found)) as store:
                     filed = refile(salvage, store, watch)
-            with closing(open_state(new_kind, draft, None, secret=found)) as store:
+            with closing(open_at(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
             beside = new_kind.witness_of(draft)

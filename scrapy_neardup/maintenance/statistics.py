@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.judge.manual_verdicts import judgements
+from scrapy_neardup.judge.manual_verdicts import manual_verdicts
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, place, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import unpack_seen
 from scrapy_neardup.state.pages import PageStore
@@ -153,7 +153,7 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         first_seen=census.first_seen,
         last_seen=census.last_seen(store),
         bytes=store.size(),
-        judged=dict(Counter(one.said.value for one in judgements(store))),
+        judged=dict(Counter(one.kind.value for one in manual_verdicts(store))),
         dropped=tuple(most_dropped(store, limit)),
         rows=census.rows,
     )

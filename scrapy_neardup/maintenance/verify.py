@@ -18,7 +18,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Collector, Ids, Members, Watch, column, unwatched
@@ -377,7 +377,7 @@ def _check_judgements(store: PageStore, found: Findings) -> None:
     for key, packed in store.rows(b"n"):
         found.judgements += 1
         try:
-            Opinion.of_row(key, packed, store.hashes)
+            ManualVerdict.of_row(key, packed, store.hashes)
         except ValueError as error:
             found.add("broken judgement", str(error))
 

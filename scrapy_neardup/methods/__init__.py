@@ -1,4 +1,4 @@
-"""The methods by name. A new method is a file here and a line in ``METHODS``."""
+"""The methods by name. A new method is a class and a line in ``METHODS``."""
 
 from __future__ import annotations
 

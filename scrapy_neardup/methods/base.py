@@ -81,13 +81,18 @@ def flag(default: bool) -> bool:
     return field(default=default, metadata={"check": check, "choices": (True, False)})
 
 
-def file(what: str) -> str:
-    """Declare the path of a file, empty for none. The recipe of a state holds a digest of its content."""
+def file(what: str, read: Callable[[str], object]) -> str:
+    """Declare the path of a file, empty for none. The recipe of a state holds a digest of its content.
+
+    ``read`` reads the file and raises SettingsError for a wrong one.
+    """
 
     def check(value: Any) -> str:
-        if isinstance(value, str) and (not value or Path(value).is_file()):
-            return ""
-        return f"the path of {what}, or an empty string for none"
+        if not isinstance(value, str) or (value and not Path(value).is_file()):
+            return f"the path of {what}, or an empty string for none"
+        if value:
+            read(value)
+        return ""
 
     return field(default="", metadata={"check": check, "file": True})
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum
 from importlib.metadata import version
-from urllib.parse import urljoin
 
 import lxml.html
 
@@ -17,13 +15,10 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block, find_blocks
 from scrapy_neardup.page.html import decode, parse_bytes, parse_page
-from scrapy_neardup.page.reading import EXTRACTOR, Reading, is_link_line, locate_text, read_blocks
-from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
-from scrapy_neardup.text.normalize import letters
+from scrapy_neardup.page.limits import is_too_large
+from scrapy_neardup.page.reading import EXTRACTOR, Reading, locate_text, read_blocks
+from scrapy_neardup.page.urls import absolute_url
 from scrapy_neardup.text.titles import article_title
-
-#: The most opening brackets of a page: the parser's time grows with their square.
-MAX_TAGS = 100_000
 
 _HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 _HEAD_SIZE = 65_536
@@ -117,15 +112,6 @@ def hash_html(html: str) -> int:
     return OPEN.of(html) if html.strip() else 0
 
 
-def is_too_large(html: str, max_html: int) -> bool:
-    """Whether a page has too many characters or tags to be parsed.
-
-    >>> is_too_large("<p>x", 4), is_too_large("<p>xx", 4)
-    (False, True)
-    """
-    return len(html) > max_html or html.count("<") > MAX_TAGS
-
-
 def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
     """Return the main text of a page. Empty if there is none or trafilatura fails: the prose is enough then."""
     if root is None:
@@ -192,108 +178,3 @@ def split_keywords(text: str) -> tuple[str, ...]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def absolute_url(url: str, link: str) -> str:
-    """Resolve a link of the page at ``url``. Empty if the result is not http or https.
-
-    >>> absolute_url("https://a.example/b/", "../ferry"), absolute_url("https://a.example/", "javascript:alert(1)")
-    ('https://a.example/ferry', '')
-    """
-    if not link:
-        return ""
-    try:
-        joined = urljoin(url, link.strip())
-    except ValueError:
-        return ""
-    return joined if joined.startswith(("http://", "https://")) else ""
-
-
-class LineRole(str, Enum):
-    """How a line of a page is used; the value is its name in JSON."""
-
-    #: Judged, and part of the article.
-    ARTICLE = "article"
-    #: Judged, but outside the article, or on a page without a credible one.
-    PROSE = "prose"
-    #: Judged though not visible: a paragraph that a script unfolds.
-    UNSEEN = "unseen"
-    #: Ignored, because it is on many pages.
-    BOILERPLATE = "boilerplate"
-    #: Ignored: a quote or a signature.
-    QUOTE = "quote"
-    #: Ignored: navigation or a footer.
-    FRAME = "frame"
-    #: Ignored: only links.
-    LINKS = "links"
-    #: Ignored: no letters, or the user's own extractor does not return it.
-    OTHER = "other"
-
-
-_IGNORED = (LineRole.QUOTE, LineRole.FRAME, LineRole.LINKS, LineRole.OTHER)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line and its boilerplate sentences. A line of boilerplate only has that role itself.
-
-    ``pages``: the least number of pages on which one of these sentences is.
-    """
-
-    role: LineRole
-    parts: tuple[Part, ...]
-    pages: int = 0
-
-    @property
-    def text(self) -> str:
-        """The whole line."""
-        return "".join(part.text for part in self.parts)
-
-    def spans(self) -> list[tuple[str, LineRole]]:
-        """Return the parts of the line with their roles."""
-        return [
-            (part.text, LineRole.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts
-        ]
-
-
-def classify_lines(
-    analysis: PageAnalysis, boilerplate: Callable[[str], int], *, simplified: bool = False
-) -> list[Line]:
-    """Return the visible lines in order, then the judged lines that are not visible.
-
-    ``boilerplate`` takes the ``own_letters`` of a sentence. It returns the number of its pages if the sentence is
-    ignored as boilerplate, else 0.
-    """
-    roles = _line_roles(analysis.blocks, analysis.reading)
-    visible = [(block.text, role) for block, role in zip(analysis.blocks, roles, strict=True)]
-    unseen = [(text, LineRole.UNSEEN) for text in analysis.reading.unseen]
-    return [_classify(text, role, boilerplate, simplified=simplified) for text, role in visible + unseen]
-
-
-def _classify(text: str, role: LineRole, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
-    if role in _IGNORED:
-        return Line(role, (Part(text),))
-    counts = []
-
-    def mark(sentence: str) -> Mark:
-        if not (pages := boilerplate(sentence)):
-            return Mark.NONE
-        counts.append(pages)
-        return Mark.BOILERPLATE
-
-    parts = tuple(mark_sentences(text, mark, simplified=simplified))
-    own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
-    return Line(role if own else LineRole.BOILERPLATE, parts, min(counts, default=0))
-
-
-def _line_roles(blocks: list[Block], reading: Reading) -> Iterator[LineRole]:
-    quoted = reading.quoted or (False,) * len(blocks)
-    for block, kept, in_main, quote in zip(blocks, reading.kept, reading.in_main, quoted, strict=True):
-        if quote:
-            yield LineRole.QUOTE
-        elif kept:
-            yield LineRole.ARTICLE if in_main and reading.main else LineRole.PROSE
-        elif block.frame:
-            yield LineRole.FRAME
-        else:
-            yield LineRole.LINKS if is_link_line(block, letters(block.text)) else LineRole.OTHER

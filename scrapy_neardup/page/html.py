@@ -1,15 +1,15 @@
-"""Decode HTML, tell whether it is slow to read, and parse it."""
+"""Decode HTML, and parse it."""
 
 from __future__ import annotations
 
 import re
-from random import getrandbits
 
 import lxml.html
 from lxml import etree
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, resolve_encoding
 
-from scrapy_neardup.text.normalize import count_marks, limit_marks
+from scrapy_neardup.page.limits import has_many_marks
+from scrapy_neardup.text.normalize import limit_marks
 
 # Chinese pages declare gb2312 and use GBK, declare utf-8 wrongly, or declare nothing. A strict decoder recognises UTF-8
 # for certain. Nearly every pair of bytes is a character in both GB18030 and Big5, so there the commonest characters
@@ -86,88 +86,6 @@ def _plausibility(sample: bytes, name: str) -> float:
     runs = len(_HAN_PAIR.findall(text))
     wrong = sum(char == "\ufffd" or "\ue000" <= char <= "\uf8ff" or "\x80" <= char < "\xa0" for char in foreign)
     return common + 0.1 * runs - 5.0 * wrong
-
-
-# The bounds below tell in a fraction of the reading time whether a page may take long. They are upper bounds of
-# everything that makes the time grow faster than the size, since only a parser knows the exact numbers. A page within
-# all bounds takes about a second at most (benchmarks/hostile.py has the kinds). About 2 % of web pages exceed one.
-
-#: Characters: most times grow with them. 1 % of web pages have more.
-_MAX_SIZE = 700_000
-#: Opening brackets, so tags: the time is quadratic in them.
-_MAX_TAGS = 7_000
-#: Table cells in trafilatura, which pads each row to the widest one. One cell may span a thousand columns.
-_MAX_CELLS = 500_000
-_SPAN = 1_000
-#: Different attributes of one tag: the parser's time is quadratic in them. Shorter pages cannot have so many. Counting
-#: is slow, so a sample (one block in eight) is counted first.
-_MAX_ATTRIBUTES = 15_000
-_ATTRIBUTES_FROM = 60_000
-_BLOCK, _ONE_IN_BITS = 256, 3
-_SAMPLED = 1_400
-#: Combining marks written as characters, and as references: fewer are harmless. See ``text.normalize``.
-_MAX_MARKS = 1_000
-
-_ENDS_OF_NAMES = bytes.maketrans(b"/>=", b"   ")
-#: One pattern, because a search for every "<" is slow.
-_CELL_OR_ROW = re.compile(rb"<t[dhr]")
-#: The group is the value, if it is a plain number.
-_COLSPAN = re.compile(rb"""colspan(?:\s*=\s*["']?(\d{1,4})["'\s/>])?""")
-#: The beginnings of named references to combining marks.
-_NAMED_MARKS = ("&DownBreve", "&tdot", "&TripleDot", "&DotDot")
-
-
-def is_risky(html: str) -> bool:
-    """Whether a page may take much time or memory to read.
-
-    >>> is_risky("<p>The ferry sails again"), is_risky("<p>" * 10_000)
-    (False, True)
-    """
-    html = html.replace("\0", "")  # as the parser does
-    if len(html) > _MAX_SIZE or html.count("<") > _MAX_TAGS:
-        return True
-    plain = html.encode("utf-8", "replace").lower()
-    return (
-        has_many_marks(html, len(plain))
-        or _count_cells(plain) > _MAX_CELLS
-        or (len(html) > _ATTRIBUTES_FROM and _has_many_attributes(plain))
-    )
-
-
-def has_many_marks(html: str, size: int) -> bool:
-    """Whether a page of ``size`` bytes in UTF-8 may have many combining marks. Each numeric reference may be one."""
-    found = count_marks(html) if size - len(html) > _MAX_MARKS else 0  # a mark has at least two bytes
-    if html.count("&") > _MAX_MARKS:
-        found += html.count("&#") + sum(map(html.count, _NAMED_MARKS))
-    return found > 2 * _MAX_MARKS
-
-
-def _count_cells(html: bytes) -> int:
-    """Return an upper bound of the table cells of a page in lower case."""
-    found = _CELL_OR_ROW.findall(html)
-    rows = 1 + found.count(b"<tr")
-    cells = 1 + len(found) - rows
-    if not cells:
-        return 0
-    wide = cells + sum(min(int(span or _SPAN), _SPAN) for span in _COLSPAN.findall(html))
-    # Rows are padded to a thousand columns at most, except by cells that span several rows.
-    return wide + rows * (wide if wide > _SPAN and b"rowspan" in html else min(_SPAN, wide))
-
-
-def _has_many_attributes(html: bytes) -> bool:
-    """Whether a tag may have very many attributes. The sample is random, so that no page can avoid it."""
-    starts = range(0, len(html), _BLOCK)
-    sample = b" ".join([html[start : start + _BLOCK] for start in starts if not getrandbits(_ONE_IN_BITS)])
-    return _count_names(sample) > _SAMPLED and _count_names(html) > _MAX_ATTRIBUTES
-
-
-def _count_names(html: bytes) -> int:
-    """Return an upper bound of the different attributes of one tag.
-
-    Only a parser knows the ends of tags, because of quotation marks and scripts. But an attribute's name always ends at
-    one of these characters, and begins after one of them or a quotation mark.
-    """
-    return len(set(html.translate(_ENDS_OF_NAMES).split())) + html.count(b"\x0b")
 
 
 _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)

@@ -13,7 +13,7 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import split_keywords
 from scrapy_neardup.page.limits import limit_page
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]

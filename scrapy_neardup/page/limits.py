@@ -1,10 +1,13 @@
-"""Bounds on the text of a page: more takes too long to judge."""
+"""Bounds on a page: what is too large to read or to judge, and what may take long to read."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from random import getrandbits
 
 from scrapy_neardup.model import Page
+from scrapy_neardup.text.normalize import count_marks
 
 #: The default of the most characters of text. The worst text of this length takes half a second.
 MAX_TEXT = 400_000
@@ -59,3 +62,98 @@ def _cut_words(words: tuple[str, ...]) -> tuple[str, ...]:
             break
         kept.append(word)
     return tuple(kept)
+
+
+#: The most opening brackets of a page: the parser's time grows with their square.
+MAX_TAGS = 100_000
+
+
+def is_too_large(html: str, max_html: int) -> bool:
+    """Whether a page has too many characters or tags to be parsed.
+
+    >>> is_too_large("<p>x", 4), is_too_large("<p>xx", 4)
+    (False, True)
+    """
+    return len(html) > max_html or html.count("<") > MAX_TAGS
+
+
+# The bounds below tell in a fraction of the reading time whether a page may take long. They are upper bounds of
+# everything that makes the time grow faster than the size, since only a parser knows the exact numbers. A page within
+# all bounds takes about a second at most (benchmarks/hostile.py has the kinds). About 2 % of web pages exceed one.
+
+#: Characters: most times grow with them. 1 % of web pages have more.
+_MAX_SIZE = 700_000
+#: Opening brackets, so tags: the time is quadratic in them.
+_MAX_TAGS = 7_000
+#: Table cells in trafilatura, which pads each row to the widest one. One cell may span a thousand columns.
+_MAX_CELLS = 500_000
+_SPAN = 1_000
+#: Different attributes of one tag: the parser's time is quadratic in them. Shorter pages cannot have so many. Counting
+#: is slow, so a sample (one block in eight) is counted first.
+_MAX_ATTRIBUTES = 15_000
+_ATTRIBUTES_FROM = 60_000
+_BLOCK, _ONE_IN_BITS = 256, 3
+_SAMPLED = 1_400
+#: Combining marks written as characters, and as references: fewer are harmless. See ``text.normalize``.
+_MAX_MARKS = 1_000
+
+_ENDS_OF_NAMES = bytes.maketrans(b"/>=", b"   ")
+#: One pattern, because a search for every "<" is slow.
+_CELL_OR_ROW = re.compile(rb"<t[dhr]")
+#: The group is the value, if it is a plain number.
+_COLSPAN = re.compile(rb"""colspan(?:\s*=\s*["']?(\d{1,4})["'\s/>])?""")
+#: The beginnings of named references to combining marks.
+_NAMED_MARKS = ("&DownBreve", "&tdot", "&TripleDot", "&DotDot")
+
+
+def is_risky(html: str) -> bool:
+    """Whether a page may take much time or memory to read.
+
+    >>> is_risky("<p>The ferry sails again"), is_risky("<p>" * 10_000)
+    (False, True)
+    """
+    html = html.replace("\0", "")  # as the parser does
+    if len(html) > _MAX_SIZE or html.count("<") > _MAX_TAGS:
+        return True
+    plain = html.encode("utf-8", "replace").lower()
+    return (
+        has_many_marks(html, len(plain))
+        or _count_cells(plain) > _MAX_CELLS
+        or (len(html) > _ATTRIBUTES_FROM and _has_many_attributes(plain))
+    )
+
+
+def has_many_marks(html: str, size: int) -> bool:
+    """Whether a page of ``size`` bytes in UTF-8 may have many combining marks. Each numeric reference may be one."""
+    found = count_marks(html) if size - len(html) > _MAX_MARKS else 0  # a mark has at least two bytes
+    if html.count("&") > _MAX_MARKS:
+        found += html.count("&#") + sum(map(html.count, _NAMED_MARKS))
+    return found > 2 * _MAX_MARKS
+
+
+def _count_cells(html: bytes) -> int:
+    """Return an upper bound of the table cells of a page in lower case."""
+    found = _CELL_OR_ROW.findall(html)
+    rows = 1 + found.count(b"<tr")
+    cells = 1 + len(found) - rows
+    if not cells:
+        return 0
+    wide = cells + sum(min(int(span or _SPAN), _SPAN) for span in _COLSPAN.findall(html))
+    # Rows are padded to a thousand columns at most, except by cells that span several rows.
+    return wide + rows * (wide if wide > _SPAN and b"rowspan" in html else min(_SPAN, wide))
+
+
+def _has_many_attributes(html: bytes) -> bool:
+    """Whether a tag may have very many attributes. The sample is random, so that no page can avoid it."""
+    starts = range(0, len(html), _BLOCK)
+    sample = b" ".join([html[start : start + _BLOCK] for start in starts if not getrandbits(_ONE_IN_BITS)])
+    return _count_names(sample) > _SAMPLED and _count_names(html) > _MAX_ATTRIBUTES
+
+
+def _count_names(html: bytes) -> int:
+    """Return an upper bound of the different attributes of one tag.
+
+    Only a parser knows the ends of tags, because of quotation marks and scripts. But an attribute's name always ends at
+    one of these characters, and begins after one of them or a quotation mark.
+    """
+    return len(set(html.translate(_ENDS_OF_NAMES).split())) + html.count(b"\x0b")

@@ -9,12 +9,14 @@ the page, if it is credible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from operator import and_
 
 from scrapy_neardup.page.blocks import Block
-from scrapy_neardup.text.normalize import letters_each
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
+from scrapy_neardup.text.normalize import letters, letters_each
 from scrapy_neardup.text.quotes import find_quotes
 
 #: The share of letters in links from which a line is a menu entry, a teaser or a related page.
@@ -187,3 +189,93 @@ def _count(lines: list[str], chosen: Iterable[bool]) -> int:
 
 def _texts(blocks: list[Block], chosen: Iterable[bool]) -> list[str]:
     return [block.text for block, is_in in zip(blocks, chosen, strict=True) if is_in]
+
+
+class LineRole(str, Enum):
+    """How a line of a page is used; the value is its name in JSON."""
+
+    #: Judged, and part of the article.
+    ARTICLE = "article"
+    #: Judged, but outside the article, or on a page without a credible one.
+    PROSE = "prose"
+    #: Judged though not visible: a paragraph that a script unfolds.
+    UNSEEN = "unseen"
+    #: Ignored, because it is on many pages.
+    BOILERPLATE = "boilerplate"
+    #: Ignored: a quote or a signature.
+    QUOTE = "quote"
+    #: Ignored: navigation or a footer.
+    FRAME = "frame"
+    #: Ignored: only links.
+    LINKS = "links"
+    #: Ignored: no letters, or the user's own extractor does not return it.
+    OTHER = "other"
+
+
+_IGNORED = (LineRole.QUOTE, LineRole.FRAME, LineRole.LINKS, LineRole.OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line and its boilerplate sentences. A line of boilerplate only has that role itself.
+
+    ``pages``: the least number of pages on which one of these sentences is.
+    """
+
+    role: LineRole
+    parts: tuple[Part, ...]
+    pages: int = 0
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return "".join(part.text for part in self.parts)
+
+    def spans(self) -> list[tuple[str, LineRole]]:
+        """Return the parts of the line with their roles."""
+        return [
+            (part.text, LineRole.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts
+        ]
+
+
+def classify_lines(
+    blocks: list[Block], reading: Reading, boilerplate: Callable[[str], int], *, simplified: bool = False
+) -> list[Line]:
+    """Return the visible lines in order, then the judged lines that are not visible.
+
+    ``boilerplate`` takes the ``own_letters`` of a sentence. It returns the number of its pages if the sentence is
+    ignored as boilerplate, else 0.
+    """
+    roles = _line_roles(blocks, reading)
+    visible = [(block.text, role) for block, role in zip(blocks, roles, strict=True)]
+    unseen = [(text, LineRole.UNSEEN) for text in reading.unseen]
+    return [_classify(text, role, boilerplate, simplified=simplified) for text, role in visible + unseen]
+
+
+def _classify(text: str, role: LineRole, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
+    if role in _IGNORED:
+        return Line(role, (Part(text),))
+    counts = []
+
+    def mark(sentence: str) -> Mark:
+        if not (pages := boilerplate(sentence)):
+            return Mark.NONE
+        counts.append(pages)
+        return Mark.BOILERPLATE
+
+    parts = tuple(mark_sentences(text, mark, simplified=simplified))
+    own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
+    return Line(role if own else LineRole.BOILERPLATE, parts, min(counts, default=0))
+
+
+def _line_roles(blocks: list[Block], reading: Reading) -> Iterator[LineRole]:
+    quoted = reading.quoted or (False,) * len(blocks)
+    for block, kept, in_main, quote in zip(blocks, reading.kept, reading.in_main, quoted, strict=True):
+        if quote:
+            yield LineRole.QUOTE
+        elif kept:
+            yield LineRole.ARTICLE if in_main and reading.main else LineRole.PROSE
+        elif block.frame:
+            yield LineRole.FRAME
+        else:
+            yield LineRole.LINKS if is_link_line(block, letters(block.text)) else LineRole.OTHER

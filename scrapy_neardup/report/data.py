@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Part
 
 #: All kinds in their order: copies, then pages that passed though they resemble an earlier one.
 COPIES = ("identical", "near", "retitled", "excerpt", "same_title", "unknown")
 PASSED = ("excerpt", "same_title")
-#: The kind of a page that is no copy.
-ORIGINAL = "original"
+#: Names in place of a site.
+NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
+
+
+def kind_of(evidence: Evidence | None) -> str:
+    """Return the kind of a copy.
+
+    >>> kind_of(Evidence("near")), kind_of(None)
+    ('near', 'unknown')
+    """
+    return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,173 +1,39 @@
-"""Counts of a state in one pass over its records."""
+"""Counts of a state in one pass over its records.
+
+Memory grows by nine bytes a page, a number for each copy, and a name for each site and each pair of sites.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
-from heapq import heappush, heappushpop
-from itertools import chain, islice, zip_longest
+from array import array
+from collections import Counter, deque
+from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
-from scrapy_neardup.maintenance.statistics import UNKNOWN, Census
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.report.clean import SITE, clean_line
-from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, TimeBucket, Times, Totals
+from scrapy_neardup.maintenance.statistics import Census
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.report.data import (
+    COPIES,
+    GONE,
+    NO_SITE,
+    OTHERS,
+    PASSED,
+    Count,
+    SiteFlow,
+    TimeBucket,
+    Times,
+    Totals,
+    kind_of,
+)
+from scrapy_neardup.report.pairs import PairCandidates
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.characters import HAN_CHARACTER
-
-#: Pairs of a kind to remember as nearest to the threshold, and as examples of two sites.
-_NEAREST, _FLOWS = 64, 256
-
-
-@dataclass(slots=True)
-class _OfKind:
-    """The pairs of a kind: a heap of the least similar ones (negated), and one pair per two sites."""
-
-    nearest: list[tuple[float, int]] = field(default_factory=list)
-    by_sites: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
-
-
-class PairCandidates:
-    """Remembers a few pairs of each kind for a closer look. The id of the newer page names a pair."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, _OfKind] = {}
-
-    def add(self, kind: str, similarity: float, id: int, sites: tuple[int, int]) -> None:
-        """Remember a pair if it is less similar than others of its kind, or the first of its two sites."""
-        found = self._kinds.setdefault(kind, _OfKind())
-        entry = (-similarity, -id)
-        if len(found.nearest) < _NEAREST:
-            heappush(found.nearest, entry)
-        else:
-            heappushpop(found.nearest, entry)
-        there = found.by_sites.get(sites)
-        if (there is None and len(found.by_sites) < _FLOWS) or (there is not None and (similarity, id) < there):
-            found.by_sites[sites] = (similarity, id)
-
-    def best(self, count: int) -> dict[str, list[int]]:
-        """Return up to ``count`` ids of each kind, alternately near the threshold and of two new sites.
-
-        >>> candidates = PairCandidates()
-        >>> for similarity, id, sites in ((0.5, 1, (1, 2)), (0.6, 2, (1, 2)), (0.9, 3, (3, 4))):
-        ...     candidates.add("near", similarity, id, sites)
-        >>> candidates.best(2)
-        {'near': [1, 3]}
-        """
-        return {kind: list(islice(_by_turns(found), count)) for kind, found in self._kinds.items()}
-
-
-def _by_turns(found: _OfKind) -> Iterator[int]:
-    nearest = [-id for _, id in sorted(found.nearest, reverse=True)]
-    spread = [id for _, id in sorted(found.by_sites.values())]
-    # Both lists begin with the least similar pair.
-    both = chain.from_iterable(zip_longest(nearest, spread[1:]))
-    yield from dict.fromkeys(id for id in both if id is not None)
-
-
-def quotas(there: Mapping[str, int], count: int) -> dict[str, int]:
-    """Share ``count`` among kinds: equal parts, and what one kind lacks goes to others.
-
-    >>> quotas({"near": 9, "excerpt": 1, "retitled": 9}, 8)
-    {'near': 4, 'excerpt': 1, 'retitled': 3}
-    """
-    taken = dict.fromkeys(there, 0)
-    while count > 0 and (open_ := [kind for kind, many in there.items() if taken[kind] < many]):
-        for kind in open_[:count]:
-            taken[kind] += 1
-        count -= len(open_)
-    return taken
-
-
-#: Show at most this many buckets; count in at most this many before the unit gets coarser.
-SHOWN, _COUNTED = 60, 1000
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: Units of counting. Each divides the next one.
-_UNITS = ("second", "minute", "hour", "day", "month", "year")
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-#: How counted units may be grouped, the finest first: name, number of units, offset. Weeks begin on Mondays; the first
-#: day of 1970 was a Thursday.
-_SHOWN = {
-    "second": (("second", 1, 0), ("5 seconds", 5, 0), ("15 seconds", 15, 0)),
-    "minute": (("minute", 1, 0), ("5 minutes", 5, 0), ("15 minutes", 15, 0)),
-    "hour": (("hour", 1, 0), ("6 hours", 6, 0)),
-    "day": (("day", 1, 0), ("week", 7, 3)),
-    "month": (("month", 1, 0),),
-    "year": (("year", 1, 0), ("10 years", 10, 0)),
-}
-
-
-class TimeTally:
-    """Counts pages over time. The unit gets coarser as the span grows."""
-
-    def __init__(self) -> None:
-        self._unit = 0
-        self._counts: Counter[tuple[int, int]] = Counter()
-        self._low = self._high = -1
-
-    def add(self, seconds: float, column: int) -> None:
-        """Count a page in ``column``: 0 original, 1 copy, 2 unjudged."""
-        at = _number(_UNITS[self._unit], int(seconds))
-        self._low, self._high = (min(self._low, at), max(self._high, at)) if self._counts else (at, at)
-        self._counts[at, column] += 1
-        while self._high - self._low >= _COUNTED:
-            self._coarsen()
-
-    def times(self) -> Times:
-        """Return the buckets in the finest unit that gives few enough."""
-        if not self._counts:
-            return Times()
-        while True:
-            unit = _UNITS[self._unit]
-            for name, many, offset in _SHOWN[unit]:
-                low, high = (self._low + offset) // many, (self._high + offset) // many
-                if high - low < SHOWN:
-                    return Times(name, self._buckets(unit, many, offset, range(low, high + 1)))
-            self._coarsen()
-
-    def _buckets(self, unit: str, many: int, offset: int, numbers: range) -> tuple[TimeBucket, ...]:
-        rows = {number: [0, 0, 0] for number in numbers}
-        for (at, column), count in self._counts.items():
-            rows[(at + offset) // many][column] += count
-        return tuple(TimeBucket(max(0, _start(unit, number * many - offset)), *row) for number, row in rows.items())
-
-    def _coarsen(self) -> None:
-        old, new = _UNITS[self._unit], _UNITS[self._unit + 1]
-        self._unit += 1
-        self._low, self._high = (_number(new, _start(old, at)) for at in (self._low, self._high))
-        counts, self._counts = self._counts, Counter()
-        for (at, column), count in counts.items():
-            self._counts[_number(new, _start(old, at)), column] += count
-
-
-def _number(unit: str, seconds: int) -> int:
-    """Return the number of the unit at a time.
-
-    >>> [_number(unit, 90_000) for unit in ("hour", "day", "month", "year")]
-    [25, 1, 23640, 1970]
-    """
-    if unit in _SECONDS:
-        return seconds // _SECONDS[unit]
-    day = _EPOCH + timedelta(seconds=seconds)
-    return day.year if unit == "year" else day.year * 12 + day.month - 1
-
-
-def _start(unit: str, number: int) -> int:
-    """Return the beginning of a unit, in seconds since 1970."""
-    if unit in _SECONDS:
-        return number * _SECONDS[unit]
-    year, month = (number, 0) if unit == "year" else divmod(number, 12)
-    return int((datetime(year, month + 1, 1, tzinfo=timezone.utc) - _EPOCH).total_seconds())
-
-
-# Memory grows by a number for each copy, each site, and each pair of sites.
-
+from scrapy_neardup.untrusted import SITE, clean_line
 
 #: Bins of similarity.
 BINS = 50
@@ -178,7 +44,45 @@ _REMEMBERED = 50_000
 _KANA = re.compile("[\u3040-\u30ff]")
 #: Suffixes of hosts; the last one is 中国.
 _CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
-NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
+
+#: Show at most this many buckets.
+SHOWN = 60
+#: Units of time, the finest first: name, unit of numpy, number of units, offset. Weeks begin on Mondays; the first day
+#: of 1970 was a Thursday.
+_UNITS = (
+    *(("second", "s", 1, 0), ("5 seconds", "s", 5, 0), ("15 seconds", "s", 15, 0)),
+    *(("minute", "m", 1, 0), ("5 minutes", "m", 5, 0), ("15 minutes", "m", 15, 0)),
+    *(("hour", "h", 1, 0), ("6 hours", "h", 6, 0), ("day", "D", 1, 0), ("week", "D", 7, 3)),
+    *(("month", "M", 1, 0), ("year", "Y", 1, 0), ("10 years", "Y", 10, 0)),
+)
+
+
+class Timeline:
+    """Pages over time."""
+
+    def __init__(self) -> None:
+        self._seconds = array("q")
+        self._columns = array("B")
+
+    def add(self, seconds: float, column: int) -> None:
+        """Count a page in ``column``: 0 original, 1 copy, 2 unjudged."""
+        self._seconds.append(int(seconds))
+        self._columns.append(column)
+
+    def times(self) -> Times:
+        """Return the buckets in the finest unit that gives few enough."""
+        if not self._seconds:
+            return Times()
+        seconds, columns = np.array(self._seconds).astype("M8[s]"), np.array(self._columns)
+        for name, unit, many, offset in _UNITS:
+            numbers = (seconds.astype(f"M8[{unit}]").astype(np.int64) + offset) // many
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < SHOWN:
+                starts = (np.arange(low, high + 1) * many - offset).astype(f"M8[{unit}]").astype("M8[s]")
+                begins = np.maximum(starts.astype(np.int64), 0).tolist()
+                rows = np.bincount((numbers - low) * 3 + columns, minlength=3 * len(begins)).reshape(-1, 3).tolist()
+                return Times(name, tuple(TimeBucket(begin, *row) for begin, row in zip(begins, rows, strict=True)))
+        raise AssertionError("ids span fewer decades")
 
 
 class Figures:
@@ -188,46 +92,63 @@ class Figures:
         """``rows``: how many of the newest copies to remember."""
         self._store = store
         self._census = Census()
-        self._saved = self._measured = 0
+        self._saved = self._measured = self._chinese = 0
         self.newest: deque[int] = deque(maxlen=rows)
         self.similar_copies, self.similar_passed = [0] * BINS, [0] * BINS
-        self.times = TimeTally()
+        self.timeline = Timeline()
         self.candidates = PairCandidates()
-        self._sites: dict[str, int] = {}
-        self._flow: Counter[tuple[int, int]] = Counter()
-        self._site_of: OrderedDict[int, int] = OrderedDict()
-        self._chinese = 0
+        self._sites: set[str] = set()
+        #: Copies by their site and that of their original.
+        self._flow: Counter[tuple[str, str]] = Counter()
+        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
 
     def add(self, record: Record, evidence: Evidence | None) -> None:
         """Count a page."""
-        self._chinese += is_chinese(evidence.title if evidence else "", record.url)
         self._census.add(record, evidence)
-        site = self._site(record.url)
-        copy = record.original != record.id
-        if copy:
+        self._chinese += is_chinese(evidence.title if evidence else "", record.url)
+        site = site_of(record.url) or NO_SITE
+        self._sites.add(site)
+        is_copy = record.original != record.id
+        if is_copy:
             self._add_copy(record, site, evidence)
-        elif record.is_original:
-            self._add_passed(record, site, evidence)
+        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
+            self.similar_passed[_bin(evidence.similarity)] += 1
+            sites = site, self._site_of_id(evidence.like)
+            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id, sites)
         if not record.is_row:
-            self.times.add(int(record.first_seen), 1 if copy else 0 if record.is_original else 2)
+            self.timeline.add(record.first_seen, 1 if is_copy else 0 if record.is_original else 2)
+
+    def _add_copy(self, record: Record, site: str, evidence: Evidence | None) -> None:
+        self.newest.append(record.id)
+        self.similar_copies[_bin(record.similarity)] += 1
+        if evidence is not None:
+            self._saved += evidence.letters
+            self._measured += 1
+        sites = site, self._site_of_id(record.original)
+        self._flow[sites] += 1
+        self.candidates.add(kind_of(evidence), record.similarity, record.id, sites)
+
+    def _find_site(self, id: int) -> str:
+        record = self._store.record(id)
+        return GONE if record is None else site_of(record.url) or NO_SITE
 
     def totals(self) -> Totals:
         """Return the totals."""
         census = self._census
         return Totals(
-            census.pages,
-            census.originals,
-            census.copies,
-            census.unjudged,
-            sum(one.pages for one in self.by_passed()),
-            len(census.groups()[0]),
-            len(self._sites.keys() - {NO_SITE, GONE}),
-            self._saved,
-            self._measured,
-            int(census.first_seen),
-            census.last_seen(self._store),
-            self._store.size(),
-            census.rows,
+            pages=census.pages,
+            originals=census.originals,
+            copies=census.copies,
+            unjudged=census.unjudged,
+            passed=sum(one.pages for one in self.by_passed()),
+            groups=len(census.groups()[0]),
+            sites=len(self._sites - {NO_SITE}),
+            saved=self._saved,
+            measured=self._measured,
+            first=int(census.first_seen),
+            last=census.last_seen(self._store),
+            size=self._store.size(),
+            rows=census.rows,
         )
 
     def language(self) -> str:
@@ -244,7 +165,7 @@ class Figures:
         """Count copies by kind."""
         kinds: Counter[str] = Counter()
         for likeness, copies in self._census.kinds.items():
-            kinds[_kind(likeness)] += copies
+            kinds[likeness if likeness in COPIES else "unknown"] += copies
         return tuple(Count(kind, kinds[kind]) for kind in COPIES if kinds[kind])
 
     def by_passed(self) -> tuple[Count, ...]:
@@ -254,56 +175,25 @@ class Figures:
 
     def flow(self) -> SiteFlow:
         """Return who copies from whom."""
-        copying: Counter[int] = Counter()
-        copied: Counter[int] = Counter()
+        copying: Counter[str] = Counter()
+        copied: Counter[str] = Counter()
         for (row, column), count in self._flow.items():
             copying[row] += count
             copied[column] += count
-        names = list(self._sites)
-        rows, columns = (_largest(counts, names) for counts in (copying, copied))
-        cells = [[0] * (len(columns) + 1) for _ in range(len(rows) + 1)]
+        rows, columns = _largest(copying), _largest(copied)
+        cells: Counter[tuple[str, str]] = Counter()
         for (row, column), count in self._flow.items():
-            cells[rows.get(row, len(rows))][columns.get(column, len(columns))] += count
-        more_rows, more_columns = len(copying) > len(rows), len(copied) > len(columns)
+            cells[row if row in rows else OTHERS, column if column in columns else OTHERS] += count
+        rows += [OTHERS] * (len(copying) > len(rows))
+        columns += [OTHERS] * (len(copied) > len(columns))
         return SiteFlow(
-            tuple(clean_line(names[site], SITE) for site in rows) + (OTHERS,) * more_rows,
-            tuple(clean_line(names[site], SITE) for site in columns) + (OTHERS,) * more_columns,
-            tuple(tuple(row[: len(columns) + more_columns]) for row in cells[: len(rows) + more_rows]),
+            tuple(clean_line(site, SITE) for site in rows),
+            tuple(clean_line(site, SITE) for site in columns),
+            tuple(tuple(cells[row, column] for column in columns) for row in rows),
             _SITES,
             len(copying),
             len(copied),
         )
-
-    def _add_copy(self, record: Record, site: int, evidence: Evidence | None) -> None:
-        self.newest.append(record.id)
-        self.similar_copies[_bin(record.similarity)] += 1
-        if evidence is not None:
-            self._saved += evidence.letters
-            self._measured += 1
-        sites = site, self._site_of_original(record.original)
-        self._flow[sites] += 1
-        self.candidates.add(kind_of(evidence), record.similarity, record.id, sites)
-
-    def _add_passed(self, record: Record, site: int, evidence: Evidence | None) -> None:
-        if evidence is None or not evidence.like or evidence.likeness not in PASSED:
-            return
-        self.similar_passed[_bin(evidence.similarity)] += 1
-        sites = site, self._site_of_original(evidence.like)
-        self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id, sites)
-
-    def _site(self, url: str) -> int:
-        """Return the number of a URL's site."""
-        return self._sites.setdefault(site_of(url) or NO_SITE, len(self._sites))
-
-    def _site_of_original(self, id: int) -> int:
-        known = self._site_of.pop(id, None)
-        if known is None:
-            record = self._store.record(id)
-            known = self._sites.setdefault(GONE, len(self._sites)) if record is None else self._site(record.url)
-        self._site_of[id] = known
-        if len(self._site_of) > _REMEMBERED:
-            self._site_of.popitem(last=False)
-        return known
 
 
 def is_chinese(title: str, url: str) -> bool:
@@ -316,8 +206,7 @@ def is_chinese(title: str, url: str) -> bool:
     """
     if title:
         return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
-    host = site_of(url).partition(":")[0].rpartition(".")[2]
-    return host in _CHINESE_DOMAINS
+    return site_of(url).partition(":")[0].rpartition(".")[2] in _CHINESE_DOMAINS
 
 
 def language_of(pages: Iterable[tuple[str, str]]) -> str:
@@ -326,25 +215,11 @@ def language_of(pages: Iterable[tuple[str, str]]) -> str:
     return "zh" if 2 * sum(chinese) > len(chinese) else "en"
 
 
-def kind_of(evidence: Evidence | None) -> str:
-    """Return the kind of a copy, "unknown" without evidence.
-
-    >>> kind_of(Evidence("near")), kind_of(None)
-    ('near', 'unknown')
-    """
-    return _kind(evidence.likeness if evidence is not None else "")
-
-
-def _kind(likeness: str) -> str:
-    return likeness if likeness in COPIES else UNKNOWN
-
-
 def _bin(similarity: float) -> int:
     # A record holds similarities in 65535ths, so 0.76 may be slightly less.
     return max(0, min(BINS - 1, int(similarity * BINS + 0.001)))
 
 
-def _largest(counts: Counter[int], names: list[str]) -> dict[int, int]:
-    """Return the sites with the largest counts, and their rank."""
-    ordered = sorted(counts, key=lambda site: (-counts[site], names[site]))
-    return {site: place for place, site in enumerate(ordered[:_SITES])}
+def _largest(counts: Counter[str]) -> list[str]:
+    """Return the sites with the largest counts."""
+    return sorted(counts, key=lambda site: (-counts[site], site))[:_SITES]

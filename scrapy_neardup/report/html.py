@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
@@ -15,8 +16,11 @@ from lxml_html_clean import Cleaner
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.page.blocks import INLINE, is_hidden
-from scrapy_neardup.page.extraction import absolute_url
-from scrapy_neardup.report.clean import clean_text, link
+from scrapy_neardup.page.urls import absolute_url
+from scrapy_neardup.untrusted import clean_text, escape_json, link
+
+#: Characters that end a script or an attribute.
+_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def check_template() -> None:
@@ -25,35 +29,59 @@ def check_template() -> None:
         raise NearDupError("Reports need Jinja2. Run: pip install 'scrapy-neardup[report]'")
 
 
-def filled_in(name: str, filters: dict[str, Callable[..., Any]], values: dict[str, Any]) -> str:
-    """Fill in a template. Values are escaped unless they are Markup."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+def render(
+    name: str,
+    values: Mapping[str, Any],
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+    data: Any = None,
+    *,
+    inline_styles: bool = False,
+) -> str:
+    """Fill in the template ``name``.html with ``name``.css; with ``data``, also with that and ``name``.js.
 
+    Values are escaped unless they are Markup. The policy of the page allows this style and script alone, and loads
+    nothing; ``inline_styles`` allows attributes of style.
+    """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    style, script = read_file(f"{name}.css"), "" if data is None else read_file(f"{name}.js")
+    styles, scripts = "'unsafe-inline'" if inline_styles else _digest(style), _digest(script) if script else "'none'"
     environment = Environment(
-        loader=FunctionLoader(text_of),
+        loader=FunctionLoader(read_file),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(filters)
-    return environment.get_template(name).render(values).lstrip()
+    environment.filters.update({"link": link, **(filters or {})})
+    ours = {
+        "style": Markup(style),  # noqa: S704  # a file of ours
+        "script": Markup(script),  # noqa: S704  # likewise
+        "data": Markup(pack_data(data)),  # noqa: S704  # escaped there
+        "policy": f"default-src 'none'; script-src {scripts}; style-src {styles}; base-uri 'none'; form-action 'none'",
+    }
+    return environment.get_template(f"{name}.html").render({**ours, **values}).lstrip()
 
 
-def text_of(name: str) -> str:
+def read_file(name: str) -> str:
     """Read a file of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
 
 
-def policy(*, scripts: str = "'none'", styles: str) -> str:
-    """Return a content security policy: only these scripts and styles, and nothing loaded."""
-    return f"default-src 'none'; script-src {scripts}; style-src {styles}; base-uri 'none'; form-action 'none'"
+def pack_data(data: Any) -> str:
+    r"""Return JSON that is safe in a script element.
+
+    >>> pack_data(["</script>", "a&b"])
+    '["\\u003c/script\\u003e","a\\u0026b"]'
+    """
+    return escape_json(json.dumps(data, ensure_ascii=False, separators=(",", ":"))).translate(_ESCAPES)
 
 
-def this_one(code: str) -> str:
+def _digest(code: str) -> str:
     """Name a script or style for a policy.
 
-    >>> this_one("")
+    >>> _digest("")
     "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
     """
     return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
@@ -61,8 +89,6 @@ def this_one(code: str) -> str:
 
 # A page comes from a stranger. Only elements and attributes of two lists remain, links lead to http and https alone,
 # and invisible text goes.
-
-
 # fmt: off
 _ELEMENTS = frozenset((
     "a", "abbr", "address", "article", "aside", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col",
@@ -72,7 +98,7 @@ _ELEMENTS = frozenset((
     "tr", "u", "ul", "var", "wbr",
 ))
 # fmt: on
-#: Attributes to keep. ``class`` exists only after ``without_names``.
+#: Attributes to keep. ``class`` exists only after ``remove_names``.
 _ATTRIBUTES = frozenset(("class", "colspan", "dir", "href", "lang", "rowspan", "start"))
 
 _cleaner = Cleaner(
@@ -96,7 +122,7 @@ _cleaner = Cleaner(
 )
 
 
-def without_names(body: lxml.html.HtmlElement) -> None:
+def remove_names(body: lxml.html.HtmlElement) -> None:
     """Remove the names by which styles find elements, so that the page cannot imitate our elements."""
     etree.strip_attributes(body, "class", "id")
 

@@ -10,20 +10,19 @@ import lxml.html
 
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import visible_texts
-from scrapy_neardup.page.extraction import Line, LineRole
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
-from scrapy_neardup.report.html import filled_in, policy, safe_html, text_of, this_one, without_names
+from scrapy_neardup.page.reading import Line, LineRole
+from scrapy_neardup.report.html import remove_names, render, safe_html
 from scrapy_neardup.report.words import ENGLISH, Words
+from scrapy_neardup.untrusted import SENTENCE, TITLE, clean_line, clean_text
 
 
-def marked_page(
+def render_marked_page(
     html: str, page: Page, lines: Sequence[Line], facts: Sequence[tuple[str, str]], words: Words = ENGLISH
 ) -> str:
     """Return one HTML file that loads and runs nothing. ``facts`` stand above the page."""
     from markupsafe import Markup
 
-    style = text_of("marked.css")
     roles = Counter(line.role for line in lines)
     values = {
         "title": clean_line(page.title or page.url, TITLE),
@@ -34,10 +33,8 @@ def marked_page(
         "body": Markup(_marked_body(html, page.url, lines)),  # noqa: S704  # made safe there
         "language": words.language,
         "say": words,
-        "style": Markup(style),  # noqa: S704  # a file of ours
-        "policy": policy(styles=this_one(style)),
     }
-    return filled_in("marked.html", {"link": link}, values)
+    return render("marked", values)
 
 
 def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
@@ -45,7 +42,7 @@ def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
     root = parse_page(html)
     if root is None:
         return ""
-    without_names(root)
+    remove_names(root)
     roles = _roles(lines)
     for element, behind in visible_texts(root):
         text = element.tail if behind else element.text
@@ -77,13 +74,13 @@ def _roles(lines: Sequence[Line]) -> Iterator[LineRole]:
 
 def _stretches(text: str, roles: Iterator[LineRole]) -> Iterator[tuple[LineRole, str]]:
     """Cut a text into stretches of one role. White space joins the stretch before it."""
-    told: list[tuple[LineRole | None, str]] = []
+    found: list[tuple[LineRole | None, str]] = []
     role = None
     for char in text:
         role = role if char.isspace() else next(roles, LineRole.OTHER)
-        told.append((role, char))
-    first = next(role for role, _ in told if role)
-    for role, piece in groupby(told, lambda one: one[0] or first):
+        found.append((role, char))
+    first = next(role for role, _ in found if role)
+    for role, piece in groupby(found, lambda one: one[0] or first):
         yield role or first, "".join(char for _, char in piece)
 
 

@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_neardup.report import charts
-from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
 from scrapy_neardup.report.figures import language_of
-from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.formats import format_number
+from scrapy_neardup.report.html import render
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, mark_differences
+from scrapy_neardup.untrusted import REPORT_URL, TITLE, clean_line, clean_text
 
 #: Characters of a text to show.
 SHOWN = 6_000
 #: Words for the script.
 _SCRIPTED = ("tune.where", "tune.answered", "tune.forgets")
-#: Characters that end a script or an attribute.
-_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSide:
+class QuestionSide:
     """One of two pages: the parts of its text; those in the other page are ``SHARED``."""
 
     id: str
@@ -43,48 +41,40 @@ class AskedSide:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPair:
+class Question:
     """Two pages, the earlier one first, and their line in the file of labels."""
 
-    sides: tuple[AskedSide, AskedSide]
+    sides: tuple[QuestionSide, QuestionSide]
     row: Mapping[str, Any]
 
 
-def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str], row: Mapping[str, Any]) -> AskedPair:
+def make_question(one: tuple[str, str, str, str], other: tuple[str, str, str, str], row: Mapping[str, Any]) -> Question:
     """Return the pair of two pages, each given as id, title, URL and text."""
     texts = [clean_text(text[: 2 * SHOWN]) for *_, text in (one, other)]
     parts = mark_differences(texts[0][:SHOWN], texts[1][:SHOWN])
     first, second = (
-        AskedSide(
-            clean_line(id, URL),
+        QuestionSide(
+            clean_line(id, REPORT_URL),
             clean_line(title, TITLE),
-            clean_line(url, URL),
+            clean_line(url, REPORT_URL),
             tuple(shown),
             max(len(cleaned), len(text)),
         )
         for (id, title, url, text), cleaned, shown in zip((one, other), texts, parts, strict=True)
     )
-    return AskedPair((first, second), row)
+    return Question((first, second), row)
 
 
-def _beginning(side: AskedSide) -> str:
+def _beginning(side: QuestionSide) -> str:
     """Return enough of the pages to detect the language."""
     return side.title or "".join(part.text for part in side.parts)[:TITLE]
 
 
-def check() -> None:
-    """Raise NearDupError if a library is missing."""
-    check_template()
-
-
-def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
+def render_questions(pairs: Sequence[Question], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
     """Return the page, in the language of most pages unless another one is named.
 
     ``labels``: the file to save; ``command`` reads it.
     """
-    from markupsafe import Markup
-
-    script, style = text_of("tuning.js"), text_of("tuning.css")
     rows = [dict(pair.row) for pair in pairs]
     words = Words(language or language_of((_beginning(side), side.url) for pair in pairs for side in pair.sides))
     data = {
@@ -98,10 +88,6 @@ def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.
         "say": words,
         "pairs": pairs,
         "shared": Mark.SHARED,
-        "command": clean_line(command, URL),
-        "data": Markup(json.dumps(data).translate(_ESCAPES)),  # noqa: S704  # escaped here
-        "style": Markup(style),  # noqa: S704  # a file of ours
-        "script": Markup(script),  # noqa: S704  # likewise
-        "policy": policy(scripts=this_one(script), styles=this_one(style)),
+        "command": clean_line(command, REPORT_URL),
     }
-    return filled_in("tuning.html", {"link": link, "number": charts.number}, values)
+    return render("tuning", values, {"number": format_number}, data)

@@ -9,10 +9,10 @@ from secrets import randbelow, token_bytes
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.server.layout import GIVEN_UP, Spot, lease_name, number_name, spot
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
+from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.server.connection import Link

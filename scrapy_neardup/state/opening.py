@@ -25,10 +25,10 @@ from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.snapshot import Snapshot
 from scrapy_neardup.kv.transaction import Temporary, Transaction
-from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
 from scrapy_neardup.state.verifier import row_problems
+from scrapy_neardup.untrusted import line_logger
 
 
 class Registry(Mapping[str, type[Engine]]):
@@ -238,7 +238,7 @@ def states_near(path: str) -> list[str]:
     ]
 
 
-def open_state(
+def open_at(
     kind: type[Engine],
     location: str,
     recipe: Mapping[str, Any] | None,
@@ -257,14 +257,14 @@ def open_state(
 
 def memory_state(recipe: Mapping[str, Any], secret: Secret | None = None) -> PageStore:
     """Make a state in memory."""
-    return open_rows(Memory(), recipe, SETTING, secret)
+    return open_rows(Memory(), recipe, secret=secret)
 
 
 def open_rows(
     kv: KeyValueStore,
     recipe: Mapping[str, Any] | None,
-    named_by: str,
-    secret: Secret | None,
+    named_by: str = SETTING,
+    secret: Secret | None = None,
     snapshot: Snapshot | None = None,
 ) -> PageStore:
     """Make the page store of opened rows, and roll back what crawls have left unless the rows are a snapshot."""
@@ -313,12 +313,12 @@ def open_store(
 ) -> PageStore:
     """Open the state at a URL, once per location of this process; give it back with ``close_store``.
 
-    Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``open_state``.
+    Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``open_at``.
     ``dry_run``: keep writes in memory and change nothing. ``options``: use of memory, for the first opening.
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
-        return open_state(kind, location, recipe, named_by, secret)
+        return open_at(kind, location, recipe, named_by, secret)
     if kind.scheme in STORES:
         refuse_unfinished(location)
     opened = _tried if dry_run else _open_stores
@@ -327,7 +327,7 @@ def open_store(
             snapshot = _take_snapshot(kind, location, named_by)
             made = open_rows(Transaction(snapshot), recipe, named_by, secret, snapshot)
         else:
-            made = open_state(kind, location, recipe, named_by, secret, options)
+            made = open_at(kind, location, recipe, named_by, secret, options)
         opened[location] = made, 1
         return made
     store, holders = opened[location]

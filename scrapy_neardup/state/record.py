@@ -40,7 +40,7 @@ class Record:
     former: bool = False
     #: The mark of a dropped copy, see ``judge/copies``; 0 if unknown.
     dropped: int = 0
-    #: The digest of the page's bytes, see ``page/response``; 0 if unknown.
+    #: The digest of the page's bytes, see ``page/source``; 0 if unknown.
     body: int = 0
     #: For a later version: the id of the version that was delivered first; 0 for the first.
     since: int = 0

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.workers.speculation import Boilerplate, UpdateCursor
 from scrapy_neardup.workers.tasks import (
     Message,

@@ -8,10 +8,9 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
-from scrapy_neardup.inputs import Entry, InputRecord
+from scrapy_neardup.files import Entry, InputRecord
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import Answer
+from scrapy_neardup.page.source import Answer, PageContent
 from scrapy_neardup.workers.pool import TaskFailed, WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadPage, ReadTask

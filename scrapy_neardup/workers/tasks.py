@@ -21,8 +21,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import RiskyPage
+from scrapy_neardup.page.source import PageContent, RiskyPage
 from scrapy_neardup.workers.speculation import CODEC, Assumption, Boilerplate, PreparedFingerprint
 
 #: Seconds that a page may take by default.

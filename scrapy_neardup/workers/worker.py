@@ -18,9 +18,8 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Extractor, extract, is_too_large
-from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limit_page
+from scrapy_neardup.page.extraction import Extractor, extract
+from scrapy_neardup.page.limits import is_risky, is_too_large, limit_page
 from scrapy_neardup.workers.speculation import Boilerplate, apply_updates
 from scrapy_neardup.workers.tasks import (
     EncodedFingerprint,

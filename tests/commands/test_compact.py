@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from pathlib import Path
@@ -13,18 +14,19 @@ from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import KINDS, made, opened, outcome, parsed, plain, records, run
+from tests.build import KINDS, make_state, open_state, read_records
+from tests.cli import mask, run, run_on
 
 
 @pytest.fixture(params=KINDS)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A state of which most was forgotten."""
-    url = made(request.param, tmp_path)
-    with opened(url) as store:
+    url = make_state(request.param, tmp_path)
+    with open_state(url) as store:
         ids = [store.new_id() for _ in range(300)]
         for id in ids:
             store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
-    with opened(url) as store:
+    with open_state(url) as store:
         assert store.forget(ids) == 300
     return url
 
@@ -33,23 +35,23 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_the_room_of_what_was_forgotten_is_given_back(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = records(state)
-    done = outcome(compact, state=state, capsys=capsys)
+    before = read_records(state)
+    done = run_on(compact, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"STATE: SIZE → SIZE\n", plain(done.stdout, state))
+    assert re.fullmatch(r"STATE: SIZE → SIZE\n", mask(done.stdout, state))
     sizes = [float(number) for number in re.findall(r"([\d.]+) kB", done.stdout)]
     # LevelDB may have done it in the background already.
     assert sizes[1] < max(sizes[0] / 2, 15)
-    assert records(state) == before
+    assert read_records(state) == before
 
 
 def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(compact, "--store", state, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert set(found) == {"store", "bytes_before", "bytes_after"}
     assert 0 < found["bytes_after"] < found["bytes_before"]
     assert run(compact, "--store", state, "--json") == 0
-    assert parsed(capsys.readouterr().out)["bytes_after"] == pytest.approx(found["bytes_after"], rel=0.2)
+    assert json.loads(capsys.readouterr().out)["bytes_after"] == pytest.approx(found["bytes_after"], rel=0.2)
 
 
 def failing(error: Exception) -> object:
@@ -60,8 +62,8 @@ def failing(error: Exception) -> object:
 
 
 def test_without_room_the_error_says_how_much_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = made("sqlite", tmp_path)
-    before = records(state)
+    state = make_state("sqlite", tmp_path)
+    before = read_records(state)
     with monkeypatch.context() as patched:
         patched.setattr(SQLite, "compact", failing(StoreError("The disk is full.")))
         with pytest.raises(StoreError, match=r"The disk is full\. The state is not compacted, and no page .* kB free"):
@@ -69,12 +71,12 @@ def test_without_room_the_error_says_how_much_is_needed(tmp_path: Path, monkeypa
         patched.setattr(SQLite, "compact", failing(StoreDamaged("It is damaged.")))
         with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
             run(compact, "--store", state)
-    assert records(state) == before
+    assert read_records(state) == before
 
 
 def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = made("sqlite", tmp_path)
-    with opened(state) as store:
+    state = make_state("sqlite", tmp_path)
+    with open_state(state) as store:
         for _ in range(50):
             id = store.new_id()
             store.add(Record(id, f"https://many.example/{id}", id, sketch=bytes(4000)))
@@ -91,9 +93,9 @@ def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: 
         patched.setattr(SQLite, "compact", _grow)
         with pytest.raises(StoreError, match=r"database or disk is full.*not compacted"):
             run(compact, "--store", state)
-    assert len(records(state)) == 58
+    assert len(read_records(state)) == 58
 
 
-def _grow(store: PageStore) -> None:
-    with store._guard():
-        store._db.execute("CREATE TABLE other AS SELECT * FROM kv")
+def _grow(engine: SQLite) -> None:
+    with engine._guard():
+        engine._db.execute("CREATE TABLE other AS SELECT * FROM kv")

@@ -23,8 +23,8 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.commands.run import Invoke, environment, project, scrapy_neardup
-from tests.maintenance.states import opened, text, url_of
+from tests.build import join_text, open_state, state_url
+from tests.cli import Invoke, environment, make_project, run_process
 
 FERRY = [
     "渡口今天清晨恢复通航，头一班船载着二十三名乘客离岸",
@@ -61,11 +61,11 @@ A, B = "https://harbor.example/1", "https://daybook.example/2"
 
 
 DOCUMENTS: list[dict[str, Any]] = [
-    {"id": "ferry", "title": "渡口恢复通航", "text": text(*FERRY), "url": A},
-    {"id": "copy", "title": "七个月后，船又开了", "text": text(*FERRY[:7], "转载请联系本站"), "url": B},
-    {"id": "same", "title": "渡口恢复通航", "text": text(*FERRY)},
-    {"id": "excerpt", "title": "二十三名乘客", "text": text(*FERRY[:3])},
-    {"id": "other", "title": "The library stays", "text": text(*LIBRARY)},
+    {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*FERRY), "url": A},
+    {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*FERRY[:7], "转载请联系本站"), "url": B},
+    {"id": "same", "title": "渡口恢复通航", "text": join_text(*FERRY)},
+    {"id": "excerpt", "title": "二十三名乘客", "text": join_text(*FERRY[:3])},
+    {"id": "other", "title": "The library stays", "text": join_text(*LIBRARY)},
     {
         "id": "kettle",
         "title": "电热水壶说明",
@@ -80,7 +80,7 @@ DOCUMENTS: list[dict[str, Any]] = [
     {"id": "again", "title": "通知", "text": NOTICE.replace("三号楼", "七号楼").replace("五月六日", "六月二日")},
     {"id": "short", "title": "短", "text": "太短。"},
     {"id": "empty", "title": "空", "text": " \n"},
-    {"id": "#1 of 2", "title": "渡口恢复通航", "text": text(*FERRY)},
+    {"id": "#1 of 2", "title": "渡口恢复通航", "text": join_text(*FERRY)},
 ]
 
 
@@ -138,9 +138,9 @@ def judged(store: PageStore, *pages: Page, sealed: bool = True, keep: Keep = Kee
 @pytest.fixture(params=["sqlite", "leveldb"])
 def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The URL of a state with some pages."""
-    url = url_of(request.param, folder / ".scrapy" / "neardup" / f"state.{request.param}")
+    url = state_url(request.param, folder / ".scrapy" / "neardup" / f"state.{request.param}")
     (folder / ".scrapy" / "neardup").mkdir(parents=True)
-    with opened(url) as store:
+    with open_state(url) as store:
         judged(store, page("ferry", A), page("copy", B), page("same", "https://same.example/"), page("other", "lib"))
     return url
 
@@ -155,7 +155,7 @@ def cells(row: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_copy_under_another_title_is_explained(folder: Path) -> None:
-    done = scrapy_neardup("compare", "d.jsonl#ferry", "d.jsonl#copy", cwd=folder)
+    done = run_process("compare", "d.jsonl#ferry", "d.jsonl#copy", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("duplicate (retitled): B is a copy of A, similarity 0.")
@@ -190,7 +190,7 @@ def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
     part = found("d.jsonl#ferry", "d.jsonl#excerpt")["keys"]
     assert 0 < part["shared"] < part["of"]
     assert (answer["a"]["name"], answer["a"]["title"], answer["a"]["cut"]) == ("d.jsonl#ferry", "渡口恢复通航", False)
-    assert "".join(part["text"] for part in answer["a"]["text"]) == text(*FERRY)
+    assert "".join(part["text"] for part in answer["a"]["text"]) == join_text(*FERRY)
     assert marks(answer["a"]) == marks(answer["b"]) == FERRY[:7]
 
 
@@ -265,7 +265,7 @@ def test_html_is_decoded_and_extracted_as_in_a_crawl(found: Callable[..., Any], 
     head = "<head><title>渡口恢复通航 - 港湾日报网</title></head>"
     html = f"<html>{head}<body>{menu}<article>{body}</article></body></html>"
     (folder / "old.HTM").write_bytes(html.encode("gb18030"))
-    (folder / "new.txt").write_text(text(*FERRY), encoding="utf-8")
+    (folder / "new.txt").write_text(join_text(*FERRY), encoding="utf-8")
     answer = found("old.HTM", "new.txt")
     assert (answer["verdict"], answer["kind"]) == ("duplicate", "identical")
     assert (answer["a"]["title"], answer["b"]["title"]) == ("渡口恢复通航", "")
@@ -282,7 +282,7 @@ def test_documents_of_packed_files_and_of_folders(found: Callable[..., Any], fol
 
 def test_long_texts_are_cut_and_that_is_said(run: Callable[..., list[str]], found: Callable[..., Any]) -> None:
     pair = "d.jsonl#ferry", "d.jsonl#copy"
-    length = len(text(*FERRY))
+    length = len(join_text(*FERRY))
     lines = run(*pair, "--limit", "30")
     said = f"(cut after 30 of {length} characters, and 5 more common sentences; --limit 0 shows all)"
     assert said in lines
@@ -334,17 +334,17 @@ class Harbor(Spider):
     start_urls = ["data:,harbor"]
 
     def parse(self, response):
-        yield {{"url": {A!r}, "title": "渡口恢复通航", "text": {text(*FERRY)!r}}}
+        yield {{"url": {A!r}, "title": "渡口恢复通航", "text": {join_text(*FERRY)!r}}}
 """
 
 
 @pytest.mark.slow
 def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path) -> None:
-    project(folder)
+    make_project(folder)
     (folder / "spider.py").write_text(SPIDER, encoding="utf-8")
     line = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
     subprocess.run(line, cwd=folder, env=environment(), capture_output=True, check=True, timeout=60)
-    done = scrapy_neardup("compare", A, "d.jsonl#copy", cwd=folder)
+    done = run_process("compare", A, "d.jsonl#copy", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("duplicate (retitled): B is a copy of A, similarity 0.")
@@ -373,8 +373,8 @@ def test_of_two_urls_there_are_no_texts(run: Callable[..., list[str]], state: st
 
 
 def test_texts_that_the_state_was_to_keep_are_shown(found: Callable[..., Any], folder: Path) -> None:
-    url = url_of("sqlite", folder / "texts.sqlite")
-    with opened(url) as store:
+    url = state_url("sqlite", folder / "texts.sqlite")
+    with open_state(url) as store:
         # The third is so like its original that nothing else is kept of it to compare by.
         judged(store, page("ferry", A), page("copy", B), page("same", "https://same.example/"), keep=Keep.TEXTS)
     for a, b in ((A, B), (A, "https://same.example/"), ("https://same.example/", B)):
@@ -412,7 +412,7 @@ def test_a_page_that_is_a_copy_itself_counts_by_similarity_alone(
     run: Callable[..., list[str]], found: Callable[..., Any], state: str
 ) -> None:
     assert found(B, "d.jsonl#copy")["compared_in_a_crawl"] is True
-    with opened(state) as store:
+    with open_state(state) as store:
         witness = store.find(B)
         assert witness is not None
         assert not witness.is_original
@@ -433,7 +433,7 @@ def test_keys_of_too_many_pages_find_nothing(
 ) -> None:
     before = found(A, "d.jsonl#copy")["keys"]
     method = make_method("cascade", {})
-    with opened(state) as store:
+    with open_state(state) as store:
         keyed = method.with_hashes(store.hashes)
         own, theirs = (keyed.fingerprint(page(id, "")).keys for id in ("copy", "ferry"))
         key = next(key for key in own if key in theirs)
@@ -449,12 +449,12 @@ def test_the_state_says_what_is_boilerplate(
 ) -> None:
     pair = []
     for name, own in (("one", FERRY), ("two", LIBRARY)):
-        (folder / f"{name}.txt").write_text(text(*own, FOOTER), encoding="utf-8")
+        (folder / f"{name}.txt").write_text(join_text(*own, FOOTER), encoding="utf-8")
         pair.append(f"{name}.txt")
-    (folder / "footer.txt").write_text(text(FOOTER, FOOTER), encoding="utf-8")
-    with opened(state) as store:
+    (folder / "footer.txt").write_text(join_text(FOOTER, FOOTER), encoding="utf-8")
+    with open_state(state) as store:
         counted = (
-            make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=text(FOOTER))).sentences
+            make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=join_text(FOOTER))).sentences
         )
         for number in range(60):
             store.note(counted, f"daybook{number}.example")
@@ -474,7 +474,7 @@ def test_the_state_says_what_is_boilerplate(
 def test_what_a_killed_crawl_has_left_is_told_and_stays(
     run: Callable[..., list[str]], errors: list[str], state: str
 ) -> None:
-    with opened(state) as store:
+    with open_state(state) as store:
         judged(store, page("kettle", "https://kettle.example/"), sealed=False)
     run(A, "d.jsonl#copy")
     run(A, "d.jsonl#copy")
@@ -498,7 +498,7 @@ def test_where_there_is_no_state_none_is_made(run: Callable[..., Any], folder: P
 
 @pytest.mark.slow
 def test_in_a_project_that_was_never_crawled_an_error_says_so_and_no_state_is_made(folder: Path) -> None:
-    done = scrapy_neardup("compare", A, "d.jsonl#copy", cwd=project(folder))
+    done = run_process("compare", A, "d.jsonl#copy", cwd=make_project(folder))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"scrapy neardup compare: There is no state at {folder.resolve() / '.scrapy'}")
     assert "--store leveldb:///path" in done.stderr
@@ -514,7 +514,7 @@ def test_what_is_no_state_is_not_made_one(run: Callable[..., Any], folder: Path,
         place.mkdir() if there == "a folder" else place.touch()
     before = set(folder.rglob("*"))
     with pytest.raises(NearDupError, match=r"There is no state at .*state\. Name"):
-        run("d.jsonl#ferry", "d.jsonl#copy", "--store", url_of(scheme, place))
+        run("d.jsonl#ferry", "d.jsonl#copy", "--store", state_url(scheme, place))
     assert set(folder.rglob("*")) == before
 
 
@@ -522,8 +522,8 @@ def test_what_is_no_state_is_not_made_one(run: Callable[..., Any], folder: Path,
 
 
 def fill(folder: Path, *pages: Page, keep: Keep = Keep.EVIDENCE) -> str:
-    url = url_of("sqlite", folder / "state.sqlite")
-    with opened(url) as store:
+    url = state_url("sqlite", folder / "state.sqlite")
+    with open_state(url) as store:
         judged(store, *pages, keep=keep)
     return url
 
@@ -620,11 +620,13 @@ def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(
     run: Callable[..., list[str]], found: Callable[..., Any], state: str, folder: Path
 ) -> None:
     """Of a page of the state, of a record with a URL, and of a file whose address is given."""
-    with opened(state) as store:
+    with open_state(state) as store:
         for number in range(80):
             store.note_form("harbor.example", in_form=number % 2 == 0)
-        judged(store, Page("https://harbor.example/3", "航运", text=text(*FERRY[:5], *LIBRARY), site="harbor.example"))
-    (folder / "c.txt").write_text(text(*FERRY), encoding="utf-8")
+        judged(
+            store, Page("https://harbor.example/3", "航运", text=join_text(*FERRY[:5], *LIBRARY), site="harbor.example")
+        )
+    (folder / "c.txt").write_text(join_text(*FERRY), encoding="utf-8")
 
     def forms(*pair: str) -> float:
         answer = found(*pair)
@@ -655,7 +657,7 @@ def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(
 
 def test_no_line_of_a_page_looks_like_one_of_ours(run: Callable[..., list[str]], folder: Path) -> None:
     said = ["duplicate (near): B is a copy of A, similarity 1.00.", "2026-01-01 00:00:00 [scrapy_neardup] ERROR: lost"]
-    (folder / "evil.txt").write_text("\n".join([*said, text(*LIBRARY)]), encoding="utf-8")
+    (folder / "evil.txt").write_text("\n".join([*said, join_text(*LIBRARY)]), encoding="utf-8")
     lines = run("evil.txt", "d.jsonl#ferry")
     assert not any(line.startswith(tuple(said)) for line in lines)
     assert [f"  | {one}" in lines for one in said] == [True, True]

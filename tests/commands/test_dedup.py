@@ -16,22 +16,22 @@ import pytest
 
 from scrapy_neardup.cli import dedup
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state import temporary
 from scrapy_neardup.state.opening import close_store, open_store
-from tests.commands.run import Invoke, command, environment, scrapy_neardup
+from tests.build import join_text, state_url
+from tests.cli import Invoke, command_line, environment, run_process
 from tests.commands.test_compare import FERRY, LIBRARY
-from tests.inputs.samples import Archive
-from tests.maintenance.states import text, url_of
+from tests.files.samples import Archive
 
-FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": text(*FERRY)}
-COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": text(*FERRY[:7], "转载请联系本站")}
-OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": text(*LIBRARY)}
-EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": text(*FERRY[:3])}
+FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*FERRY)}
+COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*FERRY[:7], "转载请联系本站")}
+OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": join_text(*LIBRARY)}
+EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": join_text(*FERRY[:3])}
 SHORT: dict[str, Any] = {"id": "short", "title": "短", "text": "太短。"}
 RECORDS = [FIRST, COPY, OTHER, EXCERPT, SHORT]
 SAID = "5 records: 3 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged."
@@ -60,10 +60,10 @@ def run(invoke: Invoke) -> Invoke:
 
 @pytest.mark.slow
 def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
-    kept = b'{"text": "' + text(*LIBRARY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
-    dropped = b'{"text": "' + text(*LIBRARY).encode() + b'", "id":"again"}'
+    kept = b'{"text": "' + join_text(*LIBRARY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
+    dropped = b'{"text": "' + join_text(*LIBRARY).encode() + b'", "id":"again"}'
     (folder / "odd.jl").write_bytes(b"\xef\xbb\xbf" + kept + b"\r\n\n" + dropped + b"\n" + lines(SHORT).rstrip())
-    done = scrapy_neardup("dedup", "odd.jl", "-o", "out.jsonl", cwd=folder)
+    done = run_process("dedup", "odd.jl", "-o", "out.jsonl", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "3 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. 2 written to out.jsonl.\n"
@@ -76,7 +76,7 @@ def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(folder: Path) -> None:
-    done = scrapy_neardup("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
+    done = run_process("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
     assert done.stdout.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
     written = (folder / "out.jsonl").read_bytes().splitlines()
     for line, record in zip(written, RECORDS, strict=True):
@@ -118,7 +118,12 @@ def test_a_feed_that_was_tagged_is_tagged_anew(run: Invoke, folder: Path) -> Non
 @pytest.mark.slow
 def test_standard_input_to_standard_output(folder: Path) -> None:
     done = subprocess.run(
-        command("dedup", "-"), cwd=folder, env=environment(), input=lines(*RECORDS), capture_output=True, timeout=60
+        command_line("dedup", "-"),
+        cwd=folder,
+        env=environment(),
+        input=lines(*RECORDS),
+        capture_output=True,
+        timeout=60,
     )
     assert done.stdout == lines(FIRST, OTHER, EXCERPT, SHORT)
     assert done.stderr.decode().splitlines()[0] == f"{SAID} 4 written to standard output."
@@ -130,7 +135,7 @@ def test_a_reader_that_goes_away_ends_the_command_without_a_word(folder: Path) -
     many = lines(*({"id": number, "text": f"{number}"} for number in range(20_000)))
     (folder / "many.jsonl").write_bytes(many)
     done = subprocess.run(
-        f"{' '.join(command('dedup', 'many.jsonl'))} | head -n 1; echo ${{PIPESTATUS[0]}}",
+        f"{' '.join(command_line('dedup', 'many.jsonl'))} | head -n 1; echo ${{PIPESTATUS[0]}}",
         shell=True,
         executable="/bin/bash",
         cwd=folder,
@@ -203,7 +208,7 @@ TEXTS = ["-12", "+1,234.5", "-1e3", "渡口 = 开航", "'quoted", ""]
 def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
     run: Invoke, folder: Path, name: str, delimiter: str
 ) -> None:
-    records = [{"id": cell or "none", "text": text(*FERRY), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
+    records = [{"id": cell or "none", "text": join_text(*FERRY), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
     (folder / "evil.jsonl").write_bytes(lines(*records))
 
     def table() -> list[dict[str, str]]:
@@ -231,7 +236,7 @@ def test_a_table_that_is_read_and_written_is_the_same(run: Invoke, folder: Path)
     with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["id", "=note", "text"])
-        table.writerows([f"{number}", cell, text(*FERRY)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
+        table.writerows([f"{number}", cell, join_text(*FERRY)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
     _, _, warned = run("feed.csv", "-o", "out.csv", NEARDUP_POLICY={"identical": "pass"})
     assert (folder / "out.csv").read_bytes() == (folder / "feed.csv").read_bytes()
     assert "5 cells" in warned
@@ -275,7 +280,7 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
             {"id": None, "url": "http://b.example/", "text": body},
             {"text": body},
             {"id": 7, "url": "http://a.example/", "text": body},
-            {"id": 7, "text": text(*LIBRARY)},
+            {"id": 7, "text": join_text(*LIBRARY)},
         )
     )
     run("ids.jsonl", "-o", "out.jsonl", "--tag")
@@ -307,7 +312,7 @@ def test_a_record_without_a_name_is_named_by_its_place(run: Invoke, folder: Path
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     bad = [b'{"id": "half', b"[1, 2]", b'{"id": "\xff"}']
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"\n".join(bad) + b"\n" + lines(COPY))
-    done = scrapy_neardup("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
+    done = run_process("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
     assert done.returncode == 1
     said = done.stdout.splitlines()
     assert said[0] == "2 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 0 unjudged. 1 written to out.jsonl."
@@ -332,7 +337,7 @@ def test_of_many_malformed_records_ten_are_named(run: Invoke, folder: Path) -> N
 @pytest.mark.slow
 def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder: Path) -> None:
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"{\n")
-    done = scrapy_neardup("dedup", "bad.jsonl", cwd=folder)
+    done = run_process("dedup", "bad.jsonl", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("scrapy neardup dedup: bad.jsonl, line 2: ")
     assert done.stderr.endswith("--rejects.\n")
@@ -348,7 +353,7 @@ def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
     make: Callable[[Path], str], run: Invoke, folder: Path
 ) -> None:
     (folder / "out.jsonl").write_text("before")
-    state = url_of("sqlite", folder / "state.sqlite")
+    state = state_url("sqlite", folder / "state.sqlite")
     with pytest.raises(NearDupError):
         run("feed.jsonl", make(folder), "-o", "out.jsonl", "--store", state)
     assert (folder / "out.jsonl").read_text() == "before"
@@ -383,7 +388,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
 def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str, run: Invoke, folder: Path) -> None:
-    state = url_of(scheme, folder / "state")
+    state = state_url(scheme, folder / "state")
     urls = [{**one, "url": f"http://{one['id']}.example/"} for one in RECORDS]
     (folder / "urls.jsonl").write_bytes(lines(*urls))
     arguments = ("urls.jsonl", "-o", "out.jsonl", "--id", "", "--store", state)
@@ -412,7 +417,7 @@ def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Invoke, 
 
 
 def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Invoke, folder: Path) -> None:
-    state = url_of("sqlite", folder / "state")
+    state = state_url("sqlite", folder / "state")
     arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
     first = run(*arguments, "--tag")[1]
     assert first.startswith(SAID)
@@ -425,7 +430,7 @@ def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Invoke,
 
 
 def test_what_the_first_run_dropped_is_a_copy_in_the_second_too(run: Invoke, folder: Path) -> None:
-    state = url_of("sqlite", folder / "state")
+    state = state_url("sqlite", folder / "state")
     arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
     assert run(*arguments)[1].startswith(f"{SAID} 4 written")
     second = run(*arguments, "--tag")[1]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.run import command, environment, scrapy_neardup
+from tests.build import story
+from tests.cli import command_line, environment, run_process
 from tests.crawl.pages import ARTICLES, html
-from tests.judge.test_detector import story
 from tests.started import MARK, processes
 from tests.workers.test_prefetch import odd_records
 
@@ -71,7 +71,7 @@ def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(
             "-s",
             "NEARDUP_SECRET=one secret for both of them",
         ]
-        done = scrapy_neardup("dedup", "feed.jsonl", "pages", *options, *tag.split(), cwd=folder)
+        done = run_process("dedup", "feed.jsonl", "pages", *options, *tag.split(), cwd=folder)
         assert done.returncode == 0, done.stderr
         found.append(re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes()))
     assert found[0] == found[1]
@@ -90,7 +90,7 @@ def test_what_is_written_is_the_same_byte_for_byte(
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
         options = ["-o", out, "--tag", "--rejects", rejects, "--workers", workers, "--json", *settings]
         options += ["-s", "NEARDUP_SECRET=one secret for both of them"]
-        done = scrapy_neardup("dedup", "pages", "feed.jsonl", *options, cwd=folder)
+        done = run_process("dedup", "pages", "feed.jsonl", *options, cwd=folder)
         assert done.returncode == 1, done.stderr
         written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes())  # times
         found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", "")))
@@ -107,7 +107,7 @@ def test_texts_are_judged_as_by_one_process(tmp_path: Path) -> None:
     for workers in ("0", "2"):
         out, rejects = tmp_path / f"{workers}.jsonl", tmp_path / f"{workers}.rejects"
         options: list[str | Path] = ["-o", out, "--tag", "--rejects", rejects, "--workers", workers]
-        done = scrapy_neardup("dedup", "feed.jsonl", *options, "-s", f"NEARDUP_SECRET={SECRET}", cwd=tmp_path)
+        done = run_process("dedup", "feed.jsonl", *options, "-s", f"NEARDUP_SECRET={SECRET}", cwd=tmp_path)
         assert done.returncode == 1, done.stderr
         written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes())  # times
         found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", ""), done.stderr))
@@ -120,10 +120,10 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
     feed = [json.dumps({"id": str(n), "text": "\n".join(story(n % 2_000))}) for n in range(4_000)]
     (tmp_path / "feed.jsonl").write_text("\n".join(feed), "utf-8")
     options = ["feed.jsonl", "--tag", "--json", "-s", f"NEARDUP_SECRET={SECRET}"]
-    alone = scrapy_neardup("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)
+    alone = run_process("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)
     env = {**environment(), MARK: str(tmp_path)}
     killed = set[int]()
-    arguments = command("dedup", *options, "--workers", "2", "-o", "2.jsonl")
+    arguments = command_line("dedup", *options, "--workers", "2", "-o", "2.jsonl")
     with subprocess.Popen(arguments, cwd=tmp_path, env=env, stdout=subprocess.PIPE) as job:
         while job.poll() is None and len(killed) < 5:
             for process in {*processes(tmp_path)} - {job.pid, *killed}:
@@ -143,7 +143,7 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
 
 
 def test_a_number_that_cannot_be_is_refused(folder: Path) -> None:
-    done = scrapy_neardup("dedup", "feed.jsonl", "--workers", "many", cwd=folder)
+    done = run_process("dedup", "feed.jsonl", "--workers", "many", cwd=folder)
     assert done.returncode != 0
     assert "--workers is 'many'" in done.stderr
 
@@ -155,7 +155,7 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
     options = ["-o", "out.jsonl", "--workers", "2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
     env = {**environment(), "PYTHONPATH": str(ROOT), MARK: str(folder)}
     with subprocess.Popen(
-        command("dedup", "slow.jsonl", *options),
+        command_line("dedup", "slow.jsonl", *options),
         cwd=folder,
         env=env,
         stderr=subprocess.PIPE,

@@ -13,9 +13,9 @@ from scrapy_neardup.cli import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.parameters import PROFILES
-from tests.commands.run import Invoke, project, scrapy_neardup
-from tests.evaluation.corpus import lines, mixed
-from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
+from tests.cli import Invoke, make_project, run_process
+from tests.lab.corpus import lines, mixed
+from tests.lab.methods import Broken, First, Unmakeable, Unsaid
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def cells(row: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_table_for_a_corpus_inside_and_outside_of_a_project(tmp_path: Path, corpus: Path, inside: bool) -> None:
-    done = scrapy_neardup("evaluate", corpus, cwd=project(tmp_path) if inside else tmp_path)
+    done = run_process("evaluate", corpus, cwd=make_project(tmp_path) if inside else tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     about, _, head, _, row, _ = done.stdout.split("\n")[:6]
     assert about == "town: 30 documents, including 7 duplicates, 21 different, 0 reposts, 0 templates"
@@ -76,7 +76,7 @@ def test_several_methods_and_corpora(run: Any, corpus: Path, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_lines_of_json(corpus: Path, tmp_path: Path) -> None:
-    done = scrapy_neardup(
+    done = run_process(
         "evaluate", corpus / "docs.jsonl", "--json", "-p", "base=0.7", "--store", "sqlite:", cwd=tmp_path
     )
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
@@ -255,7 +255,7 @@ def test_alone_a_method_that_fails_is_the_error(run: Any, corpus: Path, name: st
 
 @pytest.mark.slow
 def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, corpus: Path) -> None:
-    done = scrapy_neardup("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
+    done = run_process("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup evaluate: There is no method 'cascad'")
     assert "Traceback" not in done.stderr

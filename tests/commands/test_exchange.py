@@ -20,14 +20,12 @@ from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance import export as export_files
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.state.opening import open_state
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.record import Record
 from tests import methods
-from tests.commands.run import add_spider, environment, project, scrapy_neardup
-from tests.commands.run import command as command_line
-from tests.judge.test_detector import page, story
+from tests.build import page, story
+from tests.cli import add_spider, command_line, environment, make_project, run, run_process
 from tests.maintenance.exchange_states import packed, rows
-from tests.maintenance.states import run
 
 CASCADE = make_method("cascade", {})
 OWN = {"method": "somebody.Elses", "parameters": {}}
@@ -39,7 +37,7 @@ def url(path: Path) -> str:
 
 def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
     """A state with pages of these names, each with the story of a number."""
-    store = open_state(SQLite, str(path), method.recipe())
+    store = open_at(SQLite, str(path), method.recipe())
     detector = Detector(method, store, who="test")
     for name, seed in pages.items():
         detector.judge_now(page(name, story(seed)), sealed=True)
@@ -49,7 +47,7 @@ def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> P
 
 
 def content(path: Path) -> dict[bytes, bytes]:
-    store = open_state(SQLite, str(path), None)
+    store = open_at(SQLite, str(path), None)
     found = rows(store)
     store.close()
     return found
@@ -67,15 +65,15 @@ def west(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_state_goes_through_a_file_and_is_merged_with_another(tmp_path: Path, east: Path, west: Path) -> None:
-    done = scrapy_neardup("export", "-o", "east.gz", "--store", url(east), cwd=tmp_path)
+    done = run_process("export", "-o", "east.gz", "--store", url(east), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"east.gz: 3 pages in {(tmp_path / 'east.gz').stat().st_size:,} bytes\n"
     copy = tmp_path / "copy.sqlite"
-    done = scrapy_neardup("import", "east.gz", "--store", url(copy), cwd=tmp_path)
+    done = run_process("import", "east.gz", "--store", url(copy), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{copy}: 3 pages imported from east.gz\n"
     assert content(copy) == content(east)
-    done = scrapy_neardup("merge", "east.gz", url(west), "--store", url(copy), cwd=tmp_path)
+    done = run_process("merge", "east.gz", url(west), "--store", url(copy), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "east.gz: 0 pages added, 3 known already, 0 newer\n"
@@ -88,24 +86,24 @@ def test_a_state_goes_through_a_file_and_is_merged_with_another(tmp_path: Path, 
 def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Path, west: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
-    project(inside)
-    done = scrapy_neardup("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
+    make_project(inside)
+    done = run_process("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    done = scrapy_neardup("import", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
+    done = run_process("import", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
     assert (done.returncode, done.stdout, "news" in done.stderr) == (2, "", True)
     assert not (inside / ".scrapy" / "neardup").exists()
     add_spider(inside, "news")
-    done = scrapy_neardup("import", "east.gz", "--json", "--spider", "news", cwd=inside)
+    done = run_process("import", "east.gz", "--json", "--spider", "news", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     states = inside / ".scrapy" / "neardup" / "spiders" / "news"
     (place,) = (one for one in states.iterdir() if one.suffix not in (".lock", ".witness"))
     assert told == {"store": str(place), "pages": 3}
-    done = scrapy_neardup("merge", url(west), "--json", cwd=inside)
+    done = run_process("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1, "judgements": 0, "against": 0}
     assert json.loads(done.stdout) == {"store": str(place), "pages": 5, "merged": [merged]}
-    again = scrapy_neardup("import", "east.gz", cwd=inside)
+    again = run_process("import", "east.gz", cwd=inside)
     assert (again.returncode, again.stdout) == (2, "")
     assert all(one in again.stderr for one in (str(place), "--store", "scrapy neardup merge"))
 
@@ -116,7 +114,7 @@ def test_the_file_goes_to_standard_output_if_asked_for(tmp_path: Path, east: Pat
         command_line("export", "-o", "-", "--store", url(east)), cwd=tmp_path, env=environment(), capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    store = open_state(SQLite, str(east), None)
+    store = open_at(SQLite, str(east), None)
     assert done.stdout == packed(store)
     store.close()
 
@@ -207,7 +205,7 @@ def test_merging_makes_the_state_if_there_is_none(
         f"{east}: 0 pages added, 3 known already, 0 newer\n"
         f"{made}: 5 pages\n"
     )
-    store = open_state(SQLite, str(made), CASCADE.recipe())
+    store = open_at(SQLite, str(made), CASCADE.recipe())
     assert store.pages == 5
     store.close()
 
@@ -245,7 +243,7 @@ def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Pa
 
 @pytest.mark.slow
 def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) -> None:
-    done = scrapy_neardup("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
+    done = run_process("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup merge: east.sqlite is no export of a state")
     assert "sqlite:///path" in done.stderr
@@ -254,7 +252,7 @@ def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) 
 def test_a_file_of_another_recipe_is_not_imported_into_an_empty_state(tmp_path: Path, east: Path) -> None:
     file, empty = tmp_path / "east.gz", tmp_path / "empty.sqlite"
     run(export, "-o", file, "--store", url(east))
-    open_state(SQLite, str(empty), OWN).close()
+    open_at(SQLite, str(empty), OWN).close()
     with pytest.raises(
         StoreMismatch, match=r"method is 'somebody\.Elses' in the state and 'cascade' here.*set --store to a"
     ):
@@ -266,7 +264,7 @@ def test_where_the_method_cannot_be_made_pages_are_only_united(
 ) -> None:
     states = []
     for number in (1, 2):
-        store = open_state(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
+        store = open_at(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
         store.add(Record(number, f"https://{number}.example/", number, 1.0, (7,), b"same"))
         store.close()
         states.append(url(tmp_path / f"{number}.sqlite"))
@@ -285,7 +283,7 @@ def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path
     theirs = crawled(tmp_path / "theirs.sqlite", {"b": 1}, method)
     settings = {"NEARDUP_METHOD": "simhash", "NEARDUP_PARAMETERS": parameters}
     assert run(merge, url(theirs), "--store", url(ours), **settings) == 0
-    store = open_state(SQLite, str(ours), None)
+    store = open_at(SQLite, str(ours), None)
     assert [record.url for record in store.records() if record.is_original] == ["http://a.example/"]
     store.close()
 
@@ -294,7 +292,7 @@ def test_what_was_taken_back_from_any_of_the_states_is_told(
     tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (east, west):
-        store = open_state(SQLite, str(path), None)
+        store = open_at(SQLite, str(path), None)
         store.add(Record(5, "https://e.example/", 5), generation=store.begin(f"crawl of {path.stem}"))
         store.close()
     run(merge, url(west), "--store", url(east))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from scrapy_neardup.cli import explain
 from scrapy_neardup.state.evidence import Keep
-from tests.maintenance.states import (
+from tests.build import (
     BREAD,
     EDITED,
     EXCERPT,
@@ -18,18 +19,15 @@ from tests.maintenance.states import (
     POWER_AGAIN,
     SAME,
     SHORT,
-    judged,
-    made,
-    opened,
-    outcome,
-    parsed,
-    plain,
-    records,
-    run,
-    text,
+    join_text,
+    judge_pages,
+    make_state,
+    open_state,
+    read_records,
 )
+from tests.cli import mask, run, run_on
 
-LETTERS = len(text(*PEARS))
+LETTERS = len(join_text(*PEARS))
 GROUP = """\
   group         ID, 3 pages:
                 TIME  identical   https://mirror.example/p/8
@@ -98,16 +96,16 @@ https://town.example/short
 
 @pytest.mark.slow
 def test_pages_of_every_sort_are_told_of(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = outcome(explain, *TOLD, state=state, capsys=capsys)
+    done = run_on(explain, *TOLD, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
-    told = re.sub(r"(it passed .*?: ).*", r"\1@", plain(done.stdout, state))
+    told = re.sub(r"(it passed .*?: ).*", r"\1@", mask(done.stdout, state))
     assert told == "\n".join(TOLD.values())
 
 
 def test_json_holds_all_of_it(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(explain, EDITED, EXCERPT, PEAR, "--store", sqlite, "--json") == 0
-    copy, excerpt, original = parsed(capsys.readouterr().out)["pages"]
-    there = records(sqlite)
+    copy, excerpt, original = json.loads(capsys.readouterr().out)["pages"]
+    there = read_records(sqlite)
     id = f"{there[PEAR].id:016x}"
     assert set(copy) == set(excerpt) == set(original)
     assert [copy[name] for name in ("url", "found", "verdict", "kind", "title", "characters")] == [
@@ -137,7 +135,7 @@ def test_of_a_page_that_passed_the_nearest_original_is_named_and_what_decides(
     sqlite: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(explain, PEAR, EDITED, EXCERPT, BREAD, SHORT, "--store", sqlite, "--json") == 0
-    original, copy, excerpt, alone, short = parsed(capsys.readouterr().out)["pages"]
+    original, copy, excerpt, alone, short = json.loads(capsys.readouterr().out)["pages"]
     assert [one["nearest"] for one in (copy, short, alone)] == [None] * 3
     assert [bool(one["passed"]) for one in (copy, short, alone)] == [False, False, True]
     assert (excerpt["nearest"]["url"], excerpt["nearest"]["came_first"]) == (PEAR, True)
@@ -148,19 +146,19 @@ def test_of_a_page_that_passed_the_nearest_original_is_named_and_what_decides(
     assert original["site"] == {"name": "orchard.example", "pages": 1, "forms": 0.0}
     # What would be dropped under the policy of the project is told so.
     assert run(explain, EXCERPT, "--store", sqlite, "--json", NEARDUP_POLICY={"excerpt": "drop"}) == 0
-    assert parsed(capsys.readouterr().out)["pages"][0]["nearest"]["is_copy"] is True
+    assert json.loads(capsys.readouterr().out)["pages"][0]["nearest"]["is_copy"] is True
 
 
 def test_a_state_of_another_method_than_the_settings_is_asked_by_its_own(
     sqlite: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(explain, EXCERPT, "--store", sqlite, "--json", NEARDUP_METHOD="simhash") == 0
-    assert parsed(capsys.readouterr().out)["pages"][0]["nearest"]["url"] == PEAR
+    assert json.loads(capsys.readouterr().out)["pages"][0]["nearest"]["url"] == PEAR
 
 
 def test_a_page_that_could_not_be_judged_has_no_group(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(explain, SHORT, "--store", sqlite, "--json") == 0
-    [page] = parsed(capsys.readouterr().out)["pages"]
+    [page] = json.loads(capsys.readouterr().out)["pages"]
     assert (page["verdict"], page["similar_id"], page["group"]) == ("unjudged", None, {"size": 1, "pages": []})
 
 
@@ -180,11 +178,11 @@ def test_urls_that_are_written_nearly_alike_are_named(
 ) -> None:
     assert run(explain, typed, "--store", sqlite) == 1
     assert (
-        plain(capsys.readouterr().out, sqlite)
+        mask(capsys.readouterr().out, sqlite)
         == f"{typed}\n  is not in the state at STATE. Similar URLs:\n    {there}\n"
     )
     assert run(explain, typed, PEAR, "--store", sqlite, "--json") == 1
-    first, second = parsed(capsys.readouterr().out)["pages"]
+    first, second = json.loads(capsys.readouterr().out)["pages"]
     assert first == {"url": typed, "found": False, "near": [there]}
     assert second["found"]
 
@@ -194,26 +192,26 @@ def test_urls_that_are_written_nearly_alike_are_named(
 )
 def test_a_url_that_is_like_none_is_just_not_there(sqlite: str, capsys: pytest.CaptureFixture[str], typed: str) -> None:
     assert run(explain, typed, "--store", sqlite) == 1
-    assert "is not in the state at STATE. Write the URL as crawled." in plain(capsys.readouterr().out, sqlite)
+    assert "is not in the state at STATE. Write the URL as crawled." in mask(capsys.readouterr().out, sqlite)
 
 
 def test_only_the_newest_pages_of_a_group_are_listed(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(explain, PEAR, "--store", sqlite, "--limit", "1") == 0
-    said = plain(capsys.readouterr().out, sqlite)
+    said = mask(capsys.readouterr().out, sqlite)
     assert said.endswith(f"ID, 3 pages, the newest 1 of them:\n                TIME  identical   {SAME}\n")
 
 
 def test_a_copy_whose_original_is_gone(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with opened(sqlite) as store:
-        assert judged(store, [(PEAR, "A new page", "".join(f"{one}. " for one in reversed(BAKERY_LIKE)))]) == [
+    with open_state(sqlite) as store:
+        assert judge_pages(store, [(PEAR, "A new page", "".join(f"{one}. " for one in reversed(BAKERY_LIKE)))]) == [
             "updated"
         ]
     assert run(explain, EDITED, "--store", sqlite) == 0
-    said = plain(capsys.readouterr().out, sqlite)
+    said = mask(capsys.readouterr().out, sqlite)
     assert "  original      ID, no longer in the state (updated or forgotten)\n" in said
     assert "  group         ID, 2 pages:\n" in said
     assert run(explain, EDITED, "--store", sqlite, "--json") == 0
-    [page] = parsed(capsys.readouterr().out)["pages"]
+    [page] = json.loads(capsys.readouterr().out)["pages"]
     assert (page["original"], page["original_is_gone"]) == (None, True)
     assert run(explain, EXCERPT, "--store", sqlite) == 0
     assert "  like          an excerpt of a page no longer in the state\n" in capsys.readouterr().out
@@ -227,9 +225,9 @@ BAKERY_LIKE = [
 
 
 def test_a_state_without_evidence_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
     assert run(explain, EDITED, EXCERPT, "--store", state) == 0
-    copy, excerpt = plain(capsys.readouterr().out, state).split("\n\n")
+    copy, excerpt = mask(capsys.readouterr().out, state).split("\n\n")
     assert '  evidence      not kept (NEARDUP_KEEP was "nothing")' in copy
     assert "  verdict       duplicate\n" in copy
     assert "  similarity    0.NNNN\n" in copy

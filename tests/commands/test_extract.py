@@ -17,10 +17,10 @@ from scrapy_neardup.cli import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageResponse
-from tests.commands.run import Invoke, project, scrapy_neardup
-from tests.maintenance.states import opened, url_of
-from tests.maintenance.states import run as run_command
+from scrapy_neardup.page.source import PageResponse
+from tests.build import open_state, state_url
+from tests.cli import Invoke, make_project, run_process
+from tests.cli import run as run_command
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 
 URL = "https://www.daybook.example/news/1"
@@ -66,8 +66,8 @@ def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The state of a crawl here that has seen the aside on 40 pages of the site, and some pages of it besides."""
     place = folder / ".scrapy" / "neardup"
     place.mkdir(parents=True)
-    url = url_of(request.param, place / f"state.{request.param}")
-    with opened(url) as store:
+    url = state_url(request.param, place / f"state.{request.param}")
+    with open_state(url) as store:
         counted = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
         for number in range(50):
             store.note(counted if number < 40 else counted[:0], SITE)
@@ -206,7 +206,7 @@ def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], fo
 
 def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str) -> None:
     assert "; the site is unknown; 0 lines with boilerplate here.\n" in run("article.html")
-    with opened(state) as store:
+    with open_state(state) as store:
         counted = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
         for number in range(60):
             store.note(counted, f"moor{number}.example")
@@ -215,7 +215,7 @@ def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str)
 
 def test_the_state_stays_as_it_is(run: Run, state: str) -> None:
     def held() -> tuple[int, dict[int, bytes], list[str]]:
-        with opened(state) as store:
+        with open_state(state) as store:
             return store.pages, store.counted(), [record.url for record in store.records()]
 
     before = held()
@@ -358,17 +358,17 @@ def server() -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_url_is_fetched_as_a_crawl_would_and_nothing_is_kept(folder: Path, server: str) -> None:
-    project(folder)
+    make_project(folder)
     settings = folder / "shop" / "settings.py"
     settings.write_text(settings.read_text() + 'FEEDS = {"items.jsonl": {"format": "jsonlines"}}\nJOBDIR = "job"\n')
-    done = scrapy_neardup("extract", f"{server}/1", cwd=folder)
+    done = run_process("extract", f"{server}/1", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert (lines[0], lines[6]) == (f"{server}/2", "  site          127.0.0.1")
     assert f"article      {PARAGRAPHS[0]}" in lines
     assert not {"items.jsonl", "job"} & {one.name for one in folder.iterdir()}
     assert list((folder / ".scrapy").rglob("*")) == []
-    gone = scrapy_neardup("extract", f"{server}/3", cwd=folder)
+    gone = run_process("extract", f"{server}/3", cwd=folder)
     assert (gone.returncode, gone.stdout) == (2, "")
     assert "the response has status 404 (http_error)" in gone.stderr
 
@@ -376,7 +376,7 @@ def test_a_url_is_fetched_as_a_crawl_would_and_nothing_is_kept(folder: Path, ser
 @pytest.mark.slow
 @pytest.mark.parametrize(("url", "said"), [("http://127.0.0.1:1/", "refused"), ("http:///x", "could not be fetched")])
 def test_what_cannot_be_fetched_is_a_sentence(folder: Path, url: str, said: str) -> None:
-    done = scrapy_neardup("extract", url, cwd=folder)
+    done = run_process("extract", url, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -387,7 +387,7 @@ def test_robots_txt_is_heeded_where_the_project_does(
     folder: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Server, "do_GET", _forbid)
-    done = scrapy_neardup("extract", f"{server}/1", "-s", "ROBOTSTXT_OBEY=True", cwd=folder)
+    done = run_process("extract", f"{server}/1", "-s", "ROBOTSTXT_OBEY=True", cwd=folder)
     assert done.returncode == 2
     assert "could not be fetched: Forbidden by robots.txt. " in done.stderr
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,8 +17,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.commands.run import Invoke
-from tests.maintenance.states import (
+from tests.build import (
     BREAD,
     EDITED,
     EXCERPT,
@@ -27,16 +27,13 @@ from tests.maintenance.states import (
     POWER_AGAIN,
     SAME,
     SHORT,
-    aged,
-    judged,
-    made,
-    opened,
-    outcome,
-    parsed,
-    plain,
-    records,
-    run,
+    judge_pages,
+    make_state,
+    open_state,
+    read_records,
+    set_last_seen,
 )
+from tests.cli import Invoke, mask, run, run_on
 
 ALL = {url for url, *_ in PAGES}
 DAY = 86400
@@ -50,36 +47,36 @@ def said(invoke: Invoke) -> Callable[..., dict[str, Any]]:
 
     def said(*arguments: str, state: str, command: ModuleType = forget) -> dict[str, Any]:
         done = invoke(command, *arguments, "--store", state, "--json")
-        return {**parsed(done.out), "code": done.code}
+        return {**json.loads(done.out), "code": done.code}
 
     return said
 
 
 def left(state: str) -> set[str]:
     """The URLs that are still there, in a state that holds together."""
-    with opened(state) as store:
+    with open_state(state) as store:
         assert check(store).sound
-    return set(records(state))
+    return set(read_records(state))
 
 
 @pytest.mark.slow
 def test_an_original_goes_with_its_copies(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = outcome(forget, PEAR, state=state, capsys=capsys)
+    done = run_on(forget, PEAR, state=state, capsys=capsys)
     assert (done.returncode, done.stdout, done.stderr) == (0, "forgot 3 pages: 1 original and its 2 copies\n", "")
     assert left(state) == ALL - {PEAR, EDITED, SAME}
 
 
 def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -> None:
     pages = {page[0]: page for page in PAGES}
-    with opened(state) as store:
-        assert judged(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
+    with open_state(state) as store:
+        assert judge_pages(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
     assert run(forget, PEAR, EXCERPT, "--store", state) == 0
-    with opened(state) as store:
-        assert judged(store, [pages[SAME], pages[PEAR], pages[EDITED], pages[BREAD]]) == [
+    with open_state(state) as store:
+        assert judge_pages(store, [pages[SAME], pages[PEAR], pages[EDITED], pages[BREAD]]) == [
             *("unique", "duplicate (identical)", "duplicate (retitled)", "unchanged")
         ]
     assert left(state) == ALL - {EXCERPT}
-    assert records(state)[PEAR].original == records(state)[SAME].id
+    assert read_records(state)[PEAR].original == read_records(state)[SAME].id
 
 
 def test_a_copy_goes_alone(sqlite: str, said: Callable[..., dict[str, Any]]) -> None:
@@ -116,7 +113,7 @@ def test_a_url_that_is_not_there_is_told_and_the_others_go(sqlite: str, capsys: 
     assert run(forget, f"{BREAD}/", SHORT, "--store", sqlite) == 1
     out, err = capsys.readouterr()
     assert out == "forgot 1 page: 1 unjudged\n"
-    assert plain(err, sqlite) == f"{BREAD}/\n  is not in the state at STATE. Similar URLs:\n    {BREAD}\n"
+    assert mask(err, sqlite) == f"{BREAD}/\n  is not in the state at STATE. Similar URLs:\n    {BREAD}\n"
     assert left(sqlite) == ALL - {SHORT}
     assert run(forget, "nothing", "--store", sqlite) == 1
     out, err = capsys.readouterr()
@@ -133,7 +130,7 @@ def test_a_dry_run_changes_nothing(state: str, capsys: pytest.CaptureFixture[str
 
 
 def test_a_dry_run_names_the_first_pages(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with opened(sqlite) as store:
+    with open_state(sqlite) as store:
         for n in range(30):
             id = store.new_id()
             store.add(Record(id, f"https://many.example/{n}", id))
@@ -165,7 +162,7 @@ def test_a_dry_run_names_the_first_pages(sqlite: str, capsys: pytest.CaptureFixt
 def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], host: str, gone: set[str]) -> None:
     assert "梨".encode("idna") == b"xn--30v"
     more = {*WEIXIN, "https://xn--30v.example/1"}
-    with opened(sqlite) as store:
+    with open_state(sqlite) as store:
         for url in sorted(more):
             id = store.new_id()
             store.add(Record(id, url, id, keys=(id,), sketch=b"sketch"))
@@ -188,8 +185,8 @@ def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], h
 def test_pages_that_were_last_seen_before_a_time(
     state: str, said: Callable[..., dict[str, Any]], seen: dict[str, int], time: str, gone: set[str]
 ) -> None:
-    with opened(state) as store:
-        aged(store, {url: NOW - days * DAY for url, days in seen.items()})
+    with open_state(state) as store:
+        set_last_seen(store, {url: NOW - days * DAY for url, days in seen.items()})
     found = said("--before", time, state=state)
     assert (set(found["urls"]), found["code"]) == (gone, 0)
     assert left(state) == ALL - gone
@@ -247,10 +244,10 @@ def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: p
 @pytest.fixture
 def old(tmp_path: Path) -> str:
     """The pages of ``PAGES``: the pears and their copy were seen 50 days ago, the same as their text 5 days ago."""
-    url = made("sqlite", tmp_path)
-    with opened(url) as store:
+    url = make_state("sqlite", tmp_path)
+    with open_state(url) as store:
         days = {PEAR: 50, EDITED: 50, SAME: 5, BREAD: 100, POWER: 40, SHORT: 80}
-        aged(store, {url: store.now() - many * DAY for url, many in days.items()})
+        set_last_seen(store, {url: store.clock.now() - many * DAY for url, many in days.items()})
     return url
 
 

@@ -15,7 +15,7 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.cli import COMMANDS, NearDupCommand, load
 from scrapy_neardup.errors import NearDupError
-from tests.commands.run import command, environment, project, scrapy_neardup
+from tests.cli import command_line, environment, make_project, run_process
 
 
 def parsed(line: str) -> tuple[NearDupCommand, argparse.Namespace, list[str]]:
@@ -45,7 +45,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Nam
 @pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: Path, inside: bool) -> None:
-    done = scrapy_neardup(cwd=project(tmp_path) if inside else tmp_path)
+    done = run_process(cwd=make_project(tmp_path) if inside else tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
@@ -62,7 +62,7 @@ def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.slow
 def test_help_of_a_command_is_its_own(tmp_path: Path) -> None:
-    one = scrapy_neardup("evaluate", "--help", cwd=tmp_path)
+    one = run_process("evaluate", "--help", cwd=tmp_path)
     assert (one.returncode, one.stderr) == (0, "")
     assert one.stdout.startswith("usage: scrapy neardup evaluate ")
     assert "scrapy neardup evaluate corpora/news --sweep" in one.stdout
@@ -78,7 +78,7 @@ def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = scrapy_neardup("compose", cwd=tmp_path)
+    done = run_process("compose", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "invalid choice: 'compose'" in done.stderr
     group, options, rest = parsed("evaluate news --quick")
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with (
         subprocess.Popen(
-            command("evaluate", str(pipe)),
+            command_line("evaluate", str(pipe)),
             cwd=tmp_path,
             env=environment(),
             stdout=subprocess.PIPE,
@@ -163,7 +163,12 @@ def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text('{"id": "a", "text": "A bridge of seven arches."}\n')
     (tmp_path / "pairs.jsonl").touch()
     done = subprocess.run(
-        command("evaluate", "."), cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, timeout=60
+        command_line("evaluate", "."),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=60,
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -177,5 +182,5 @@ def test_other_commands_of_scrapy_do_not_wait_for_ours_to_be_imported() -> None:
         "{'numpy', 'jieba', 'trafilatura', 'tabulate', 'tqdm'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    ours = ["scrapy_neardup", "scrapy_neardup.oneline", "scrapy_neardup.errors", "scrapy_neardup.cli"]
+    ours = ["scrapy_neardup", "scrapy_neardup.untrusted", "scrapy_neardup.errors", "scrapy_neardup.cli"]
     assert done.stdout == f"{ours} set()\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,8 @@ from scrapy_neardup.cli import groups
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import (
-    BREAD,
-    EDITED,
-    KINDS,
-    PAGES,
-    PEAR,
-    SAME,
-    judged,
-    made,
-    opened,
-    outcome,
-    parsed,
-    plain,
-    records,
-    run,
-)
+from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, SAME, judge_pages, make_state, open_state, read_records
+from tests.cli import mask, run, run_on
 
 #: A second copy of the bakery and its original are a group of two.
 BREAD_AGAIN = "https://mirror.example/bread"
@@ -35,22 +22,22 @@ BREAD_AGAIN = "https://mirror.example/bread"
 
 @pytest.fixture(params=KINDS)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    url = made(request.param, tmp_path)
-    with opened(url) as store:
-        assert judged(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
+    url = make_state(request.param, tmp_path)
+    with open_state(url) as store:
+        assert judge_pages(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
     return url
 
 
 def found(output: str) -> list[dict[str, Any]]:
-    return [parsed(line) for line in output.splitlines()]
+    return [json.loads(line) for line in output.splitlines()]
 
 
 @pytest.mark.slow
 def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = outcome(groups, state=state, capsys=capsys)
+    done = run_on(groups, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
     pears, bread = found(done.stdout)
-    there = records(state)
+    there = read_records(state)
     assert {name: pears[name] for name in ("similar_id", "size", "original")} == {
         "similar_id": f"{there[PEAR].id:016x}",
         "size": 3,
@@ -115,8 +102,8 @@ def test_a_file_is_written_all_or_nothing(
 
 
 def test_copies_whose_original_is_gone_are_a_group(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with opened(state) as store:
-        store.forget([records(state)[PEAR].id, records(state)[BREAD].id])
+    with open_state(state) as store:
+        store.forget([read_records(state)[PEAR].id, read_records(state)[BREAD].id])
     assert run(groups, "--store", state) == 0
     [group] = found(capsys.readouterr().out)
     assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
@@ -138,13 +125,13 @@ def test_a_terminal_is_shown_a_listing(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert run(groups, "--store", state, "--limit", "1") == 0
-    said = plain(capsys.readouterr().out, state)
-    edited = records(state)[EDITED].similarity
+    said = mask(capsys.readouterr().out, state)
+    edited = read_records(state)[EDITED].similarity
     assert said == TOLD.replace("0.81", f"{edited:.2f}").replace("1 group", "2 groups")
     assert run(groups, "--store", state, "--json") == 0
     assert len(found(capsys.readouterr().out)) == 2
-    with opened(state) as store:
-        store.forget([records(state)[PEAR].id])
+    with open_state(state) as store:
+        store.forget([read_records(state)[PEAR].id])
     assert run(groups, "--store", state) == 0
     said = capsys.readouterr().out
     assert "  (the original is no longer in the state: updated or forgotten)\n" in said
@@ -154,8 +141,8 @@ def test_a_terminal_is_shown_a_listing(
 def test_large_groups_are_cut_on_a_terminal_alone(
     state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(state) as store:
-        original = records(state)[PEAR].id
+    with open_state(state) as store:
+        original = read_records(state)[PEAR].id
         for n in range(20):
             store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
     assert run(groups, "--store", state, "--limit", "1") == 0
@@ -169,7 +156,7 @@ def test_large_groups_are_cut_on_a_terminal_alone(
 
 
 def test_without_evidence_kinds_and_titles_are_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
     assert run(groups, "--store", state) == 0
     [group] = found(capsys.readouterr().out)
     assert [(one["kind"], one["title"]) for one in group["pages"]] == [(None, None)] * 3

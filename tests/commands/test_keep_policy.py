@@ -12,8 +12,8 @@ from scrapy_neardup.cli import check, dedup, explain, export, groups, import_, s
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_store
-from tests.commands.run import Invoke
-from tests.judge.test_detector import story
+from tests.build import story
+from tests.cli import Invoke
 
 TEXT = story(70, 24)
 

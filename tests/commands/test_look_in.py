@@ -15,29 +15,29 @@ from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.opening import STORES, close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
-from tests.commands.run import scrapy_neardup
-from tests.maintenance.states import BREAD, EDITED, KINDS, PAGES, PEAR, judged, made, parsed, run, text
+from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
+from tests.cli import run, run_process
 
 Captured = pytest.CaptureFixture[str]
 NEW, NEW_TEXT = (
     "https://new.example/1",
-    text("新开的渡口在周一迎来了第一批乘客", "船长说今后每天有六个班次往返两岸", "票价和从前一样"),
+    join_text("新开的渡口在周一迎来了第一批乘客", "船长说今后每天有六个班次往返两岸", "票价和从前一样"),
 )
 AS_OF = r"As of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00, "
 
 
 @pytest.fixture(params=KINDS)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path, keep=Keep.TEXTS)
+    return make_state(request.param, tmp_path, keep=Keep.TEXTS)
 
 
 @pytest.fixture
 def at_work(state: str) -> Iterator[PageStore]:
     """The state, held by a crawl that has added one page, and whose feed is not stored yet."""
     store = open_store(state, None)
-    judged(store, [(NEW, "渡口", NEW_TEXT)], sealed=False)
+    judge_pages(store, [(NEW, "渡口", NEW_TEXT)], sealed=False)
     yield store
     close_store(store)
 
@@ -45,7 +45,7 @@ def at_work(state: str) -> Iterator[PageStore]:
 def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore, capsys: Captured) -> None:
     assert run(stats, "--store", state, "--json") == 0
     out, told = capsys.readouterr()
-    found = parsed(out)
+    found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
         AS_OF + "morning is using it. 1 page is unsealed: pages become permanent when their feeds are stored.\n",
@@ -59,7 +59,7 @@ def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore
 
 def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, capsys: Captured) -> None:
     assert run(explain, NEW, PEAR, "--store", state, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert [page["sealed"] for page in found["pages"]] == [False, True]
     assert (found["in_use"], found["as_of"][:2]) == (True, "20")
     assert run(explain, NEW, PEAR, "--store", state) == 0
@@ -90,8 +90,10 @@ def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
     state: str, at_work: PageStore, tmp_path: Path
 ) -> None:
     before = at_work.find(BREAD)
-    changed = text("The bakery has been closed for good", "Its oven was taken to a museum in the capital last week")
-    judged(at_work, [(BREAD, "The end of a bakery", changed)], sealed=False)
+    changed = join_text(
+        "The bakery has been closed for good", "Its oven was taken to a museum in the capital last week"
+    )
+    judge_pages(at_work, [(BREAD, "The end of a bakery", changed)], sealed=False)
     assert at_work.find(BREAD) != before
     file = tmp_path / "pages.jsonl.gz"
     assert run(export, "--store", state, "-o", file) == 0
@@ -115,15 +117,21 @@ def test_groups_reports_and_comparisons_need_no_lock(
 
 @pytest.mark.slow
 def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: PageStore, tmp_path: Path) -> None:
-    done = scrapy_neardup("stats", "--json", "--store", state, cwd=tmp_path)
+    done = run_process("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)
     assert "morning is using it" in done.stderr
-    refused = scrapy_neardup("forget", PEAR, "--store", state, cwd=tmp_path)
+    refused = run_process("forget", PEAR, "--store", state, cwd=tmp_path)
     assert refused.returncode == 2
     assert "Another process is using the state" in refused.stderr
-    judged(
+    judge_pages(
         at_work,
-        [("https://new.example/2", "船", text("另一条船在周二下水", "它比第一条长了三米，能载四十个人和他们的车"))],
+        [
+            (
+                "https://new.example/2",
+                "船",
+                join_text("另一条船在周二下水", "它比第一条长了三米，能载四十个人和他们的车"),
+            )
+        ],
     )
 
 
@@ -142,7 +150,7 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
     held = open_store(state, None)
     try:
         with pytest.raises(StoreLocked):
-            type(held)(held.location, None)
+            open_at(STORES[held.scheme], held.location, None)
         assert run(forget, PEAR, "--store", state, "--dry-run") == 0  # of this process, which holds it
     finally:
         close_store(held)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.cli.options import parse_method, parse_parameters
-from scrapy_neardup.cli.output import format_parts, format_table, is_coloured, printable, progress, write
+from scrapy_neardup.cli.output import format_parts, format_table, is_coloured, progress, write
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.text.marking import Mark, Part
 
@@ -129,17 +129,3 @@ def test_each_mark_looks_different_and_colours_end_where_they_should() -> None:
     parts = [Part("a", mark) for mark in Mark]
     assert format_parts(parts, coloured=False) == "a[[a]]{{a}}"
     assert format_parts(parts, coloured=True) == "a\x1b[32ma\x1b[0m\x1b[90ma\x1b[0m"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("\x1b]0;title\x07\x9b2J\0", "�]0;title��2J�"),
-        ("a\r\nb\rc\u2028d\te", "a\nb\nc\nd e"),
-        ("com\u00adpany \u202egnp.exe\ufeff", "company gnp.exe"),
-        ("渡口\u3000开航 é🚢", "渡口\u3000开航 é🚢"),
-        ("half \ud800", "half �"),
-    ],
-)
-def test_nothing_in_a_page_commands_the_terminal(text: str, expected: str) -> None:
-    assert printable(text) == expected

@@ -11,10 +11,9 @@ import pytest
 
 from scrapy_neardup.cli import evaluate, pairs
 from scrapy_neardup.errors import NearDupError, SettingsError
-from tests.commands.run import scrapy_neardup
-from tests.evaluation.corpus import five_grams
-from tests.evaluation.drafts import drafts, write_feed
-from tests.maintenance.states import run
+from tests.cli import run, run_process
+from tests.lab.corpus import five_grams
+from tests.lab.drafts import drafts, write_feed
 
 
 def test_the_pairs_of_a_feed_are_those_of_its_texts(tmp_path: Path) -> None:
@@ -76,7 +75,7 @@ def test_limits_are_checked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_standard_output_has_the_pairs_and_standard_error_the_number(tmp_path: Path) -> None:
-    done = scrapy_neardup("pairs", write_feed(tmp_path), cwd=tmp_path)
+    done = run_process("pairs", write_feed(tmp_path), cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert done.returncode == 0
     assert all(json.loads(line)["jaccard"] >= 0.3 for line in lines)

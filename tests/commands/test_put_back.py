@@ -12,12 +12,12 @@ import pytest
 
 from scrapy_neardup.cli import check, copy, dropped, explain, groups, judgements, keep, merge, stats
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.labels import read_corpus
-from scrapy_neardup.inputs import Entry, read_input
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.judge.manual_verdicts import judgements as all_judgements
+from scrapy_neardup.files import Entry, read_input
+from scrapy_neardup.judge.manual_verdicts import ManualKind
+from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
+from scrapy_neardup.lab.labels import read_corpus
 from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
-from tests.maintenance.states import (
+from tests.build import (
     BREAD,
     EDITED,
     EXCERPT,
@@ -26,13 +26,12 @@ from tests.maintenance.states import (
     PEAR,
     SAME,
     SHORT,
-    is_harmless,
-    judged,
-    made,
-    opened,
-    run,
-    url_of,
+    judge_pages,
+    make_state,
+    open_state,
+    state_url,
 )
+from tests.cli import is_harmless, run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -43,14 +42,14 @@ def lines(capsys: Capture, *arguments: str | Path) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def said(url: str) -> dict[str, tuple[ManualVerdict, str]]:
-    with opened(url) as store:
-        return {one.url: (one.said, one.other) for one in all_judgements(store)}
+def said(url: str) -> dict[str, tuple[ManualKind, str]]:
+    with open_state(url) as store:
+        return {one.url: (one.kind, one.other) for one in all_judgements(store)}
 
 
 def crawled(url: str, who: str, *, ended: int = 0, counts: dict[str, float] | None = None) -> None:
     """The last crawl of a state is remembered, as a session does."""
-    with opened(url) as store:
+    with open_state(url) as store:
         generation = max((int.from_bytes(key[1:9], "big") for key, _ in store.rows(b"d")), default=5)
         remember_crawl(store, Crawl(generation, who, ended, counts or {}))
 
@@ -82,14 +81,14 @@ def test_the_last_crawl_is_named_and_told_of_plainly_if_it_dropped_nothing(sqlit
     assert capsys.readouterr().err == "The state remembers no crawl, so --last finds nothing.\n"
     crawled(sqlite, "morning")
     assert len(lines(capsys, "--last", "--store", sqlite)) == 2
-    with opened(sqlite) as store:
+    with open_state(sqlite) as store:
         remember_crawl(store, Crawl(2**62, "evening", 1_700_000_000))
     assert run(dropped, "--last", "--store", sqlite) == 0
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("The last crawl, evening, began 2116-")
     assert err.endswith("ended 2023-11-14T22:13:20+00:00.\nIt dropped nothing.\n")
-    with opened(sqlite) as store:
+    with open_state(sqlite) as store:
         remember_crawl(store, Crawl(2**62, "evening", 1_700_000_000, {"duplicate": 3}))
     assert run(dropped, "--last", "--store", sqlite) == 0
     assert "its 3 copies passed, or NEARDUP_KEEP was 'nothing'" in capsys.readouterr().err
@@ -111,11 +110,11 @@ def test_the_drops_of_the_last_crawl_are_kept_at_once_but_for_those_judged_by_ha
     assert said(sqlite) == {}
     assert run(copy, SAME, PEAR, "--store", sqlite) == 0
     assert run(keep, "--last", "--site", "mirror.example", "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (ManualVerdict.KEEP, PEAR), SAME: (ManualVerdict.COPY, PEAR)}
+    assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.COPY, PEAR)}
 
 
 def test_what_was_forgotten_since_is_counted(sqlite: str, capsys: Capture) -> None:
-    with opened(sqlite) as store:
+    with open_state(sqlite) as store:
         store.forget([record.id for record in store.records() if record.url == SAME])
     capsys.readouterr()
     assert run(dropped, "--store", sqlite) == 0
@@ -134,16 +133,16 @@ def test_the_list_is_written_in_any_format_and_read_back_by_keep(
     assert f"2 dropped pages written to {file}.\n" in capsys.readouterr().err
     assert [one.fields["original"] for one in read_input(str(file)) if isinstance(one, Entry)] == [PEAR, PEAR]
     assert run(keep, "--from", file, "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (ManualVerdict.KEEP, PEAR), SAME: (ManualVerdict.KEEP, PEAR)}
+    assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.KEEP, PEAR)}
     assert "2 pages will pass when they come again.\n" in capsys.readouterr().out
 
 
 def test_titles_and_urls_that_would_steer_a_terminal_or_a_spreadsheet_do_not(tmp_path: Path, capsys: Capture) -> None:
-    state = url_of("sqlite", tmp_path / "state")
+    state = state_url("sqlite", tmp_path / "state")
     text = PAGES[0][2]
     hostile = [(PEAR, "a", text), (f"https://b.example/{HOSTILE}", "=HYPERLINK(A1)", text)]
-    with opened(state) as store:
-        judged(store, hostile)
+    with open_state(state) as store:
+        judge_pages(store, hostile)
     for arguments in ([], ["--json"]):
         assert run(dropped, *arguments, "--store", state) == 0
         assert is_harmless(capsys.readouterr().out)
@@ -157,9 +156,9 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
     monkeypatch.setattr("sys.stdin", io.StringIO(f'{EDITED}\n\n{{"url": "{SAME}", "kind": "near"}}\n{SAME}\n'))
     assert run(keep, "-", PEAR, "--store", sqlite) == 0
     assert said(sqlite) == {
-        EDITED: (ManualVerdict.KEEP, PEAR),
-        SAME: (ManualVerdict.KEEP, PEAR),
-        PEAR: (ManualVerdict.KEEP, ""),
+        EDITED: (ManualKind.KEEP, PEAR),
+        SAME: (ManualKind.KEEP, PEAR),
+        PEAR: (ManualKind.KEEP, ""),
     }
     told = capsys.readouterr().out
     assert f"  {SAME}\n    no copy of {PEAR}\n" in told
@@ -170,9 +169,9 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
 def test_a_kept_page_leaves_the_list_once_it_came(sqlite: str, capsys: Capture) -> None:
     assert run(keep, SAME, "--store", sqlite) == 0
     assert [one["judged"] for one in lines(capsys, "--store", sqlite)] == [None, "keep"]
-    with opened(sqlite) as store:
+    with open_state(sqlite) as store:
         again = [one for one in PAGES if one[0] in (SAME, EDITED)]
-        assert judged(store, again) == ["duplicate (retitled)", "unique"]
+        assert judge_pages(store, again) == ["duplicate (retitled)", "unique"]
     listed = [(one["url"], one["judged"]) for one in lines(capsys, "--store", sqlite)]
     assert listed == [(EDITED, None), (EDITED, None)]
     run(dropped, "--store", sqlite)
@@ -224,7 +223,7 @@ def test_a_copy_is_one_of_the_original_of_the_page_that_is_named(sqlite: str, ca
     assert capsys.readouterr().out == f"{BREAD}\n  is a copy of {PEAR}, when it comes again.\n"
     assert run(copy, "https://new.example/", PEAR, "--store", sqlite) == 0
     assert "The state does not know it yet." in capsys.readouterr().out
-    assert said(sqlite)[BREAD] == (ManualVerdict.COPY, EDITED)
+    assert said(sqlite)[BREAD] == (ManualKind.COPY, EDITED)
 
 
 @pytest.mark.parametrize(
@@ -296,13 +295,13 @@ def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, 
     folders = tmp_path / "a", tmp_path / "b"
     for folder in folders:
         folder.mkdir()
-    here, there = (made("sqlite", folder) for folder in folders)
+    here, there = (make_state("sqlite", folder) for folder in folders)
     assert run(copy, SAME, PEAR, "--store", here) == 0
     time.sleep(1.1)
     assert run(keep, SAME, EDITED, "--store", there) == 0
     assert run(merge, there, "--store", here) == 0
     told = capsys.readouterr().out
     assert "manual verdicts: 2; the manual verdicts on 1 page differed: the newer stays\n" in told
-    assert said(here) == {SAME: (ManualVerdict.KEEP, PEAR), EDITED: (ManualVerdict.KEEP, PEAR)}
+    assert said(here) == {SAME: (ManualKind.KEEP, PEAR), EDITED: (ManualKind.KEEP, PEAR)}
     assert run(merge, there, "--store", here) == 0
     assert "; manual verdicts" not in capsys.readouterr().out

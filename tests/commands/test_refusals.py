@@ -25,7 +25,8 @@ from scrapy_neardup.cli import (
     stats,
 )
 from scrapy_neardup.errors import SettingsError, StoreError
-from tests.maintenance.states import BREAD, PEAR, run, url_of
+from tests.build import BREAD, PEAR, state_url
+from tests.cli import run
 
 #: Each command with arguments that are right.
 COMMANDS = [
@@ -52,7 +53,7 @@ def test_there_must_be_a_state_that_lasts_and_none_is_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError, match="There is no state at") as refused:
-        run(command, *arguments, "--store", url_of("sqlite", tmp_path / "none"))
+        run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))
     assert "Make" not in str(refused.value), "room is of no help"
     with pytest.raises(StoreError, match="in memory"):
         run(command, *arguments, "--store", "memory:")
@@ -97,4 +98,4 @@ def test_wrong_options_are_refused_before_a_state_is_looked_for(
     command: ModuleType, arguments: list[str], named: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingsError, match=re.escape(named)):
-        run(command, *arguments, "--store", url_of("sqlite", tmp_path / "none"))
+        run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -18,12 +17,12 @@ from scrapy_neardup.cli import report as command
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import page
+from scrapy_neardup.report.page import render_report
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import open_snapshot
 from scrapy_neardup.state.record import Record
-from tests.commands.run import scrapy_neardup
-from tests.maintenance.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
+from tests.build import HOSTILE, KINDS, PAGES, make_state, open_state, state_url
+from tests.cli import is_harmless, run, run_process
 
 Captured = pytest.CaptureFixture[str]
 
@@ -31,7 +30,7 @@ Captured = pytest.CaptureFixture[str]
 def html_of(url: str) -> str:
     """The page that a report on this state is."""
     with closing(open_snapshot(url)) as store:
-        return page(gather(store))
+        return render_report(gather(store))
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +41,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def state(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
+    return make_state("sqlite", tmp_path)
 
 
 def title_of(html: str) -> str:
@@ -54,7 +53,7 @@ def title_of(html: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_is_written_here_and_a_line_says_what_is_in_it(tmp_path: Path, kind: str, capsys: Captured) -> None:
-    url = made(kind, tmp_path)
+    url = make_state(kind, tmp_path)
     assert run(command, "--store", url) == 0
     said, complained = capsys.readouterr()
     file = tmp_path / "report.html"
@@ -67,7 +66,7 @@ def test_the_file_is_written_here_and_a_line_says_what_is_in_it(tmp_path: Path, 
 def test_the_command_as_a_user_runs_it(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in ("1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
-        done = scrapy_neardup("report", "-o", f"{seed}.html", "--store", state, cwd=tmp_path)
+        done = run_process("report", "-o", f"{seed}.html", "--store", state, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{seed}.html: 8 pages, 2 copies in 1 group (")
     assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
@@ -105,33 +104,33 @@ def test_standard_output_gets_utf_8_as_the_page_says_whatever_it_is_set_to(
 
 
 def test_the_state_is_left_as_it_was(state: str) -> None:
-    with opened(state) as store:
+    with open_state(state) as store:
         before = {key: value for key, value in store.kv.scan(b"") if key != KEY}  # the tally counts openings, too
     assert run(command, "--store", state) == 0
-    with opened(state) as store:
+    with open_state(state) as store:
         assert {key: value for key, value in store.kv.scan(b"") if key != KEY} == before
 
 
 def test_an_empty_state_has_a_report(tmp_path: Path, capsys: Captured) -> None:
-    url = url_of("sqlite", tmp_path / "empty.sqlite")
-    with opened(url):
+    url = state_url("sqlite", tmp_path / "empty.sqlite")
+    with open_state(url):
         pass
     assert run(command, "--store", url) == 0
     assert capsys.readouterr().out.startswith("report.html: 0 pages, 0 copies in 0 groups (")
     assert "The state holds no pages yet." in Path("report.html").read_text(encoding="utf-8")
     assert run(command, "--store", url, "--json") == 0
-    assert parsed(capsys.readouterr().out)["totals"]["pages"] == 0
+    assert json.loads(capsys.readouterr().out)["totals"]["pages"] == 0
 
 
 def test_a_state_without_evidence_has_a_report(tmp_path: Path, capsys: Captured) -> None:
-    url = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    url = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
     assert run(command, "--store", url) == 0
     assert capsys.readouterr().out.startswith("report.html: 8 pages, 2 copies in 1 group (")
     assert "no evidence is kept" in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, capsys: Captured) -> None:
-    state = made("sqlite", tmp_path)
+    state = make_state("sqlite", tmp_path)
 
     def language(*arguments: str, **settings: str) -> str:
         assert run(command, "--store", state, *arguments, **settings) == 0
@@ -151,11 +150,11 @@ def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, c
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, capsys: Captured) -> None:
-    url = made(kind, tmp_path)
-    with opened(url) as store:
+    url = make_state(kind, tmp_path)
+    with open_state(url) as store:
         expected = json.loads(json.dumps(asdict(gather(store))))
     assert run(command, "--store", url, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     expected["totals"].pop("size"), found["totals"].pop("size")  # of LevelDB that changes with its log
     assert found == expected
     assert found["kinds"] == [{"name": "identical", "pages": 1}, {"name": "retitled", "pages": 1}]
@@ -163,7 +162,7 @@ def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, capsys: Cap
 
 
 def test_json_is_written_to_the_file_that_is_named(tmp_path: Path, capsys: Captured) -> None:
-    url = made("sqlite", tmp_path)
+    url = make_state("sqlite", tmp_path)
     assert run(command, "--store", url, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     file = tmp_path / "monday.json"
@@ -178,7 +177,7 @@ def test_json_is_written_to_the_file_that_is_named(tmp_path: Path, capsys: Captu
 def test_json_is_json_whatever_standard_output_takes_and_steers_no_terminal(
     state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(state) as store:
+    with open_state(state) as store:
         told = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
         store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), told)
     written = io.BytesIO()
@@ -187,7 +186,7 @@ def test_json_is_json_whatever_standard_output_takes_and_steers_no_terminal(
     sys.stdout.flush()
     said = written.getvalue().decode(encoding)
     assert is_harmless(said)
-    assert parsed(said)["copies"][0]["page"]["title"].startswith("é 🚢 梨")
+    assert json.loads(said)["copies"][0]["page"]["title"].startswith("é 🚢 梨")
 
 
 # Texts.
@@ -205,7 +204,7 @@ def feed(name: str, items: list[dict[str, Any]]) -> Path:
 
 def shown(capsys: Captured) -> list[dict[str, Any]]:
     """The pairs with their texts whole, of a report that was printed as JSON."""
-    pairs: list[dict[str, Any]] = parsed(capsys.readouterr().out)["pairs"]
+    pairs: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["pairs"]
     for pair in pairs:
         pair["texts"] = [text and "".join(part["text"] for part in text["parts"]) for text in pair["texts"]]
     return pairs
@@ -228,7 +227,7 @@ def test_texts_are_taken_from_feeds_by_their_urls(state: str, capsys: Captured) 
 @pytest.mark.slow
 def test_texts_stand_side_by_side_in_the_page(tmp_path: Path, state: str) -> None:
     feed("articles.jsonl", [{"url": url, "title": title, "text": text} for url, title, text in PAGES])
-    done = scrapy_neardup("report", "--texts", "articles.jsonl", "--store", state, cwd=tmp_path)
+    done = run_process("report", "--texts", "articles.jsonl", "--store", state, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     html = Path("report.html").read_text(encoding="utf-8")
     assert "<mark>果农老周说，四月里那场冻害让半个山头的花都落了</mark>" in html
@@ -237,8 +236,8 @@ def test_texts_stand_side_by_side_in_the_page(tmp_path: Path, state: str) -> Non
 
 
 def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path, capsys: Captured) -> None:
-    url = url_of("sqlite", tmp_path / "ids.sqlite")
-    with opened(url) as store:
+    url = state_url("sqlite", tmp_path / "ids.sqlite")
+    with open_state(url) as store:
         first = Record(store.new_id(), "17", 0)
         first = Record(first.id, "17", first.id)
         store.add(first)
@@ -263,14 +262,14 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
 
 
 def test_texts_that_the_crawl_kept_need_no_feed(tmp_path: Path, capsys: Captured) -> None:
-    url = made("sqlite", tmp_path, keep=Keep.TEXTS)
+    url = make_state("sqlite", tmp_path, keep=Keep.TEXTS)
     assert run(command, "--store", url, "--json") == 0
     for pair in shown(capsys):
         assert pair["texts"] == [TEXTS[pair[side]["url"]][1] for side in ("original", "page")]
 
 
 def test_a_feed_is_read_only_if_something_is_to_be_looked_up(tmp_path: Path, capsys: Captured) -> None:
-    url = made("sqlite", tmp_path, keep=Keep.TEXTS)
+    url = make_state("sqlite", tmp_path, keep=Keep.TEXTS)
     assert run(command, "--store", url, "--texts", "not-there.jsonl") == 0
 
 
@@ -280,7 +279,7 @@ def test_a_feed_is_read_only_if_something_is_to_be_looked_up(tmp_path: Path, cap
 def test_so_many_copies_are_listed_as_are_asked_for(state: str, capsys: Captured) -> None:
     for asked, listed in ((1, 1), (2, 2), (500, 2)):
         assert run(command, "--store", state, "--json", "--pages", str(asked)) == 0
-        assert len(parsed(capsys.readouterr().out)["copies"]) == listed
+        assert len(json.loads(capsys.readouterr().out)["copies"]) == listed
 
 
 # What is refused.
@@ -311,23 +310,14 @@ def _gone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
 
 
-def _not_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    place = "html" if name == "jinja2" else "charts"
-    monkeypatch.setattr(f"scrapy_neardup.report.{place}.find_spec", lambda asked: None if asked == name else asked)
-
-
-@pytest.mark.parametrize("take", [_gone, _not_found])
-@pytest.mark.parametrize("name", ["jinja2", "matplotlib"])
-def test_what_is_missing_to_draw_is_told_before_the_state_is_read(
-    tmp_path: Path, name: str, take: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    take(monkeypatch, name)
+def test_a_missing_library_is_named_before_the_state_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _gone(monkeypatch, "jinja2")
     with pytest.raises(NearDupError, match=r"Run: pip install 'scrapy-neardup\[report\]'"):
-        run(command, "--store", url_of("sqlite", tmp_path / "none"))
+        run(command, "--store", state_url("sqlite", tmp_path / "none"))
 
 
 def test_json_needs_nothing_to_draw_with(state: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    for name in ("jinja2", "markupsafe", "matplotlib"):
+    for name in ("jinja2", "markupsafe"):
         _gone(monkeypatch, name)
     assert run(command, "--store", state, "--json") == 0
-    assert parsed(capsys.readouterr().out)["totals"]["copies"] == 2
+    assert json.loads(capsys.readouterr().out)["totals"]["copies"] == 2

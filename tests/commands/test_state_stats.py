@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,19 +14,8 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
-from tests.maintenance.states import (
-    KINDS,
-    PEAR,
-    aged,
-    made,
-    opened,
-    outcome,
-    parsed,
-    plain,
-    records,
-    run,
-    url_of,
-)
+from tests.build import KINDS, PEAR, make_state, open_state, read_records, set_last_seen, state_url
+from tests.cli import mask, run, run_on
 
 TOLD = """\
 state         KIND: STATE
@@ -59,10 +49,10 @@ method          cascade
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made(kind, tmp_path)
-    done = outcome(stats, "--limit", "2", state=state, capsys=capsys)
+    state = make_state(kind, tmp_path)
+    done = run_on(stats, "--limit", "2", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
-    said = plain(done.stdout.replace(",", ""), state)
+    said = mask(done.stdout.replace(",", ""), state)
     assert said.startswith(TOLD.replace("KIND", kind).replace(",", ""))
     assert "\nsegmenter       jieba" in said
     assert "shingle=5" in said
@@ -70,12 +60,12 @@ def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.Captur
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
-    state = made(kind, tmp_path)
-    with opened(state) as store:
-        aged(store, {PEAR: 4_000_000_000})
+    state = make_state(kind, tmp_path)
+    with open_state(state) as store:
+        set_last_seen(store, {PEAR: 4_000_000_000})
         size, location = store.size(), store.location
     assert run(stats, "--store", state, "--json", "--limit", "1") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     first_seen, room, each = found.pop("first_seen"), found.pop("bytes"), found.pop("bytes_per_page")
     assert len(first_seen) == len(found.pop("as_of")) == 25
     assert room == pytest.approx(size, rel=0.5)
@@ -112,16 +102,16 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_without_evidence_the_kinds_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
     assert run(stats, "--store", state, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
 
 
 def test_copies_whose_original_is_gone_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path)
-    with opened(state) as store:
-        store.forget([records(state)[PEAR].id])
+    state = make_state("sqlite", tmp_path)
+    with open_state(state) as store:
+        store.forget([read_records(state)[PEAR].id])
     assert run(stats, "--store", state) == 0
     said = capsys.readouterr().out
     assert "| - copies without an original (updated or forgotten) |       2 |" in said
@@ -130,14 +120,14 @@ def test_copies_whose_original_is_gone_are_counted(tmp_path: Path, capsys: pytes
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_state(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
-    state = url_of(kind, tmp_path / "state")
-    with opened(state):
+    state = state_url(kind, tmp_path / "state")
+    with open_state(state):
         pass
     assert run(stats, "--store", state) == 0
     said = capsys.readouterr().out
     assert "first seen    (nothing)" in said
     assert re.search(r"\| pages +\| +0 \| +0\.0% \|", said)
     assert run(stats, "--store", state, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert [found[name] for name in ("pages", "groups", "largest_group", "sites", "top_sites")] == [0, 0, 0, 0, []]
     assert (found["first_seen"], found["last_seen"], found["bytes_per_page"]) == (None, None, None)

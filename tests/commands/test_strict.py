@@ -11,15 +11,16 @@ from scrapy_neardup.cli import compare, dedup, extract, migrate
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_store
+from tests.build import BAKERY, BREAD, EDITED, PEAR, join_text, make_state
+from tests.cli import run
 from tests.crawl.test_recipe import by_version
-from tests.maintenance.states import BAKERY, BREAD, EDITED, PEAR, made, run, text
 
 OLD = "visible prose and trafilatura 1.9 fast"
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> str:
-    url = made("sqlite", tmp_path)
+    url = make_state("sqlite", tmp_path)
     by_version(url, OLD)
     return url
 
@@ -45,7 +46,7 @@ def test_extract_refuses_a_state_that_was_asked_for(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
-    page.write_text(f"<title>Bakery</title><p>{text(*BAKERY)}</p>", encoding="utf-8")
+    page.write_text(f"<title>Bakery</title><p>{join_text(*BAKERY)}</p>", encoding="utf-8")
     assert run(extract, str(page), "--store", state) == 0
     assert "Both read the test samples alike" in capsys.readouterr().err
     with pytest.raises(StoreMismatch, match="NEARDUP_STRICT"):
@@ -56,7 +57,7 @@ def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
-    feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": text(*BAKERY)}) + "\n")
+    feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", state, "--id", "")
     with pytest.raises(StoreMismatch):
         run(dedup, *given, "--strict")
@@ -80,7 +81,7 @@ def test_a_page_that_is_known_by_its_url_cannot_be_compared(state: str) -> None:
 def test_a_shared_secret_is_needed_to_migrate_and_stays_what_it_was(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/shared.sqlite"
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
-    feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": text(*BAKERY)}) + "\n")
+    feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", url, "--id", "")
     secret = {"NEARDUP_SECRET": "a secret that several states share"}
     assert run(dedup, *given, **secret) == 0

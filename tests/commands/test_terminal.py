@@ -14,9 +14,9 @@ from scrapy_neardup.cli import dedup, explain, groups, load
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
-from tests.commands.run import Invoke
+from tests.build import HOSTILE, join_text, open_state, state_url
+from tests.cli import Invoke, run
 from tests.commands.test_compare import FERRY
-from tests.maintenance.states import HOSTILE, opened, run, text, url_of
 
 EVIL = "\x1b[2J\x1b]0;title\x07\u202egnp\x9b2J\n\u2028forged"
 URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
@@ -48,17 +48,17 @@ COMMANDS = [
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A feed of an article, its copy and a malformed record, evil wherever one can be; the URL of a state to be."""
-    records = [{"url": url, "title": EVIL, "text": f"{text(*FERRY)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
+    records = [{"url": url, "title": EVIL, "text": f"{join_text(*FERRY)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
     malformed = f'{{"url": "{EVIL.replace(chr(10), "")}'
     lines = [*map(json.dumps, records), malformed]
     (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8", newline="\n")
     monkeypatch.chdir(tmp_path)
-    return url_of("sqlite", tmp_path / "state.sqlite")
+    return state_url("sqlite", tmp_path / "state.sqlite")
 
 
 def fill(store: str) -> None:
     run(dedup, "feed.jsonl", "-o", "out.jsonl", "--id", "", "--store", store, NEARDUP_KEEP="texts")
-    with opened(store) as state:
+    with open_state(store) as state:
         original = state.find(URLS[0])
         assert original is not None
         evidence = Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE, (HOSTILE,))

@@ -16,9 +16,9 @@ import pytest
 from scrapy_neardup.cli import evaluate, tune
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
-from tests.commands.run import command, environment
-from tests.evaluation.drafts import drafts, write_feed
-from tests.maintenance.states import HOSTILE, is_harmless, made, run
+from tests.build import HOSTILE, make_state
+from tests.cli import command_line, environment, is_harmless, run
+from tests.lab.drafts import drafts, write_feed
 
 QUIET = ("--against", "none")
 
@@ -178,10 +178,10 @@ def test_a_state_needs_texts_and_is_read_where_it_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(NearDupError, match='NEARDUP_KEEP = "texts"'):
-        run(tune, made("sqlite", tmp_path), *QUIET)
+        run(tune, make_state("sqlite", tmp_path), *QUIET)
     typed(monkeypatch, "y", "y", "y")
     (tmp_path / "texts").mkdir()
-    url = made("sqlite", tmp_path / "texts", keep=Keep.TEXTS)
+    url = make_state("sqlite", tmp_path / "texts", keep=Keep.TEXTS)
     assert run(tune, url, "-o", tmp_path / "labels.jsonl", *QUIET) == 0
     shown = capsys.readouterr().out
     assert "EARLIER: 秋月梨早熟\nhttps://orchard.example/pears" in shown
@@ -222,7 +222,7 @@ def test_on_a_terminal_it_is_a_dialogue_in_colours(feed: Path, tmp_path: Path) -
     import pty
 
     ours, theirs = pty.openpty()
-    arguments = command("tune", str(feed), "-o", str(tmp_path / "labels.jsonl"), "--pairs", "3", *QUIET)
+    arguments = command_line("tune", str(feed), "-o", str(tmp_path / "labels.jsonl"), "--pairs", "3", *QUIET)
     with subprocess.Popen(
         arguments,
         cwd=tmp_path,

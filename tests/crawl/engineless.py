@@ -16,12 +16,17 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl.pipeline import NearDupPipeline
-from tests.crawl.parts import text, url
+from tests.build import article_text, article_url
 
 
 def article(family: int, version: int = 0, **more: Any) -> dict[str, Any]:
     """An item with a text of its own; versions of one family are near-duplicates of each other."""
-    return {"url": url(family, version), "title": f"标题{family}", "text": text(family, version), **more}
+    return {
+        "url": article_url(family, version),
+        "title": f"标题{family}",
+        "text": article_text(family, version),
+        **more,
+    }
 
 
 def crawl(items: Iterable[Mapping[str, Any]], later: Any = None, **settings: Any) -> dict[str, Any]:

@@ -10,53 +10,17 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
-from scrapy_neardup.state.memory import MemoryStore
 from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Page, Verdict
-from tests.judge.test_detector import story
+from scrapy_neardup.state.pages import PageStore
+from tests.build import make_detector
 
 
-def text(family: int, version: int = 0) -> str:
-    """An article; versions of one family are near-duplicates of each other, families have nothing in common."""
-    return "".join(story(family, 12)) + f"第{version}版由编辑部转载。"
-
-
-def page(family: int, version: int = 0) -> Page:
-    return Page(url(family, version), f"标题{family}", text=text(family, version))
-
-
-def url(family: int, version: int = 0) -> str:
-    return f"http://{version}.example/{family}"
-
-
-class LastingStore(MemoryStore):
-    """What was written stays in ``files``, whoever is killed, and is there for the next one that is given them."""
-
-    def __init__(self, files: dict[bytes, dict[bytes, bytes]]) -> None:
-        self.files = files
-        super().__init__("memory:", {})
-
-    def _connect(self) -> None:
-        self._buckets = self.files
-
-
-def detector(store: MemoryStore, *, drops: bool = True) -> Detector:
+def detector(store: PageStore, *, drops: bool = True) -> Detector:
     """Copies are dropped, or pass."""
-    passes = _all_but_copies if drops else _all
-    return Detector(make_method("cascade", {}), store, who="test", policy=Policy(passes=passes))
-
-
-def _all(verdict: Verdict) -> bool:
-    return True
-
-
-def _all_but_copies(verdict: Verdict) -> bool:
-    return not verdict.is_copy
+    return make_detector(store, drops=drops)
 
 
 def notes() -> Notes:

@@ -17,8 +17,7 @@ from scrapy_neardup.crawl.turns import AsyncPageReader, Turns, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.source import PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
 from scrapy_neardup.workers.tasks import ReadPage, ReadTask
 from tests.crawl.parts import notes

@@ -14,8 +14,8 @@ import farmhash
 import pytest
 
 from scrapy_neardup.text.normalize import letters, normalize
+from tests.build import story
 from tests.crawl.conftest import Crawl
-from tests.judge.test_detector import story
 
 Items = list[dict[str, Any]]
 

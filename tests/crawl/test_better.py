@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.build import story
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import article, html
-from tests.judge.test_detector import story
 
 TEXT = story(60, 20)
 

@@ -13,7 +13,7 @@ from shutil import copyfile, copytree
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.commands.run import environment, project, scrapy_neardup
+from tests.cli import environment, make_project, run_process
 from tests.crawl.conftest import ROOT, Site
 from tests.crawl.pages import article, html
 
@@ -44,7 +44,7 @@ def scrapy(folder: Path, *arguments: str, **environ: str) -> subprocess.Complete
 def shop(site: Site, tmp_path: Path) -> Path:
     """A project with one spider, which has two pages of one article."""
     site.content |= {"/ferry": html("kelp-en"), "/again": html("kelp-en")}
-    folder = project(tmp_path)
+    folder = make_project(tmp_path)
     (folder / "shop" / "spiders.py").write_text(
         SPIDER
         + f"""
@@ -129,16 +129,16 @@ def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named
 
 def test_commands_take_the_only_state_and_else_the_spider_that_is_named(shop: Path, site: Site) -> None:
     pair = f"{site.base}/ferry", f"{site.base}/again"
-    done = scrapy_neardup("migrate", cwd=shop)
+    done = run_process("migrate", cwd=shop)
     assert (done.returncode, str(shop / ".scrapy") in done.stderr, "--spider" in done.stderr) == (2, True, True)
     assert scrapy(shop, "crawl", "daybook").returncode == 0
-    assert scrapy_neardup("migrate", cwd=shop).returncode == 0
+    assert run_process("migrate", cwd=shop).returncode == 0
     (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
     for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
         (copytree if one.is_dir() else copyfile)(one, one.parent.parent / "other" / one.name)
-    assert [scrapy_neardup(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
-    assert scrapy_neardup("migrate", "--spider", "daybook", cwd=shop).returncode == 0
-    done = scrapy_neardup("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
+    assert [run_process(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
+    assert run_process("migrate", "--spider", "daybook", cwd=shop).returncode == 0
+    done = run_process("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
     assert json.loads(done.stdout)["verdict"] == "duplicate"
 
 
@@ -189,7 +189,7 @@ def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, of_command_line
 
 def test_the_message_does_not_say_to_switch_on_the_add_on_that_is_on(site: Site, tmp_path: Path) -> None:
     site.content["/ferry"] = html("kelp-en")
-    folder = project(tmp_path)
+    folder = make_project(tmp_path)
     (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
     done = subprocess.run(
         [
@@ -220,7 +220,7 @@ def test_add_on_and_pipeline_in_each_others_place_stop_the_crawl(
     wrong: list[str], words: str, site: Site, tmp_path: Path
 ) -> None:
     """Scrapy takes both for components that have nothing to do, and every copy would pass."""
-    folder = project(tmp_path)
+    folder = make_project(tmp_path)
     (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
     options = [option.replace("'", '"') for option in ["SPIDER_MODULES=shop.spiders", *wrong]]
     done = subprocess.run(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.build import article_url
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.engineless import article
 from tests.crawl.engineless import crawl as crawl_here
 from tests.crawl.pages import html
-from tests.crawl.parts import url
 
 PATHS = ["/a", "/b", "/c"]
 
@@ -119,7 +119,7 @@ def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed_th
     assert f"will then have them twice: {good}. Remove" in caplog.text
     second = crawl_here(THREE, **feeds(tmp_path, broken=False))
     assert second["neardup/taken_back"] == 3
-    urls = [url(family) for family in range(3)]
+    urls = [article_url(family) for family in range(3)]
     assert delivered(tmp_path, "other.jsonl") == urls, "nothing is missing"
     assert delivered(tmp_path, "good.jsonl") == urls * 2, "as was said"
     assert crawl_here(THREE, **feeds(tmp_path, broken=False))["neardup/unchanged"] == 3
@@ -140,5 +140,5 @@ def test_an_item_that_one_feed_cannot_write_is_in_the_others_and_the_log_says_th
     assert f"The feed {tmp_path}/picky.jsonl could not write an item (TypeError: " in caplog.text
     assert f"{tmp_path}/good.csv has it already and then has it twice" in caplog.text
     crawl_here(THREE, **settings)
-    assert sorted(delivered(tmp_path, "picky.jsonl")) == [url(family) for family in range(3)]
-    assert (tmp_path / "good.csv").read_text("utf-8").count(url(2)) == 2
+    assert sorted(delivered(tmp_path, "picky.jsonl")) == [article_url(family) for family in range(3)]
+    assert (tmp_path / "good.csv").read_text("utf-8").count(article_url(2)) == 2

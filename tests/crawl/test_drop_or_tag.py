@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.build import article_text
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.pages import article, html
-from tests.crawl.parts import text
 
 KINDS = ["dict", "dataclass", "attrs", "pydantic", "Item"]
 
@@ -73,11 +73,11 @@ def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a
     evil = f"http://a.example/\x1b[2J\r\n{forged}\x85\u2028{forged}\u202egnp\x9b2J\ud800"
     account = f"http://mp.weixin.qq.com/s?__biz=%1b[2J%0a{forged.replace(' ', '%20')}&mid="
     items = [
-        {"url": f"{evil}1", "title": evil, "text": text(1)},
-        {"url": f"{evil}2", "title": evil, "text": text(1, 1)},
+        {"url": f"{evil}1", "title": evil, "text": article_text(1)},
+        {"url": f"{evil}2", "title": evil, "text": article_text(1, 1)},
         {"url": f"{evil}3", "text": "\x1b[2J"},
         {"url": f"{evil}4"},
-        *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{text(2)} {evil}"} for n in range(9)),
+        *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{article_text(2)} {evil}"} for n in range(9)),
     ]
     result = crawl(None, "OwnContentSpider", items=items)
     kinds = ("unique", "duplicate", "unjudged/too_short", "unjudged/no_content", "suspicious_drops/titles")

@@ -17,10 +17,11 @@ from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
 from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.state.record import Record
+from tests.build import article_text
+from tests.cli import run as run_command
 from tests.crawl.conftest import Crawl as RunCrawl
 from tests.crawl.conftest import Site
-from tests.crawl.parts import notes, text
-from tests.maintenance.states import run as run_command
+from tests.crawl.parts import notes
 
 EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
 SITE = "river.example"
@@ -203,7 +204,9 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
     site: Site, crawl: RunCrawl, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Only the footer is read of the new pages of a relaunched site."""
-    site.content |= {path: f"<title>Story {path}</title><p>{text(number)}</p>" for number, path in enumerate(OLD + NEW)}
+    site.content |= {
+        path: f"<title>Story {path}</title><p>{article_text(number)}</p>" for number, path in enumerate(OLD + NEW)
+    }
     settings = {**RELAUNCHED, "NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
     first = crawl(OLD + NEW, **settings)
     assert first.paths == [*OLD, NEW[0]]
@@ -225,7 +228,7 @@ def test_the_counts_of_a_crawl_reach_the_next_one(crawl: RunCrawl, tmp_path: Any
     settings = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
 
     def item(host: str, number: int) -> dict[str, Any]:
-        return {"url": f"http://{host}/{number}", "title": f"Story {number}", "text": text(number)}
+        return {"url": f"http://{host}/{number}", "title": f"Story {number}", "text": article_text(number)}
 
     crawl(None, "OwnContentSpider", items=[item(SITE, number) for number in range(30)], **settings)
     later = [item(host, number) for host in ("foreign.example", SITE) for number in range(30, 50)]

@@ -11,21 +11,21 @@ import pytest
 import scrapy
 from packaging.version import Version
 
-from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
+from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage
-from tests.crawl.parts import detector, notes, outage, text, url
+from tests.build import article_text, article_url
+from tests.crawl.parts import detector, notes, outage
 
 pytestmark = pytest.mark.skipif(
     Version(scrapy.__version__) < Version("2.15"), reason="older versions of Scrapy wait with a reactor alone"
@@ -61,13 +61,15 @@ class Court:
 
 
 def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
-    served = PageResponse(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
+    served = PageResponse(
+        article_url(family, version), article_text(family, version).encode(), content_type="text/html; charset=utf-8"
+    )
     return Visit(served, items=ResponseItems(items))
 
 
 def own(family: int, version: int = 0) -> dict[str, str]:
     """An item with its content."""
-    return {"url": url(family, version), "text": text(family, version)}
+    return {"url": article_url(family, version), "text": article_text(family, version)}
 
 
 def reservation(page: JudgedPage) -> Reservation:
@@ -117,15 +119,21 @@ def test_items_with_content_of_their_own_have_cases_of_their_own() -> None:
 
 def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
     court, one = Court(wait=0), visit(1)
-    items = [{"text": text(2)}, {"text": text(3)}, {"n": 1}, {"text": text(4)}, {"text": text(5)}]
+    items = [
+        {"text": article_text(2)},
+        {"text": article_text(3)},
+        {"n": 1},
+        {"text": article_text(4)},
+        {"text": article_text(5)},
+    ]
     names = [page.verdict.url for page in court.pages(*((item, one) for item in items))]
-    base = url(1)
+    base = article_url(1)
     assert names == [base, f"{base}#2", base, f"{base}#3", f"{base}#4"]
 
 
 def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
     court = Court(wait=0)
-    pages = court.pages(*(({"text": text(1)}, Visit()) for _ in range(2)), ({"text": text(2)}, Visit()))
+    pages = court.pages(*(({"text": article_text(1)}, Visit()) for _ in range(2)), ({"text": article_text(2)}, Visit()))
     names = [page.verdict.url for page in pages]
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("text:")
@@ -137,7 +145,10 @@ def test_what_is_no_item_passes() -> None:
 
 def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     court, listing = Court(), visit(1)
-    assert court.kinds(({"url": url(9)}, listing), ({"url": url(8)}, listing)) == ["unjudged (other_page)"] * 2
+    assert (
+        court.kinds(({"url": article_url(9)}, listing), ({"url": article_url(8)}, listing))
+        == ["unjudged (other_page)"] * 2
+    )
 
 
 # Rows: several items of one response, without content and without a URL.
@@ -181,7 +192,7 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
     kept(court, first)
     (third,) = court.pages((row, visit(1, items=2)))
     assert third.verdict.headline == "unjudged (listing)"
-    court.detector = detector(court.detector.store)  # type: ignore[arg-type]  # it is in memory
+    court.detector = detector(court.detector.store)
     source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
     reader = AsyncPageReader(source, court.notes, risky_pool=None)
     court.judge = Judge(source, reader, court.detector, court.notes, court.outage, wait=5.0)
@@ -201,21 +212,21 @@ def test_rows_that_cannot_be_told_apart_for_certain_pass_every_time() -> None:
 
 def test_items_that_carry_the_url_of_their_page_or_bring_content_are_no_rows() -> None:
     court, one = Court(wait=0), visit(1, items=5)
-    record, image = {"url": url(1)}, {"url": url(1), "src": "1.png"}
+    record, image = {"url": article_url(1)}, {"url": article_url(1), "src": "1.png"}
     pages = court.pages((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
     assert pages[0] is pages[1]
     assert [page.verdict.headline for page in pages[1:]] == ["unique", "unique", "unjudged (listing)"]
 
 
 def test_a_single_item_of_a_response_is_its_page() -> None:
-    assert [page.verdict.url for page in Court().pages(({"n": "一"}, visit(1)))] == [url(1)]
+    assert [page.verdict.url for page in Court().pages(({"n": "一"}, visit(1)))] == [article_url(1)]
 
 
 def test_all_items_of_a_response_are_its_page_where_that_is_asked_for() -> None:
     court, one = Court(listings=False), visit(1, items=2)
     first, second = court.pages(({"n": "一"}, one), ({"n": "二"}, one))
     assert first is second
-    assert first.verdict.url == url(1)
+    assert first.verdict.url == article_url(1)
 
 
 def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -> None:
@@ -223,12 +234,12 @@ def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -
     pages = court.pages(
         ({"headline": "Ferry "}, one),
         ({"headline": "ferry", "image": "1.png"}, one),
-        ({"headline": "Bridge", "url": url(1)}, one),
-        ({"headline": "Tea", "text": text(2)}, one),
-        ({"url": url(1)}, one),
+        ({"headline": "Bridge", "url": article_url(1)}, one),
+        ({"headline": "Tea", "text": article_text(2)}, one),
+        ({"url": article_url(1)}, one),
     )
     assert [page.verdict.url for page in pages] == [
-        f"{url(1)}{part}" for part in ("#ferry", "#ferry", "#bridge", "#tea", "")
+        f"{article_url(1)}{part}" for part in ("#ferry", "#ferry", "#bridge", "#tea", "")
     ]
     assert pages[0] is pages[1]
     assert [page.verdict.kind.value for page in pages[2:]] == ["unjudged", "unique", "unique"]
@@ -245,7 +256,7 @@ def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() ->
         (page,) = court.pages((item, visit(1, items=2)))
         kept(court, page)
         assert page.verdict.headline == expected
-        assert page.verdict.url == f"{url(1)}#ferry"
+        assert page.verdict.url == f"{article_url(1)}#ferry"
 
 
 def test_a_page_waits_no_longer_than_it_is_told_to() -> None:
@@ -276,7 +287,7 @@ def test_a_page_that_gave_up_another_is_known_from_then_on_and_the_next_one_wait
 
 def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page() -> None:
     court = Court(wait=0.05)
-    later = {**own(1), "text": text(1) + "编辑部更正：此前的报道有误。"}
+    later = {**own(1), "text": article_text(1) + "编辑部更正：此前的报道有误。"}
     first, second = court.pages((own(1), visit(1)), (later, visit(1)))
     assert second.verdict.headline == "unjudged (in_flight)"
     kept(court, first, second)
@@ -370,7 +381,7 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     court = Court()
-    visits = [Visit(PageResponse(url(1, version), body, **more)) for version in range(2)]
+    visits = [Visit(PageResponse(article_url(1, version), body, **more)) for version in range(2)]
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
@@ -399,10 +410,10 @@ class Ahead:
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_presumed(holds: bool) -> None:
     """It is that of another text here, so that it can be seen which one is judged by."""
-    ahead = Ahead(Page(url(2), text=text(2)))
+    ahead = Ahead(Page(article_url(2), text=article_text(2)))
     court = Court(reader=cast(AsyncPageReader, ahead))
     kept(court, *court.pages((own(1), visit(1))))
-    made = court.detector.fingerprint(Page(url(1), text=text(1)))
+    made = court.detector.fingerprint(Page(article_url(1), text=article_text(1)))
     assert made is not None
     known, line = Boilerplate(), 7
     known.add((None, line, not holds))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.build import WORDS
 from tests.crawl.engineless import crawl
-from tests.judge.test_detector import WORDS
 
 #: Pages after which memory is looked at; the first few hundred fill what is of fixed size.
 BEFORE, AFTER = 500, 1700

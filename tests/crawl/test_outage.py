@@ -20,7 +20,6 @@ from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state import opening
 from scrapy_neardup.state.opening import STORES, open_store
@@ -142,7 +141,7 @@ def crawled(place: Path, scheme: str) -> dict[str, Any]:
 
 def is_let_go(place: Path, scheme: str) -> bool:
     """Whether nobody holds the state any more, in this process or by its lock."""
-    return str(place) not in opening._open and not is_held(STORES[scheme].lock_of(str(place)))
+    return str(place) not in opening._open_stores and not STORES[scheme](str(place)).is_held()  # type: ignore[attr-defined]  # they lie in files
 
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])

@@ -17,9 +17,9 @@ from scrapy_neardup.maintenance import tables
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
+from tests.build import article_url
+from tests.cli import run
 from tests.crawl.engineless import article, crawl
-from tests.crawl.parts import url
-from tests.maintenance.states import run
 
 NINE = [article(family) for family in range(9)]
 WARNING = "This crawl overwrites the feed "
@@ -82,7 +82,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def urls(*families: int) -> list[str]:
-    return [url(family) for family in families]
+    return [article_url(family) for family in families]
 
 
 def test_what_is_overwritten_is_told_of_and_comes_again_when_it_was_forgotten(
@@ -125,7 +125,7 @@ def test_what_was_overwritten_comes_again_by_itself_where_the_setting_says_so(pl
 def test_copies_go_with_the_originals_for_which_they_were_dropped(place: Place) -> None:
     place.crawl([article(1), article(1, 1)])
     place.crawl([article(1, 1)], NEARDUP_OVERWRITTEN="forget")
-    assert place.delivered() == [url(1, 1)]
+    assert place.delivered() == [article_url(1, 1)]
 
 
 def test_a_feed_that_somebody_fetches_is_overwritten_without_a_word(

@@ -11,14 +11,14 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from scrapy_neardup.cli import copy, dropped, export, import_, keep
-from scrapy_neardup.crawl.dropped import DroppedFeed
+from scrapy_neardup.crawl.extra_feeds import DroppedFeed
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.settings import Config
+from tests.cli import run as run_command
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import html
 from tests.crawl.test_two_runs import PLYVEL
-from tests.maintenance.states import run as run_command
 
 SCHEMES = ["sqlite", *(["leveldb"] if PLYVEL else [])]
 LOST = ["/near", "/same"]

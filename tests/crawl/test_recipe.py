@@ -12,9 +12,9 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import pack_recipe
+from tests.cli import run
 from tests.crawl.conftest import NEWS, Crawl, Site
 from tests.crawl.pages import html
-from tests.maintenance.states import run
 
 
 @pytest.fixture

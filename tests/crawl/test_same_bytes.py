@@ -13,8 +13,7 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.model import Kind
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.tasks import ReadPage

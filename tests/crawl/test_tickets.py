@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
 from scrapy_neardup.crawl.visits import Ticket, Tickets, Visit, end_ticket, use_ticket
-from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageResponse
 
 URL = "http://a.example/1"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.page.html import is_risky
+from scrapy_neardup.page.limits import is_risky
 from tests.crawl.conftest import ADDONS, ROOT, Crawl, Site
 from tests.crawl.pages import html
 from tests.started import MARK, processes

@@ -131,7 +131,7 @@ def test_pages_of_a_feed_that_cannot_be_stored_are_taken_back_by_the_next_crawl(
     }
     first = crawl(["/a", "/b", "/c"], **broken)
     assert first.count("unsealed") == 2
-    [warning] = [line for line in first.log.splitlines() if "[scrapy_neardup.crawl.messages] WARNING" in line]
+    [warning] = [line for line in first.log.splitlines() if "[scrapy_neardup.crawl.notes] WARNING" in line]
     assert f"{tmp_path}/out.jsonl" in warning
     second = crawl(["/a", "/b", "/c"])
     assert second.count("taken_back") == 2

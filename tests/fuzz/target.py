@@ -23,9 +23,8 @@ with instrumented:
     from scrapy_neardup.judge.detector import Detector
     from scrapy_neardup.judge.policy import Policy
     from scrapy_neardup.methods import make_method
-    from scrapy_neardup.page.html import is_risky
-    from scrapy_neardup.page.response import PageResponse
-    from scrapy_neardup.page.source import PageSource
+    from scrapy_neardup.page.limits import is_risky
+    from scrapy_neardup.page.source import PageResponse, PageSource
     from scrapy_neardup.state.opening import memory_state
 
 FIELDS = {name: name for name in ("url", "title", "keywords", "description", "text", "html", "part")}

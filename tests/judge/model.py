@@ -12,13 +12,13 @@ from functools import cache
 from typing import NamedTuple
 
 from scrapy_neardup.judge.copies import Standing
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.state.clock import Clock
 from tests.state.model import Pages
 
@@ -201,7 +201,7 @@ class State(Pages[Known]):
     coming: dict[str, OnItsWay] = field(default_factory=dict)
     now: float = Clock.now
     sights: dict[str, int] = field(default_factory=dict)
-    said: dict[str, tuple[ManualVerdict, str]] = field(default_factory=dict)
+    said: dict[str, tuple[ManualKind, str]] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
     def see(self, id: int, original: int = 0) -> None:
@@ -237,21 +237,21 @@ class State(Pages[Known]):
         if known is not None and known.is_delivered and known.text == text:
             return Expected(Kind.UNCHANGED, id=known.id)
         said, other = self.said.get(url, (None, ""))
-        if said is ManualVerdict.COPY and (original := self._original_at(other, url)):
+        if said is ManualKind.COPY and (original := self._original_at(other, url)):
             pair = original.id, compared(text, original.text).similarity < 0.9
             return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
-        if said is ManualVerdict.COPY and other in self.coming:
+        if said is ManualKind.COPY and other in self.coming:
             return Expected(None, frozenset([other]))
-        if said is not ManualVerdict.KEEP and (originals := self.copied(url, text, policy)):
+        if said is not ManualKind.KEEP and (originals := self.copied(url, text, policy)):
             return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
         if (
-            said is not ManualVerdict.KEEP
+            said is not ManualKind.KEEP
             and known is not None
             and policy.drops
             and self._was_dropped(known, text, policy)
         ):
             return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_witness)]))
-        copies = _copies(text, policy) if said is not ManualVerdict.KEEP else lambda earlier: False
+        copies = _copies(text, policy) if said is not ManualKind.KEEP else lambda earlier: False
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
             return Expected(None, by)
         was_delivered = known is not None and known.is_delivered
@@ -362,8 +362,8 @@ def _copies(text: Text, policy: Policy) -> Callable[[Known], bool]:
         if not earlier.is_filed or not shares_keys(text, earlier.text):
             return False
         comparison = compared(text, earlier.text)
-        has_a_say = earlier.is_original or earlier.leads or comparison.certain
-        return comparison.is_copy(policy.also_copies) and has_a_say
+        may_decide = earlier.is_original or earlier.leads or comparison.certain
+        return comparison.is_copy(policy.also_copies) and may_decide
 
     return is_copy
 

@@ -19,11 +19,10 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.opening import STORES, memory_state, open_state
+from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, leader
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import Clock
-from tests.judge.test_detector import answer, kind, page, reserved, story
+from tests.build import answer, find_record, kind, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 
 TEXT = story(1, 30)
@@ -52,12 +51,6 @@ def crawl(store: PageStore, policy: KeepPolicy = HOSTS, *, drops: bool = True, m
             preference=make_preference(policy),
         ),
     )
-
-
-def record(store: PageStore, of: Page) -> Record:
-    found = store.find(of.url)
-    assert found is not None
-    return found
 
 
 def changed(one: Page, *sentences: str) -> Page:
@@ -102,7 +95,7 @@ def test_no_page_that_is_as_good_or_worse_is_better(store: PageStore) -> None:
 def test_without_a_policy_the_first_one_stays(store: PageStore) -> None:
     detector = crawl(store, "first")
     assert [kind(detector, one) for one in (WIRE, PAPER, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert leader(store, record(store, WIRE).id) is None
+    assert leader(store, find_record(store, WIRE).id) is None
 
 
 @pytest.mark.parametrize("policy", ["first", HOSTS])
@@ -193,7 +186,7 @@ def test_no_group_goes_further_from_its_first_page_than_copies_of_that_do(store:
     detector = crawl(store)
     assert [kind(detector, one) for one in (first, better)] == [Kind.UNIQUE, Kind.BETTER]
     assert said(answer(detector, further)) == (Kind.DUPLICATE, better.url)
-    assert not record(store, further).keys
+    assert not find_record(store, further).keys
 
 
 # What is on its way
@@ -203,7 +196,7 @@ def test_a_lost_item_leaves_the_group_as_it_was(store: PageStore) -> None:
     detector = crawl(store)
     answer(detector, WIRE)
     before = list(store.rows(b""))
-    detector.release(reserved(detector, TIMES))
+    detector.release(reserve(detector, TIMES))
     assert [row for row in store.rows(b"") if row[0][:1] in b"rku"] == [row for row in before if row[0][:1] in b"rku"]
     assert said(answer(detector, LATE)) == (Kind.DUPLICATE, WIRE.url)
 
@@ -211,7 +204,7 @@ def test_a_lost_item_leaves_the_group_as_it_was(store: PageStore) -> None:
 def test_two_better_pages_wait_for_each_other_and_a_worse_one_for_none(store: PageStore) -> None:
     detector = crawl(store)
     answer(detector, WIRE)
-    paper = reserved(detector, PAPER)
+    paper = reserve(detector, PAPER)
     waits = detector.check(TIMES)
     assert isinstance(waits, Blocked)
     assert waits.by is paper
@@ -228,16 +221,16 @@ def test_better_pages_that_are_taken_back_leave_their_places_to_those_before_the
     answer(detector, WIRE)
     ids = []
     for one in (PAPER, TIMES):
-        reservation = reserved(detector, one)
+        reservation = reserve(detector, one)
         detector.commit(reservation, sealed=False)
         ids.append(reservation.record.id)
-    group = record(store, WIRE).id
+    group = find_record(store, WIRE).id
     detector.withdraw(ids[1])
-    assert leader(store, group) == record(store, PAPER)
+    assert leader(store, group) == find_record(store, PAPER)
     assert kind(detector, TIMES) is Kind.BETTER
     detector.withdraw(ids[0])
-    assert leader(store, group) == record(store, TIMES)
-    detector.withdraw(record(store, TIMES).id)
+    assert leader(store, group) == find_record(store, TIMES)
+    detector.withdraw(find_record(store, TIMES).id)
     assert leader(store, group) is None
     assert said(answer(detector, LATE)) == (Kind.DUPLICATE, WIRE.url)
 
@@ -255,13 +248,13 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
 ) -> None:
     scheme, root = lasting
     recipe = make_method("cascade", {}).recipe()
-    store = open_state(STORES[scheme], str(root / "one" / "state"), recipe)
+    store = open_at(STORES[scheme], str(root / "one" / "state"), recipe)
     answer(crawl(store), WIRE)
     detector = crawl(store)
-    detector.commit(reserved(detector, TIMES), sealed=False)
+    detector.commit(reserve(detector, TIMES), sealed=False)
     assert kind(detector, BLOG) is Kind.DUPLICATE
     copy_as_killed(root / "one", root / "two")
-    killed = open_state(STORES[scheme], str(root / "two" / "state"), recipe)
+    killed = open_at(STORES[scheme], str(root / "two" / "state"), recipe)
     assert killed.taken_back.pages == 1
     assert killed.find(TIMES.url) is None
     assert said(answer(crawl(killed), WIRE)) == (Kind.UNCHANGED, WIRE.url)
@@ -273,7 +266,7 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
     detector.seal()
     copy_as_killed(root / "one", root / "three")
     store.close()
-    stored = open_state(STORES[scheme], str(root / "three" / "state"), recipe)
+    stored = open_at(STORES[scheme], str(root / "three" / "state"), recipe)
     assert stored.taken_back.pages == 0
     assert said(answer(crawl(stored), WIRE)) == (Kind.UNCHANGED, TIMES.url)
     assert said(answer(crawl(stored), LATE)) == (Kind.DUPLICATE, TIMES.url)
@@ -352,9 +345,9 @@ def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_her
     answer(crawl(theirs), WIRE)
     answer(crawl(theirs), TIMES)
     merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
-    here = record(ours, WIRE)
-    assert here.id != record(theirs, WIRE).id
-    assert leader(ours, here.id) == record(ours, TIMES)
+    here = find_record(ours, WIRE)
+    assert here.id != find_record(theirs, WIRE).id
+    assert leader(ours, here.id) == find_record(ours, TIMES)
     assert said(answer(crawl(ours), LATE)) == (Kind.DUPLICATE, TIMES.url)
     assert is_sound(ours)
 
@@ -365,8 +358,8 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
     answer(crawl(theirs), WIRE)
     answer(crawl(theirs), TIMES)
     merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
-    assert record(ours, TIMES).original == record(ours, BLOG).id
-    assert leader(ours, record(ours, BLOG).id) is None
+    assert find_record(ours, TIMES).original == find_record(ours, BLOG).id
+    assert leader(ours, find_record(ours, BLOG).id) is None
     assert said(answer(crawl(ours), TIMES)) == (Kind.UNCHANGED, BLOG.url)
     assert is_sound(ours)
 
@@ -374,17 +367,19 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
 def test_the_state_tells_who_superseded_whom(store: PageStore) -> None:
     for one in (WIRE, PAPER, TIMES, LATE):
         answer(crawl(store), one)
-    found = {one.record.url: one for one in known(store, [record(store, one) for one in (WIRE, PAPER, TIMES, LATE)])}
+    found = {
+        one.record.url: one for one in known(store, [find_record(store, one) for one in (WIRE, PAPER, TIMES, LATE)])
+    }
     assert [one.verdict for one in found.values()] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
     assert [one.is_superseded for one in found.values()] == [True, True, False, False]
-    best = record(store, TIMES)
+    best = find_record(store, TIMES)
     assert [one.original for one in found.values()] == [best, best, None, best]
     assert not any(one.original_is_gone for one in found.values())
 
 
 def test_what_pages_are_weighed_by_is_kept_with_them_and_nothing_else_is(store: PageStore) -> None:
     answer(crawl(store, "canonical"), replace(WIRE, canonical="http://origin.example/"))
-    assert store.evidence(record(store, WIRE).id) == Evidence(
+    assert store.evidence(find_record(store, WIRE).id) == Evidence(
         letters=len(WIRE.text), canonical="http://origin.example/"
     )
     answer(crawl(store, "canonical"), page("other", story(5, 30)))
@@ -408,5 +403,5 @@ def test_the_first_page_of_a_group_is_seen_in_the_better_one_and_in_its_copies(
         now[0] += 60
         assert kind(crawl(store), one) is verdict
         assert store.last_seen(WIRE.url) == now[0]
-    newest = record(store, WIRE)
+    newest = find_record(store, WIRE)
     assert (newest.is_original, newest.delivered) == (False, True)

@@ -14,23 +14,27 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, remove_judgements, write_judgements
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    remove_manual_verdicts,
+    write_manual_verdicts,
+)
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page import source as reading
 from scrapy_neardup.page.extraction import Extractor, extract
-from scrapy_neardup.page.response import BodyHasher, PageContent
-from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import BodyHasher, PageContent, PageSource, UnreadPage
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.judge.test_detector import story
+from tests.build import story
 
 ONE, OTHER, MIRROR, PRINT = (
     "http://river.example/1",
@@ -150,7 +154,7 @@ def filed(store: PageStore) -> set[tuple[Any, ...]]:
     }
 
 
-def state() -> MemoryStore:
+def state() -> PageStore:
     """Two of them hash alike: under secrets of their own a pair at a border is a copy in one and none in the other."""
     return memory_state({}, secret=NO_SECRET)
 
@@ -329,13 +333,15 @@ def test_a_page_that_expires_is_known_by_nothing(store: PageStore) -> None:
 def test_what_was_said_by_hand_counts_for_more(store: PageStore) -> None:
     Crawl(store).judge(ONE, FIRST)
     Crawl(store).judge(OTHER, html(2))
-    write_judgements(store, Opinion(MIRROR, ManualVerdict.KEEP, ONE, 1), Opinion(PRINT, ManualVerdict.COPY, OTHER, 1))
+    write_manual_verdicts(
+        store, ManualVerdict(MIRROR, ManualKind.KEEP, ONE, 1), ManualVerdict(PRINT, ManualKind.COPY, OTHER, 1)
+    )
     crawl = Crawl(store)
     assert crawl.judge(MIRROR, FIRST).kind is Kind.UNIQUE
     by_hand = crawl.judge(PRINT, FIRST)
     assert by_hand.match is not None
     assert (by_hand.match.url, by_hand.by_hand) == (OTHER, True)
-    remove_judgements(store, PRINT)
+    remove_manual_verdicts(store, PRINT)
     after = Crawl(store).judge(PRINT, FIRST)
     assert after.match is not None
     assert after.match.url in (ONE, MIRROR), "as it is no copy of the other one by its text"
@@ -443,14 +449,16 @@ def crawled(steps: list[Step], *, short_way: bool, **settings: Any) -> Iterator[
             crawl.detector.seal()
             crawl.detector.end()
             if step.what != "new crawl":
-                write_judgements(store, Opinion(step.url, ManualVerdict(step.what), URLS[step.body % len(URLS)], 1))
+                write_manual_verdicts(
+                    store, ManualVerdict(step.url, ManualKind(step.what), URLS[step.body % len(URLS)], 1)
+                )
             crawl = Crawl(store, short_way=short_way, **settings)
         elif step.what == "forget":
             crawl.detector.seal()
             if (known := store.find(step.url)) is not None:
                 store.forget([known.id])
         elif step.what == "take back":
-            remove_judgements(store, step.url)
+            remove_manual_verdicts(store, step.url)
         else:
             # A former version is there until the page is sealed, and a copy by hand may still stand for that one: the
             # long way names its group, the short way that of the new version.

@@ -26,7 +26,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_neardup.judge.copies import Standing
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, remove_judgements, write_judgements
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    remove_manual_verdicts,
+    write_manual_verdicts,
+)
 from scrapy_neardup.judge.policy import Policy as JudgePolicy
 from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.maintenance.forget import of_host, pages_where
@@ -36,10 +41,10 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, open_state, parse_url
+from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
-from tests.crawl.parts import LastingStore
+from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
     Expected,
@@ -78,7 +83,7 @@ class Side:
     def __init__(self, scheme: str, root: Path, server: Server | None = None) -> None:
         self.scheme, self.root, self.server = scheme, root, server
         self.state = server.new_state() if server is not None else ""
-        self.files: dict[bytes, dict[bytes, bytes]] = {}
+        self.files: dict[bytes, bytes] = {}
         self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
         self.coming: dict[str, Reservation] = {}
@@ -87,17 +92,15 @@ class Side:
 
     def open(self) -> None:
         with pytest.MonkeyPatch.context() as patch:  # what is taken back at the opening is seen at that time
-            patch.setattr(PageStore, "now", lambda _: self.clock.now)
+            patch.setattr("scrapy_neardup.state.records.Clock.now", lambda _: self.clock.now)
             if self.scheme == "memory":
-                self.store: PageStore = LastingStore(self.files)
+                self.store: PageStore = lasting_state(self.files)
             elif self.server is not None:
                 kind, location = parse_url(self.server.url(self.state))
-                self.store = kind(location, make_method("cascade", {}).recipe())
+                self.store = open_at(kind, location, make_method("cascade", {}).recipe())
             else:
                 self.root.mkdir(exist_ok=True)
-                self.store = open_state(
-                    STORES[self.scheme], str(self.root / "state"), make_method("cascade", {}).recipe()
-                )
+                self.store = open_at(STORES[self.scheme], str(self.root / "state"), make_method("cascade", {}).recipe())
         self.clock.govern(self.store)
 
     def close(self) -> None:
@@ -113,7 +116,7 @@ class Side:
             self.close()
             return
         if self.scheme == "memory":
-            self.files = {prefix: dict(rows) for prefix, rows in self.files.items()}
+            self.files = dict(self.files)
         else:
             copy_as_killed(self.root, copy)
         self.close()
@@ -505,19 +508,19 @@ class Crawls(RuleBasedStateMachine):
         self.is_sound()
         self.begin_two()
 
-    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*ManualVerdict, None]), other=st.sampled_from(URLS))
-    def somebody_judges_a_page(self, url: str, said: ManualVerdict | None, other: str) -> None:
+    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*ManualKind, None]), other=st.sampled_from(URLS))
+    def somebody_judges_a_page(self, url: str, said: ManualKind | None, other: str) -> None:
         """By hand, while no crawl is under way; or takes it back."""
         self.close_and_open(Policy())
         for side in self.sides:
             if said is None:
-                remove_judgements(side.store, url)
+                remove_manual_verdicts(side.store, url)
             else:
-                write_judgements(side.store, Opinion(url, said, other, 1))
+                write_manual_verdicts(side.store, ManualVerdict(url, said, other, 1))
         self.model.said.pop(url, None)
         if said is not None:
             self.model.said[url] = said, other
-        if said is ManualVerdict.KEEP:
+        if said is ManualKind.KEEP:
             self.model.kept.add(url)
         self.is_sound()
         self.begin_two()

@@ -14,9 +14,8 @@ from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Sentences
-from tests.judge.test_detector import answer, judged, kind, page, reserved, story
+from tests.build import answer, find_record, judge_page, kind, page, reserve, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -41,12 +40,6 @@ def crawl(store: PageStore, *, drops: bool = False, method: str = "cascade") -> 
     )
 
 
-def record(store: PageStore, of: Page) -> Record:
-    found = store.find(of.url)
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
 def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
@@ -68,10 +61,10 @@ def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
 def test_a_copy_that_was_dropped_stays_a_duplicate(store: PageStore, copy: Page) -> None:
     answer(crawl(store), FIRST)
     assert kind(crawl(store, drops=True), copy) is Kind.DUPLICATE
-    assert not record(store, copy).delivered
+    assert not find_record(store, copy).delivered
     assert kind(crawl(store, drops=True), copy) is Kind.DUPLICATE
     assert kind(crawl(store), copy) is Kind.DUPLICATE, "it passes now, and is delivered for the first time"
-    assert record(store, copy).delivered
+    assert find_record(store, copy).delivered
     assert kind(crawl(store, drops=True), copy) is Kind.UNCHANGED
     assert store.pages == 2
 
@@ -80,9 +73,13 @@ def test_only_a_witness_has_keys(store: PageStore) -> None:
     detector = crawl(store)
     for one in (FIRST, COPY, WITNESS):
         answer(detector, one)
-    assert not record(store, COPY).keys
-    assert record(store, WITNESS).keys
-    assert (record(store, COPY).is_light, record(store, WITNESS).is_light, record(store, FIRST).is_light) == (
+    assert not find_record(store, COPY).keys
+    assert find_record(store, WITNESS).keys
+    assert (
+        find_record(store, COPY).is_light,
+        find_record(store, WITNESS).is_light,
+        find_record(store, FIRST).is_light,
+    ) == (
         True,
         False,
         False,
@@ -93,7 +90,7 @@ def test_only_a_witness_has_keys(store: PageStore) -> None:
 def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> None:
     detector = crawl(store)
     answer(detector, FIRST)
-    on_its_way = reserved(detector, COPY)
+    on_its_way = reserve(detector, COPY)
     assert on_its_way.verdict.kind is Kind.DUPLICATE
     assert on_its_way.fingerprint.keys == (), "it is found through its original, and keeps nobody waiting"
     assert store.find(COPY.url) is None
@@ -107,7 +104,7 @@ def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> N
 def test_what_only_a_witness_on_its_way_tells_of_waits_for_that(store: PageStore) -> None:
     detector = crawl(store)
     answer(detector, FIRST)
-    on_its_way = reserved(detector, WITNESS)
+    on_its_way = reserve(detector, WITNESS)
     assert detector.check(THIRD) == Blocked(on_its_way)
     detector.commit(on_its_way, sealed=True)
     assert kind(detector, THIRD) is Kind.DUPLICATE
@@ -117,16 +114,16 @@ def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: Page
     """Against a witness similarity alone decides."""
     detector = crawl(store)
     answer(detector, FIRST)
-    reserved(detector, WITNESS)
+    reserve(detector, WITNESS)
     assert kind(detector, page("third", TEXT[14:34] + OTHER[:8], "标题甲")) is Kind.UNIQUE
 
 
 def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: PageStore) -> None:
     detector = crawl(store)
     answer(detector, FIRST)
-    detector.commit(reserved(detector, COPY), sealed=False)
+    detector.commit(reserve(detector, COPY), sealed=False)
     assert detector.end() == 1
-    detector.withdraw(record(store, COPY).id)
+    detector.withdraw(find_record(store, COPY).id)
     assert (store.find(COPY.url), store.pages) == (None, 1)
 
 
@@ -142,7 +139,7 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, m
     monkeypatch.setattr(store, "note", note)
     detector = crawl(store)
     answer(detector, FIRST)
-    on_its_way = reserved(detector, WITNESS)
+    on_its_way = reserve(detector, WITNESS)
     assert counted == [("a.example", True)]
     detector.commit(on_its_way, sealed=True)
     assert counted == [("a.example", True), ("a.example", False)]
@@ -177,7 +174,7 @@ def test_a_copy_with_a_text_of_its_own_now_is_updated(store: PageStore) -> None:
     found = answer(crawl(store), new)
     assert (found.kind, found.match and found.match.url) == (Kind.UPDATED, COPY.url)
     assert kind(crawl(store), new) is Kind.UNCHANGED
-    assert record(store, COPY).is_original
+    assert find_record(store, COPY).is_original
 
 
 def test_an_original_that_has_become_a_copy_and_was_delivered_as_such_is_unchanged(store: PageStore) -> None:
@@ -206,7 +203,7 @@ def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_drop
     for one, drops in ((store, False), (other, True)):
         detector = crawl(one, drops=drops)
         answer(detector, FIRST)
-        verdicts.append(judged(detector, WITNESS).verdict)
-    told = [one.evidence(record(one, WITNESS).id) for one in (store, other)]
+        verdicts.append(judge_page(detector, WITNESS).verdict)
+    told = [one.evidence(find_record(one, WITNESS).id) for one in (store, other)]
     assert told[0] == told[1] is not None
     assert [one.headline for one in verdicts] == ["duplicate (near)"] * 2

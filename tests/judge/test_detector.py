@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -12,30 +10,13 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
+from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.pages import PageStore
-
-WORDS = re.findall(
-    r"\w+",
-    """
-    渔港 灯塔 修缮 志愿 老人 图书 阅览 夜间 开放 河道 清淤 水位 上涨 茶园 采摘 工人 合作 价格 稳定 列车 停靠 站台 乘客
-    学校 食堂 菜单 学生 投票 球场 草坪 更换 比赛 推迟 博物馆 陶罐 出土 年代 专家 意见 桥面 铺装 车辆 绕行 公告 市民 反映
-""",
-)
-
-
-def story(seed: int, sentences: int = 16) -> list[str]:
-    """Sentences of an article that has nothing to do with that of another seed."""
-    chance = random.Random(seed)
-    return ["".join(chance.choices(WORDS, k=12)) + f"{chance.randint(100, 999)}。" for _ in range(sentences)]
-
-
-def page(name: str, sentences: list[str], title: str = "", canonical: str = "", site: str = "") -> Page:
-    return Page(f"http://{name}.example/", title or name, text="".join(sentences), canonical=canonical, site=site)
+from tests.build import answer, judge_page, kind, page, reserve, story, summary
 
 
 @pytest.fixture
@@ -50,41 +31,10 @@ def detector(store: PageStore) -> Detector:
     return Detector(make_method("cascade", {}), store, who="test")
 
 
-def judged(detector: Detector, wanted: Page) -> Ruled:
-    """The ruling on a page whose item comes through."""
-    ruling = detector.check(wanted)
-    assert isinstance(ruling, Ruled)
-    if ruling.reservation is not None:
-        detector.commit(ruling.reservation, sealed=True)
-    return ruling
-
-
-def reserved(detector: Detector, wanted: Page) -> Reservation:
-    """The reservation of a page that passes and whose item is on its way."""
-    ruling = detector.check(wanted)
-    assert isinstance(ruling, Ruled)
-    assert ruling.reservation is not None
-    return ruling.reservation
-
-
-def answer(detector: Detector, wanted: Page) -> Verdict:
-    return judged(detector, wanted).verdict
-
-
-def kind(detector: Detector, wanted: Page) -> Kind:
-    return answer(detector, wanted).kind
-
-
-def told(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
-    """What is said of a page, and the name of the page that it is like."""
-    like = found.match.url.removeprefix("http://").removesuffix(".example/") if found.match else None
-    return found.kind, found.likeness, like
-
-
 def test_a_copy_names_its_original_and_a_sentence_that_both_share(detector: Detector) -> None:
     text = story(1)
-    judged(detector, page("first", text))
-    verdict = judged(detector, page("second", [*text[1:], "本站转载。"])).verdict
+    judge_page(detector, page("first", text))
+    verdict = judge_page(detector, page("second", [*text[1:], "本站转载。"])).verdict
     assert verdict.match is not None
     assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://first.example/")
     assert verdict.match.similarity > 0.85
@@ -111,9 +61,9 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
 
 def test_a_copy_of_a_copy_is_found_through_its_witness_and_named_a_copy_of_the_original(detector: Detector) -> None:
     text, other = story(1, 40), story(2, 40)
-    judged(detector, page("first", text, "标题甲"))
-    second = judged(detector, page("second", text[:34] + other[:4], "标题甲")).verdict
-    third = judged(detector, page("third", text[3:32] + other[:6], "标题乙")).verdict
+    judge_page(detector, page("first", text, "标题甲"))
+    second = judge_page(detector, page("second", text[:34] + other[:4], "标题甲")).verdict
+    third = judge_page(detector, page("third", text[3:32] + other[:6], "标题乙")).verdict
     assert second.match is not None
     assert second.match.similarity < 0.9
     assert (third.kind, third.match and third.match.url) == (Kind.DUPLICATE, "http://first.example/")
@@ -122,9 +72,9 @@ def test_a_copy_of_a_copy_is_found_through_its_witness_and_named_a_copy_of_the_o
 
 def test_a_page_found_through_a_witness_is_no_witness(detector: Detector, store: PageStore) -> None:
     text, other = story(1, 40), story(2, 40)
-    judged(detector, page("first", text, "标题甲"))
-    judged(detector, page("second", text[:34] + other[:4], "标题甲"))
-    judged(detector, page("third", text[3:32] + other[:6], "标题乙"))
+    judge_page(detector, page("first", text, "标题甲"))
+    judge_page(detector, page("second", text[:34] + other[:4], "标题甲"))
+    judge_page(detector, page("third", text[3:32] + other[:6], "标题乙"))
     second, third = store.find("http://second.example/"), store.find("http://third.example/")
     assert second is not None
     assert third is not None
@@ -134,8 +84,8 @@ def test_a_page_found_through_a_witness_is_no_witness(detector: Detector, store:
 
 def test_a_witness_counts_only_while_its_original_is_there(detector: Detector, store: PageStore) -> None:
     text, other = story(1, 40), story(2, 40)
-    first = judged(detector, page("first", text, "标题甲")).verdict
-    judged(detector, page("second", text[:34] + other[:4], "标题甲"))
+    first = judge_page(detector, page("first", text, "标题甲")).verdict
+    judge_page(detector, page("second", text[:34] + other[:4], "标题甲"))
     detector.withdraw(first.id)
     assert kind(detector, page("third", text[3:32] + other[:6], "标题乙")) is Kind.UNIQUE
 
@@ -144,7 +94,7 @@ def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: 
     method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1})
     poor = Detector(method, open_store("memory:", {}), who="test")
     text = story(1, 12)
-    judged(poor, page("first", text))
+    judge_page(poor, page("first", text))
     # Every sentence is touched, so that the poor keys miss the page, though its shingles are much the same.
     touched = [sentence[:14] + "的" + sentence[14:] for sentence in text]
     named = page("second", touched, "first", canonical="http://first.example/")
@@ -155,7 +105,7 @@ def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: 
 
 def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: Detector) -> None:
     text = story(1)
-    first = reserved(detector, page("first", text))
+    first = reserve(detector, page("first", text))
     assert detector.check(page("second", text)) == Blocked(first)
     assert detector.check(page("first", text)) == Blocked(first)
     told: list[bool] = []
@@ -168,7 +118,7 @@ def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: 
 
 def test_two_detectors_on_one_store_see_each_others_pages_on_their_way(detector: Detector, store: PageStore) -> None:
     other = Detector(make_method("cascade", {}), store, who="other")
-    first = reserved(detector, page("first", story(1)))
+    first = reserve(detector, page("first", story(1)))
     assert other.check(page("second", story(1))) == Blocked(first)
 
 
@@ -197,11 +147,11 @@ def test_a_page_with_too_little_prose_is_not_judged(detector: Detector, text: st
 def test_an_original_that_became_a_copy_keeps_its_place_for_those_that_stand_on_it(
     detector: Detector, store: PageStore
 ) -> None:
-    judged(detector, page("first", story(1)))
-    judged(detector, page("second", story(2)))
-    judged(detector, page("third", story(2)))
+    judge_page(detector, page("first", story(1)))
+    judge_page(detector, page("second", story(2)))
+    judge_page(detector, page("third", story(2)))
     assert kind(detector, page("second", story(1))) is Kind.DUPLICATE
-    verdict = judged(detector, page("fourth", story(2))).verdict
+    verdict = judge_page(detector, page("fourth", story(2))).verdict
     assert verdict.match is not None
     assert verdict.match.url == "http://second.example/"
 
@@ -232,7 +182,7 @@ def test_a_page_that_cannot_be_judged_does_not_take_the_place_of_its_own_text(
 
 def test_an_unjudged_page_whose_item_is_lost_is_not_seen(detector: Detector) -> None:
     gallery = Page("http://a.example/", html=7)
-    first = reserved(detector, gallery)
+    first = reserve(detector, gallery)
     assert detector.check(gallery) == Blocked(first)
     detector.release(first)
     assert kind(detector, gallery) is Kind.UNJUDGED
@@ -260,9 +210,9 @@ def copying(store: PageStore, *also: Likeness) -> Detector:
 
 @pytest.mark.parametrize("likeness", Likeness)
 def test_a_verdict_says_in_which_way_a_page_is_like_its_match(detector: Detector, likeness: Likeness) -> None:
-    assert told(answer(detector, page("first", LONG, HEADLINE))) == (Kind.UNIQUE, None, None)
+    assert summary(answer(detector, page("first", LONG, HEADLINE))) == (Kind.UNIQUE, None, None)
     found = answer(detector, ALIKE[likeness])
-    assert told(found) == (Kind.UNIQUE if likeness in PASSING else Kind.DUPLICATE, likeness, "first")
+    assert summary(found) == (Kind.UNIQUE if likeness in PASSING else Kind.DUPLICATE, likeness, "first")
     assert found.is_copy is (likeness not in PASSING)
 
 
@@ -280,9 +230,9 @@ def test_what_is_like_another_page_and_no_copy_is_an_original_itself(
     assert record.is_original
     assert (record.id, record.original) == (found.id, found.id)
     copy = answer(detector, replace(ALIKE[likeness], url="http://third.example/"))
-    assert told(copy) == (Kind.DUPLICATE, Likeness.IDENTICAL, "second")
+    assert summary(copy) == (Kind.DUPLICATE, Likeness.IDENTICAL, "second")
     assert copy.similar_id == found.similar_id
-    assert told(answer(detector, ALIKE[likeness])) == (Kind.UNCHANGED, None, "second")
+    assert summary(answer(detector, ALIKE[likeness])) == (Kind.UNCHANGED, None, "second")
 
 
 @pytest.mark.parametrize("likeness", PASSING)
@@ -290,17 +240,17 @@ def test_what_passes_otherwise_is_a_copy_if_that_is_asked_for(store: PageStore, 
     [other] = {*PASSING} - {likeness}
     strict = copying(store, likeness)
     first = answer(strict, page("first", LONG, HEADLINE))
-    assert told(answer(strict, replace(ALIKE[other], url="http://other.example/"))) == (Kind.UNIQUE, other, "first")
+    assert summary(answer(strict, replace(ALIKE[other], url="http://other.example/"))) == (Kind.UNIQUE, other, "first")
     found = answer(strict, ALIKE[likeness])
-    assert told(found) == (Kind.DUPLICATE, likeness, "first")
+    assert summary(found) == (Kind.DUPLICATE, likeness, "first")
     assert found.similar_id == first.similar_id
-    assert told(answer(strict, ALIKE[likeness])) == (Kind.DUPLICATE, likeness, "first")
+    assert summary(answer(strict, ALIKE[likeness])) == (Kind.DUPLICATE, likeness, "first")
 
 
 def test_a_longer_text_that_comes_after_its_excerpt_is_told_of_and_passes(detector: Detector) -> None:
     answer(detector, ALIKE[Likeness.EXCERPT])
     found = answer(detector, page("first", LONG, HEADLINE))
-    assert told(found) == (Kind.UNIQUE, Likeness.EXCERPT, "second")
+    assert summary(found) == (Kind.UNIQUE, Likeness.EXCERPT, "second")
     assert found.match is not None
     assert found.match.containment > 0.9 > 0.4 > found.match.similarity
     assert set(found.match.shared) <= {sentence.rstrip("。") for sentence in LONG[:7]}
@@ -311,10 +261,10 @@ def test_what_is_no_copy_does_not_wait_for_a_page_on_its_way_and_a_copy_does(
     store: PageStore, likeness: Likeness
 ) -> None:
     """So an excerpt is told of only if the longer text came through before it."""
-    first = reserved(copying(store), page("first", LONG, HEADLINE))
+    first = reserve(copying(store), page("first", LONG, HEADLINE))
     assert copying(store, likeness).check(ALIKE[likeness]) == Blocked(first)
-    passing = reserved(copying(store), ALIKE[likeness])
-    assert told(passing.verdict) == (Kind.UNIQUE, None, None)
+    passing = reserve(copying(store), ALIKE[likeness])
+    assert summary(passing.verdict) == (Kind.UNIQUE, None, None)
 
 
 def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(store: PageStore) -> None:
@@ -333,7 +283,7 @@ def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(store:
         for earlier in [copied, excerpt, title][place:]:
             answer(detector, earlier)
         found = answer(detector, page("new", LONG[:16], HEADLINE))
-        assert told(found) == expected
+        assert summary(found) == expected
         assert found.match is not None
         assert found.match.similarity > 0.25
 
@@ -343,7 +293,7 @@ def test_a_copy_is_the_better_match_also_where_an_excerpt_is_a_copy(detector: De
     answer(detector, page("copied", [*LONG[:16], *story(2, 2)], HEADLINE))
     answer(detector, page("excerpt", LONG[:4], "茶园采摘工人合作"))
     found = answer(copying(store, Likeness.EXCERPT), page("new", LONG[:16], HEADLINE))
-    assert told(found) == (Kind.DUPLICATE, Likeness.NEAR, "copied")
+    assert summary(found) == (Kind.DUPLICATE, Likeness.NEAR, "copied")
 
 
 @pytest.mark.parametrize("likeness", PASSING)
@@ -353,10 +303,10 @@ def test_a_page_that_has_become_like_another_is_updated_and_named_with_its_own_e
     answer(detector, page("first", LONG, HEADLINE))
     answer(detector, page("second", story(7)))
     found = answer(detector, ALIKE[likeness])
-    assert told(found) == (Kind.UPDATED, None, "second")
+    assert summary(found) == (Kind.UPDATED, None, "second")
     assert found.match is not None
     assert found.match.similarity < 0.1
-    assert told(answer(detector, ALIKE[likeness])) == (Kind.UNCHANGED, None, "second")
+    assert summary(answer(detector, ALIKE[likeness])) == (Kind.UNCHANGED, None, "second")
 
 
 # What stands on many pages.
@@ -381,7 +331,7 @@ def test_pages_that_differ_in_a_fifth_of_their_text_pass_before_and_after_the_re
     detector: Detector, store: PageStore
 ) -> None:
     for number in range(40):
-        assert told(answer(detector, board(number))) == (Kind.UNIQUE, None, None)
+        assert summary(answer(detector, board(number))) == (Kind.UNIQUE, None, None)
         assert known(store) == (len(CLAUSES) if number >= 15 else 0)
 
 
@@ -412,7 +362,7 @@ def test_a_copy_of_a_page_with_boilerplate_is_found_whether_filed_before_or_afte
     for one in range(32):
         answer(detector, board(one))
     copy = replace(board(number), url=f"http://{site}/copy", site=site)
-    assert told(answer(detector, copy))[:2] == (Kind.DUPLICATE, Likeness.IDENTICAL)
+    assert summary(answer(detector, copy))[:2] == (Kind.DUPLICATE, Likeness.IDENTICAL)
     longer = replace(copy, url=f"http://{site}/longer", text=f"{copy.text}\n本报记者现场报道")
     found = answer(detector, longer)
     if (number < 16) == (site == "board.example"):
@@ -468,7 +418,7 @@ def test_a_page_of_boilerplate_alone_that_was_filed_before_that_was_known_is_unc
 
 def test_a_page_whose_item_is_lost_does_not_count(detector: Detector, store: PageStore) -> None:
     for number in range(40):
-        lost = reserved(detector, board(number))
+        lost = reserve(detector, board(number))
         detector.release(lost)
     assert known(store) == 0
     for number in range(15):
@@ -507,7 +457,7 @@ def test_a_popular_article_does_not_become_boilerplate(detector: Detector, store
         text = [*LONG, *story(500 + number, added)]
         found = answer(detector, page(f"host{number}", text, HEADLINE, site=site))
         assert found.kind is (Kind.DUPLICATE if number else Kind.UNIQUE)
-        assert (number == 0) or told(found)[2] == "host0"
+        assert (number == 0) or summary(found)[2] == "host0"
     assert known(store, LONG) == 0
 
 

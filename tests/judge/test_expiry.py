@@ -10,7 +10,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
-from tests.judge.test_detector import answer, judged, kind, page, reserved, story
+from tests.build import answer, judge_page, kind, page, reserve, story
 from tests.state.clock import HOUR, Clock
 
 DAY = Bounds(ttl=24 * HOUR)
@@ -120,7 +120,7 @@ def test_a_copy_whose_original_was_too_much_passes_once_when_it_comes_again() ->
 def test_the_original_of_a_copy_on_its_way_may_go_and_the_copy_still_arrives() -> None:
     crawl = Crawl(DAY, drops=False)
     crawl.sees(ARTICLE)
-    copy = reserved(crawl.detector, page("copy", BODY))
+    copy = reserve(crawl.detector, page("copy", BODY))
     crawl.clock.now += 25 * HOUR
     crawl.sees_others(4)
     crawl.detector.commit(copy, sealed=True)
@@ -131,7 +131,7 @@ def test_the_original_of_a_copy_on_its_way_may_go_and_the_copy_still_arrives() -
 def test_a_page_on_its_way_arrives_though_what_it_replaces_has_gone() -> None:
     crawl = Crawl(DAY)
     crawl.sees(ARTICLE)
-    newer = reserved(crawl.detector, page("first", story(9)))
+    newer = reserve(crawl.detector, page("first", story(9)))
     crawl.clock.now += 25 * HOUR
     crawl.sees_others(4)
     crawl.detector.commit(newer, sealed=True)
@@ -161,7 +161,7 @@ def test_a_state_that_holds_much_more_than_it_may_is_not_emptied_by_a_small_craw
     crawl.sees_others(40)
     small = Detector(make_method("cascade", {}), crawl.store, who="small", bounds=Bounds(max_pages=5))
     for number in range(3):
-        judged(small, page(f"small{number}", story(500 + number)))
+        judge_page(small, page(f"small{number}", story(500 + number)))
     small.seal()
     small.trim()
     assert 43 - 3 * 8 <= crawl.store.pages < 43

@@ -12,13 +12,13 @@ from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
     ManualVerdict,
     ManualVerdicts,
-    Opinion,
-    judgement_of,
-    judgements,
-    remove_judgements,
-    write_judgements,
+    find_manual_verdict,
+    manual_verdicts,
+    remove_manual_verdicts,
+    write_manual_verdicts,
 )
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
@@ -26,10 +26,10 @@ from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.layout import judgement_key
-from scrapy_neardup.state.opening import memory_state, open_state
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
-from tests.judge.test_delivered import COPY, FIRST, THIRD, WITNESS, crawl, record
-from tests.judge.test_detector import answer, kind, page, reserved, story
+from tests.build import answer, find_record, kind, page, reserve, story
+from tests.judge.test_delivered import COPY, FIRST, THIRD, WITNESS, crawl
 from tests.judge.test_drops import is_sound
 
 OTHER = page("other", story(9, 30), "标题丙")
@@ -41,11 +41,11 @@ def store() -> PageStore:
 
 
 def keep(store: PageStore, of: Page) -> None:
-    write_judgements(store, Opinion(of.url, ManualVerdict.KEEP, FIRST.url, 7))
+    write_manual_verdicts(store, ManualVerdict(of.url, ManualKind.KEEP, FIRST.url, 7))
 
 
 def call_a_copy(store: PageStore, of: Page, other: Page) -> None:
-    write_judgements(store, Opinion(of.url, ManualVerdict.COPY, other.url, 7))
+    write_manual_verdicts(store, ManualVerdict(of.url, ManualKind.COPY, other.url, 7))
 
 
 def dropping(store: PageStore) -> Detector:
@@ -63,8 +63,8 @@ def test_a_page_that_is_kept_passes_once_and_is_an_original_from_then_on(store: 
     assert told.as_tag()["reason"] == "by_hand"
     assert told.as_tag()["like"] == FIRST.url
     assert "judged by hand" in told.sentence()
-    assert record(store, copy).is_original
-    assert record(store, FIRST).is_original, "its original stays"
+    assert find_record(store, copy).is_original
+    assert find_record(store, FIRST).is_original, "its original stays"
     assert kind(dropping(store), copy) is Kind.UNCHANGED
     again = answer(dropping(store), replace(copy, url="http://new.example/"))
     assert (again.kind, again.match and again.match.url) == (Kind.DUPLICATE, copy.url)
@@ -91,8 +91,8 @@ def test_a_page_that_was_no_copy_at_the_time_passes_when_it_is_one_later(store: 
 def test_what_is_kept_waits_for_nobody_and_others_wait_for_it(store: PageStore) -> None:
     keep(store, COPY)
     detector = dropping(store)
-    first = reserved(detector, FIRST)
-    kept = reserved(detector, COPY)
+    first = reserve(detector, FIRST)
+    kept = reserve(detector, COPY)
     assert detector.check(replace(COPY, url="http://new.example/")) in (Blocked(first), Blocked(kept))
     for one in (first, kept):
         detector.commit(one, sealed=True)
@@ -102,8 +102,8 @@ def test_what_is_kept_waits_for_nobody_and_others_wait_for_it(store: PageStore) 
 def test_a_judgement_that_is_taken_back_counts_no_more(store: PageStore) -> None:
     answer(dropping(store), FIRST)
     keep(store, COPY)
-    remove_judgements(store, COPY.url)
-    assert judgement_of(store, COPY.url) is None
+    remove_manual_verdicts(store, COPY.url)
+    assert find_manual_verdict(store, COPY.url) is None
     assert kind(dropping(store), COPY) is Kind.DUPLICATE
 
 
@@ -116,10 +116,10 @@ def test_a_copy_by_hand_is_one_whatever_the_method_says(store: PageStore) -> Non
     assert (told.kind, told.by_hand, told.likeness and told.likeness.value) == (Kind.DUPLICATE, True, "near")
     assert told.match is not None
     assert told.match.url == FIRST.url, "the original of the page that was named"
-    assert record(store, OTHER).original == record(store, FIRST).id
+    assert find_record(store, OTHER).original == find_record(store, FIRST).id
     assert is_sound(store)
     passing = answer(crawl(store), OTHER)
-    assert (passing.kind, record(store, OTHER).delivered) == (Kind.DUPLICATE, True), "as the policy says of copies"
+    assert (passing.kind, find_record(store, OTHER).delivered) == (Kind.DUPLICATE, True), "as the policy says of copies"
     assert kind(dropping(store), OTHER) is Kind.UNCHANGED
 
 
@@ -131,7 +131,7 @@ def test_what_was_delivered_stays_where_it_is_called_a_copy(store: PageStore) ->
     assert kind(dropping(store), OTHER) is Kind.UNCHANGED
     edited = answer(dropping(store), replace(OTHER, text=OTHER.text + "另据本站记者。"))
     assert (edited.kind, edited.by_hand) == (Kind.DUPLICATE, True)
-    assert record(store, OTHER).is_original
+    assert find_record(store, OTHER).is_original
     assert kind(dropping(store), replace(OTHER, url="http://new.example/")) is Kind.DUPLICATE
 
 
@@ -143,7 +143,7 @@ def test_a_copy_of_what_the_state_does_not_know_is_judged_as_any_page(store: Pag
 def test_a_copy_of_what_is_on_its_way_waits_for_it(store: PageStore) -> None:
     call_a_copy(store, OTHER, FIRST)
     detector = dropping(store)
-    first = reserved(detector, FIRST)
+    first = reserve(detector, FIRST)
     assert detector.check(OTHER) == Blocked(first)
     detector.commit(first, sealed=True)
     assert kind(detector, OTHER) is Kind.DUPLICATE
@@ -162,21 +162,21 @@ def test_where_nothing_was_said_nothing_is_looked_up(store: PageStore, monkeypat
     empty = ManualVerdicts(store)
     keep(store, COPY)
     some = ManualVerdicts(store)
-    assert some.of(COPY.url) == Opinion(COPY.url, ManualVerdict.KEEP, FIRST.url, 7)
+    assert some.of(COPY.url) == ManualVerdict(COPY.url, ManualKind.KEEP, FIRST.url, 7)
     monkeypatch.setattr(store, "value", lambda key: pytest.fail("it was looked up"))
     assert empty.of(COPY.url) is None
 
 
 def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:
-    odd = Opinion("http://例子.example/\ud800", ManualVerdict.KEEP, "", 4)
+    odd = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 4)
     keep(store, COPY)
     call_a_copy(store, COPY, FIRST)
-    write_judgements(store, odd)
-    assert {one.url: one.said for one in judgements(store)} == {
-        COPY.url: ManualVerdict.COPY,
-        odd.url: ManualVerdict.KEEP,
+    write_manual_verdicts(store, odd)
+    assert {one.url: one.kind for one in manual_verdicts(store)} == {
+        COPY.url: ManualKind.COPY,
+        odd.url: ManualKind.KEEP,
     }
-    assert judgement_of(store, odd.url) == odd
+    assert find_manual_verdict(store, odd.url) == odd
     assert kind(dropping(store), THIRD) is Kind.UNIQUE
 
 
@@ -194,15 +194,15 @@ def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:
 def test_a_row_that_is_none_of_a_judgement_is_told_of_and_left_behind_by_repair(
     tmp_path: Path, key: bytes | None, value: bytes
 ) -> None:
-    store = open_state(SQLite, str(tmp_path / "state"), {})
+    store = open_at(SQLite, str(tmp_path / "state"), {})
     keep(store, FIRST)
     store.write(Changes({key or judgement_key(COPY.url, store.hashes): value}))
     with pytest.raises(StoreDamaged, match="manual verdict"):
-        list(judgements(store))
+        list(manual_verdicts(store))
     found = check(store)
     assert (dict(found.counts), found.judgements) == ({"broken judgement": 1}, 2)
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
-    mended = open_state(SQLite, str(tmp_path / "mended"), {})
-    assert [one.url for one in judgements(mended)] == [FIRST.url]
+    mended = open_at(SQLite, str(tmp_path / "mended"), {})
+    assert [one.url for one in manual_verdicts(mended)] == [FIRST.url]
     mended.close()

@@ -11,7 +11,7 @@ from scrapy_neardup.judge.policy import KeepPolicy, Policy, Preference, make_pre
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.opening import memory_state
-from tests.judge.test_detector import answer, page, story
+from tests.build import answer, page, story
 
 TEXT = story(3, 40)
 

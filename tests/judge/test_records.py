@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.inputs import Entry
+from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch, Judged
@@ -16,7 +16,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
-from tests.judge.test_detector import story
+from tests.build import story
 
 TEXT = "".join(story(1))
 

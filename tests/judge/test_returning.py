@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import make_method
@@ -19,8 +19,8 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.records import Clock
-from tests.judge.test_delivered import FIRST, THIRD, WITNESS, record
-from tests.judge.test_detector import answer, kind, page, story, told
+from tests.build import answer, find_record, kind, page, story, summary
+from tests.judge.test_delivered import FIRST, THIRD, WITNESS
 
 EXCERPT = page("excerpt", story(1, 40)[:12], "标题丁")
 #: Of the length and under the title of the third page, and no copy of anything.
@@ -50,7 +50,7 @@ def crawl(
 
 
 def forget(store: PageStore, one: Page) -> None:
-    store.forget([record(store, one).id])
+    store.forget([find_record(store, one).id])
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ def store() -> PageStore:
 
 @pytest.mark.parametrize("keep", Keep)
 def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store: PageStore, keep: Keep) -> None:
-    before = record(store, THIRD)
+    before = find_record(store, THIRD)
     for _ in range(2):
         again = answer(crawl(store, keep=keep), THIRD)
-        assert told(again) == (Kind.DUPLICATE, Likeness.NEAR, "first")
+        assert summary(again) == (Kind.DUPLICATE, Likeness.NEAR, "first")
         assert again.id == before.id
         assert again.match is not None
         assert again.match.similarity == before.similarity
-    assert record(store, THIRD) == before
+    assert find_record(store, THIRD) == before
     assert store.pages == 2
 
 
@@ -96,14 +96,14 @@ def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
 )
 def test_what_is_not_the_very_page_that_was_dropped_is_judged_as_what_it_is_now(store: PageStore, now: Page) -> None:
     assert kind(crawl(store), now) is Kind.UNIQUE
-    assert record(store, now).is_original
+    assert find_record(store, now).is_original
 
 
 def test_an_article_of_its_own_passes_even_if_it_is_as_like_the_original_as_the_copy_was(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where two pages share a long form, of which nothing was known when the first of them was dropped."""
-    alike = Comparison(record(store, THIRD).similarity, 1.0, False, False, False)
+    alike = Comparison(find_record(store, THIRD).similarity, 1.0, False, False, False)
     monkeypatch.setattr(Cascade, "compare", lambda *_: alike)
     assert kind(crawl(store), OWN) is Kind.UNIQUE
 
@@ -125,8 +125,8 @@ def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
         return True
 
     assert kind(crawl(store, passes=passes), THIRD) is Kind.UNIQUE
-    assert [told(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
-    assert record(store, THIRD).is_original
+    assert [summary(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
+    assert find_record(store, THIRD).is_original
 
 
 def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
@@ -134,7 +134,7 @@ def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
     dropping = frozenset([Likeness.EXCERPT])
     kinds = [kind(crawl(store, also_copies=dropping), one) for one in (FIRST, EXCERPT, EXCERPT)]
     assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert told(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
+    assert summary(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
 
 
 @pytest.mark.parametrize("change", ["gone", "updated"])
@@ -147,7 +147,7 @@ def test_it_passes_once_its_original_is_not_there_any_more(store: PageStore, cha
 
 
 def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> None:
-    write_judgements(store, Opinion(THIRD.url, ManualVerdict.KEEP, "", 7))
+    write_manual_verdicts(store, ManualVerdict(THIRD.url, ManualKind.KEEP, "", 7))
     assert kind(crawl(store), THIRD) is Kind.UNIQUE
 
 
@@ -155,10 +155,10 @@ def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
     store: PageStore = memory_state({})
     for one in (FIRST, OWN):
         if one is OWN:
-            write_judgements(store, Opinion(OWN.url, ManualVerdict.COPY, FIRST.url, 7))
+            write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, FIRST.url, 7))
         answer(crawl(store), one)
-    assert record(store, OWN).dropped == 0
-    write_judgements(store, Opinion(OWN.url, ManualVerdict.COPY, "http://nowhere.example/", 8))
+    assert find_record(store, OWN).dropped == 0
+    write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, "http://nowhere.example/", 8))
     assert kind(crawl(store), OWN) is Kind.UNIQUE
 
 

@@ -17,22 +17,23 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import PENDING
 from scrapy_neardup.server.notes import Note
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import memory_state, parse_url
+from scrapy_neardup.state.opening import memory_state, open_at, parse_url
 from scrapy_neardup.state.postings import pairs
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server, client_of, running
 
@@ -99,7 +100,7 @@ class Opening:
     @asynccontextmanager
     async def __call__(self, **options: Any) -> AsyncIterator[Crawler]:
         kind, location = parse_url(self.url)
-        store = kind(location, METHOD.recipe())
+        store = open_at(kind, location, METHOD.recipe())
         assert isinstance(store, RedisStore)
         detector = Detector(METHOD, store, who="test", **options)
         link = AsyncLink(location, self.patience)
@@ -158,8 +159,8 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
         policy = replace(policy, preference=make_preference("longest"))
     memory = memory_state(METHOD.recipe())
     said = [
-        Opinion("http://kept.example/", ManualVerdict.KEEP, "", 1),
-        Opinion("http://said.example/", ManualVerdict.COPY, "http://first.example/", 1),
+        ManualVerdict("http://kept.example/", ManualKind.KEEP, "", 1),
+        ManualVerdict("http://said.example/", ManualKind.COPY, "http://first.example/", 1),
     ]
 
     def told(verdict: Verdict) -> tuple[object, ...]:
@@ -172,9 +173,9 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
     async def work() -> None:
         async with opening(policy=policy) as crawler:
             # The secret decides what sketches say.
-            memory.known_hashes = crawler.store.known_hashes
+            memory.__dict__["hashes"] = memory._rows.__dict__["hashes"] = crawler.store.hashes
             for store in (memory, crawler.store):
-                write_judgements(store, *said)
+                write_manual_verdicts(store, *said)
             plain = Detector(METHOD, memory, who="test", policy=policy)
             for one in PAGES:
                 assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
@@ -276,7 +277,7 @@ def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening)
 def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_ended(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RedisStore, "lease", 0.4)
+    monkeypatch.setattr(Redis, "lease", 0.4)
 
     async def work() -> None:
         async with opening() as one, opening() as other:
@@ -299,7 +300,7 @@ def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_en
 def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_takes_its_place(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RedisStore, "lease", 1.5)
+    monkeypatch.setattr(Redis, "lease", 1.5)
 
     async def work() -> None:
         async with opening() as one, opening() as two, opening() as three:
@@ -323,7 +324,7 @@ def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_tak
 def test_a_page_that_gives_up_a_slow_one_is_filed_and_those_behind_it_wait_for_it(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RedisStore, "lease", 1.0)
+    monkeypatch.setattr(Redis, "lease", 1.0)
 
     async def work() -> None:
         async with opening() as one, opening() as two, opening() as three:
@@ -346,7 +347,7 @@ def test_a_page_that_gives_up_a_slow_one_is_filed_and_those_behind_it_wait_for_i
 def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RedisStore, "lease", 1.0)
+    monkeypatch.setattr(Redis, "lease", 1.0)
 
     async def work() -> None:
         async with opening() as one, opening() as two:

@@ -11,7 +11,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.opening import memory_state
-from tests.judge.test_detector import story
+from tests.build import story
 
 URL = "http://river.example/ferry"
 

@@ -18,10 +18,10 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import memory_state, open_state
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
-from tests.judge.test_detector import answer, kind, page, story
+from tests.build import answer, kind, page, story
 
 #: The border between copy and original depends on the secret; under this one the new page is just no copy.
 SECRET = Secret(bytes(32))
@@ -105,7 +105,7 @@ def test_the_first_delivery_outlives_export_import_merge_and_repair(tmp_path: Pa
     recipe = make_method("cascade", {}).recipe()
 
     def opened(name: str) -> PageStore:
-        return open_state(SQLite, str(tmp_path / name), recipe, secret=SECRET)
+        return open_at(SQLite, str(tmp_path / name), recipe, secret=SECRET)
 
     store = opened("state")
     for one in (ARTICLE, LONGER, edited(1)):

@@ -131,7 +131,7 @@ class Killed(BaseException):
 @contextmanager
 def killed_before(store: PageStore, writes: int) -> Iterator[None]:
     """Let so many writes through, and then none."""
-    write, left = store._write, writes
+    write, left = store.kv.write, writes
 
     def until(changes: Changes, *, sync: bool) -> None:
         nonlocal left
@@ -140,5 +140,5 @@ def killed_before(store: PageStore, writes: int) -> Iterator[None]:
             raise Killed
         write(changes, sync=sync)
 
-    with mock.patch.object(store, "_write", until):
+    with mock.patch.object(store.kv, "write", until):
         yield

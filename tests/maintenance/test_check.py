@@ -28,12 +28,25 @@ from scrapy_neardup.state.layout import (
 )
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import BREAD, EDITED, KINDS, PAGES, PEAR, POWER, SAME, SHORT, judged, made, opened, url_of
+from tests.build import (
+    BREAD,
+    EDITED,
+    KINDS,
+    PAGES,
+    PEAR,
+    POWER,
+    SAME,
+    SHORT,
+    judge_pages,
+    make_state,
+    open_state,
+    state_url,
+)
 
 
 @pytest.fixture(params=KINDS)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
+    return make_state(request.param, tmp_path)
 
 
 def page(store: PageStore, url: str) -> Record:
@@ -53,7 +66,7 @@ def delete(store: PageStore, *keys: bytes) -> None:
 def file(store: PageStore, key: int, id: int) -> None:
     """File a page under one more key."""
     changes = Changes()
-    store.file_postings(Record(id, "", id, keys=(key,)), changes)
+    store._rows.postings.file((key,), id, changes)
     store.kv.write(changes, sync=True)
 
 
@@ -91,7 +104,7 @@ def second_version(store: PageStore) -> None:
     """An earlier version that was not removed."""
     id = page(store, PEAR).id - 1
     repack(store, Record(id, PEAR, id))
-    store.pages += 1
+    store._rows.pages += 1
 
 
 def copy_of_unjudged(store: PageStore) -> None:
@@ -216,13 +229,13 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     ),
     "an unsealed page": (lambda store: put(store, b"j" + bytes(16), b""), {"left over": 1}),
     "an unsealed crawl": (lambda store: put(store, b"g" + bytes(8), b"{}"), {"left over": 1}),
-    "a wrong count": (lambda store: setattr(store, "pages", 9), {"wrong count": 1}),
+    "a wrong count": (lambda store: setattr(store._rows, "pages", 9), {"wrong count": 1}),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sound_state_is_found_sound(kind: str, tmp_path: Path) -> None:
-    with opened(made(kind, tmp_path)) as store:
+    with open_state(make_state(kind, tmp_path)) as store:
         found = check(store)
         keys = sum(len(record.keys) for record in store.records())
         evidence = sum(store.evidence(record.id) is not None for record in store.records())
@@ -237,7 +250,7 @@ def test_a_sound_state_is_found_sound(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_found(damage: str, tmp_path: Path) -> None:
     plant, expected = DAMAGES[damage]
-    with opened(made("sqlite", tmp_path)) as store:
+    with open_state(make_state("sqlite", tmp_path)) as store:
         expected = counted(store, expected)
         plant(store)
         found = check(store)
@@ -245,25 +258,25 @@ def test_damage_is_found(damage: str, tmp_path: Path) -> None:
         assert {problem.kind for problem in found.problems} == set(expected)
         assert not found.sound
         assert check(store) == found  # and nothing was changed
-        store.pages = 8
+        store._rows.pages = 8
 
 
 @pytest.mark.parametrize("damage", ["a record is gone", "a posting of another key", "unknown rows"])
 def test_damage_is_found_in_other_stores_too(damage: str, tmp_path: Path) -> None:
     plant, expected = DAMAGES[damage]
-    with opened(made("leveldb", tmp_path)) as store:
+    with open_state(make_state("leveldb", tmp_path)) as store:
         counts = counted(store, expected)
         plant(store)
         assert dict(check(store).counts) == counts
-    with opened("memory:") as store:
-        judged(store, PAGES)
+    with open_state("memory:") as store:
+        judge_pages(store, PAGES)
         assert check(store).sound
         plant(store)
         assert dict(check(store).counts) == counts
 
 
 def test_many_problems_are_counted_and_the_first_are_named(state: str) -> None:
-    with opened(state) as store:
+    with open_state(state) as store:
         for n in range(3 * NAMED):
             file(store, n, 7)
         found = check(store)
@@ -272,7 +285,7 @@ def test_many_problems_are_counted_and_the_first_are_named(state: str) -> None:
 
 
 def test_copies_whose_original_is_gone_are_no_problem(state: str) -> None:
-    with opened(state) as store:
+    with open_state(state) as store:
         store.forget([page(store, PEAR).id])
         found = check(store)
     assert (found.sound, found.lost) == (True, 2)
@@ -280,7 +293,7 @@ def test_copies_whose_original_is_gone_are_no_problem(state: str) -> None:
 
 def test_two_urls_of_one_hash_are_no_problem(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The later one takes the row; the earlier page cannot be found by its URL, as a crawl takes it for new."""
-    with opened(state) as store:
+    with open_state(state) as store:
         other = Record(store.new_id(), "https://collision.example/", 1)
         store.add(replace(other, original=other.id))
         assert check(store).sound
@@ -294,7 +307,7 @@ def test_two_urls_of_one_hash_are_no_problem(state: str, monkeypatch: pytest.Mon
 
 
 def test_a_url_that_was_cut_is_no_problem(state: str) -> None:
-    with opened(state) as store:
+    with open_state(state) as store:
         for name, n in (("a", 65000), ("b", 65535), ("c", 65536), ("d", 70000)):
             id = store.new_id()
             store.add(Record(id, f"https://{name}.example/".ljust(n, "x"), id))
@@ -302,23 +315,23 @@ def test_a_url_that_was_cut_is_no_problem(state: str) -> None:
 
 
 def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scan = SQLiteStore._scan
+    scan = SQLite.scan
 
-    def broken(self: PageStore, prefix: bytes, *, reverse: bool = False) -> object:
+    def broken(self: SQLite, prefix: bytes, *, reverse: bool = False) -> object:
         if prefix == b"r":
             raise self.damaged("a page of the file is gone")
         return scan(self, prefix, reverse=reverse)
 
-    with opened(made("sqlite", tmp_path)) as store:
+    with open_state(make_state("sqlite", tmp_path)) as store:
         put(store, b"zebra", b"")
         put(store, evidence_key(page(store, SAME).id), b"noise")
-        monkeypatch.setattr(SQLite, "_scan", broken)
+        monkeypatch.setattr(SQLite, "scan", broken)
         found = check(store)
     assert dict(found.counts) == {"unreadable": 1, "broken evidence": 1, "unknown row": 1}
 
 
 def test_a_damaged_file_of_sqlite_is_found(tmp_path: Path) -> None:
-    url = made("sqlite", tmp_path)
+    url = make_state("sqlite", tmp_path)
     with closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
         db.execute("CREATE TABLE other (a, b)")
         db.execute("CREATE INDEX beside ON other (b)")
@@ -327,13 +340,13 @@ def test_a_damaged_file_of_sqlite_is_found(tmp_path: Path) -> None:
         db.execute("PRAGMA writable_schema = ON")
         db.execute("UPDATE sqlite_master SET sql = 'CREATE INDEX beside ON other (a)' WHERE name = 'beside'")
         db.commit()
-    with pytest.raises(StoreDamaged, match="beside"), opened(url):
+    with pytest.raises(StoreDamaged, match="beside"), open_state(url):
         pass
 
 
 def test_a_file_of_sqlite_that_is_damaged_while_it_is_open_is_found(tmp_path: Path) -> None:
-    url = made("sqlite", tmp_path)
-    with opened(url) as store, closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
+    url = make_state("sqlite", tmp_path)
+    with open_state(url) as store, closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
         db.execute("CREATE TABLE other (a, b)")
         db.execute("PRAGMA writable_schema = ON")
         db.execute("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'other'")
@@ -352,7 +365,7 @@ def test_findings_count_what_they_do_not_name() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_state_is_sound(kind: str, tmp_path: Path) -> None:
-    with opened(url_of(kind, tmp_path / "state")) as store:
+    with open_state(state_url(kind, tmp_path / "state")) as store:
         assert check(store) == Findings()
         put(store, record_key(1), struct.pack(">Q", 1))
         file(store, 1, 1)

@@ -13,7 +13,7 @@ from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Crawl, crawls, remember_crawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import crawl_key
-from scrapy_neardup.state.opening import memory_state, open_state
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 
 
@@ -52,7 +52,7 @@ def test_of_too_many_crawls_the_oldest_are_not_remembered(store: PageStore, monk
 def test_a_row_that_is_none_of_a_crawl_is_told_of_and_left_behind_by_repair(
     tmp_path: Path, key: bytes, value: bytes
 ) -> None:
-    store = open_state(SQLite, str(tmp_path / "state"), {})
+    store = open_at(SQLite, str(tmp_path / "state"), {})
     remember_crawl(store, Crawl(8, "whole"))
     store.write(Changes({key: value}))
     with pytest.raises(StoreDamaged, match=r"row of a crawl|no key of a crawl"):
@@ -60,6 +60,6 @@ def test_a_row_that_is_none_of_a_crawl_is_told_of_and_left_behind_by_repair(
     assert dict(check(store).counts) == {"broken crawl": 1}
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
-    mended = open_state(SQLite, str(tmp_path / "mended"), {})
+    mended = open_at(SQLite, str(tmp_path / "mended"), {})
     assert [crawl.who for crawl in crawls(mended)] == ["whole"]
     mended.close()

@@ -13,7 +13,7 @@ from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Delivery, deliveries, overwritten, remember, settle
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import feed_key
-from scrapy_neardup.state.opening import memory_state, open_state
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -84,7 +84,7 @@ def test_what_was_overwritten_goes_with_its_copies_and_is_settled_then(store: Pa
 def test_a_row_that_cannot_be_one_is_told_of_and_left_out_of_a_mended_copy(
     tmp_path: Path, key: bytes, value: bytes, said: str
 ) -> None:
-    store = open_state(SQLite, str(tmp_path / "state"), {})
+    store = open_at(SQLite, str(tmp_path / "state"), {})
     remember(store, Delivery("whole", [(1, 2, 2)]))
     store.write(Changes({key: value}))
     with pytest.raises(StoreDamaged, match=said):
@@ -92,6 +92,6 @@ def test_a_row_that_cannot_be_one_is_told_of_and_left_out_of_a_mended_copy(
     assert dict(check(store).counts) == {"broken feed": 1}
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
-    mended = open_state(SQLite, str(tmp_path / "mended"), {})
+    mended = open_at(SQLite, str(tmp_path / "mended"), {})
     assert [one.feed for one in deliveries(mended)] == ["whole"]
     mended.close()

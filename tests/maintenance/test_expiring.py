@@ -7,6 +7,7 @@ import pytest
 from scrapy_neardup.maintenance.forget import expired
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.state.clock import HOUR, Clock
 
@@ -15,7 +16,7 @@ PAGES = {1: (1, 50), 2: (2, 40), 3: (1, 5), 4: (2, 45), 5: (5, 30), 6: (9, 60), 
 
 
 @pytest.fixture
-def store() -> MemoryStore:
+def store() -> PageStore:
     """3 is a copy of 1 and was seen lately, 4 one of 2; the original of 6 is gone."""
     clock = Clock()
     store = memory_state({})

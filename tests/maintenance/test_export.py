@@ -18,7 +18,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import ExportFile, Filed, OpenState, from_data, import_state, to_data
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import STORES, memory_state, open_state
+from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from tests.maintenance.exchange_states import (
@@ -117,16 +117,16 @@ def test_what_was_exported_and_imported_is_the_same_state_and_the_same_file(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -> None:
-    store = fill(open_state(STORES[scheme], str(tmp_path / "from"), RECIPE), KINDS, notes=3)
+    store = fill(open_at(STORES[scheme], str(tmp_path / "from"), RECIPE), KINDS, notes=3)
     source = exported(store, tmp_path / "file")
     for other in SCHEMES:
-        copy = open_state(STORES[other], str(tmp_path / f"to {other}"), source.recipe)
+        copy = open_at(STORES[other], str(tmp_path / f"to {other}"), source.recipe)
         assert import_state(source, copy) == 5
         assert rows(copy) == rows(store)
         assert copy.new_id() > LIKE.id
         copy.close()
         if other != "memory":
-            copy = open_state(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
+            copy = open_at(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
             assert (rows(copy), copy.taken_back.pages) == (rows(store), 0)
             check(copy)
             copy.close()
@@ -171,11 +171,11 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
     """Before each of its writes: the generation, the pages, their seal, the end of the generation, the counts."""
     source = exported(state(KINDS, notes=1), tmp_path / "file")
     for writes in range(len(KINDS) + 4):
-        store = open_state(SQLite, str(tmp_path / f"state {writes}"), source.recipe)
+        store = open_at(SQLite, str(tmp_path / f"state {writes}"), source.recipe)
         with killed_before(store, writes), pytest.raises(Killed):
             import_state(source, store)
-        store._disconnect()
-        store = open_state(SQLite, store.location, source.recipe)
+        store.kv.close()
+        store = open_at(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
         assert store.pages == (len(KINDS) if sealed else 0)
         assert store.taken_back.pages == (0 if sealed else max(0, writes - 1))

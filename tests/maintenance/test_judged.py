@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgements, write_judgements
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.maintenance.export import ExportFile, import_state, judgement_to, take_judgements
 from scrapy_neardup.maintenance.merge import Merged
 from scrapy_neardup.methods import Method, make_method
@@ -19,18 +19,18 @@ from tests.maintenance.exchange_states import exported, packed
 from tests.maintenance.test_damaged_export import lines_of, written
 from tests.maintenance.test_merge import FIRST, SECOND, crawl, merged, originals
 
-ODD = Opinion("http://例子.example/\ud800", ManualVerdict.KEEP, "", 5)
+ODD = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 5)
 
 
-def by_url(store: PageStore) -> dict[str, Opinion]:
-    return {one.url: one for one in judgements(store)}
+def by_url(store: PageStore) -> dict[str, ManualVerdict]:
+    return {one.url: one for one in manual_verdicts(store)}
 
 
 def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_them(tmp_path: Path) -> None:
     method = make_method("minhash", {})
     store = crawl(method, [FIRST])
-    said = [Opinion("http://b.example/", ManualVerdict.COPY, FIRST.url, 4), ODD]
-    write_judgements(store, *said)
+    said = [ManualVerdict("http://b.example/", ManualKind.COPY, FIRST.url, 4), ODD]
+    write_manual_verdicts(store, *said)
     source = exported(store, tmp_path / "file")
     assert source.judgements == said
     target = memory_state(source.recipe, secret=source.secret)
@@ -54,19 +54,19 @@ def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_the
 )
 def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:
     lines = lines_of()
-    lines.insert(-1, {**judgement_to(Opinion("http://a.example/", ManualVerdict.KEEP, "", 1)), **change})
+    lines.insert(-1, {**judgement_to(ManualVerdict("http://a.example/", ManualKind.KEEP, "", 1)), **change})
     with pytest.raises(NearDupError, match=why):
         ExportFile(written(tmp_path / "file", json.loads(json.dumps(lines))))
 
 
 def test_of_two_judgements_the_newer_one_stays_whichever_state_it_is_in() -> None:
     older, newer = (
-        Opinion("http://a.example/", ManualVerdict.KEEP, "", 4),
-        Opinion("http://a.example/", ManualVerdict.COPY, "x", 5),
+        ManualVerdict("http://a.example/", ManualKind.KEEP, "", 4),
+        ManualVerdict("http://a.example/", ManualKind.COPY, "x", 5),
     )
     for here, there, taken in ((older, newer, 1), (newer, older, 0)):
         store = memory_state({})
-        write_judgements(store, here)
+        write_manual_verdicts(store, here)
         assert take_judgements([there, ODD], store) == (taken + 1, 1)
         assert by_url(store) == {newer.url: newer, ODD.url: ODD}
         assert take_judgements([older, newer, ODD], store)[0] == 0, "the same once more changes nothing"
@@ -80,7 +80,7 @@ def cascade() -> Method:
 @pytest.mark.parametrize("where", ["here", "there"])
 def test_a_page_that_is_kept_becomes_nobodys_copy_in_a_merge(cascade: Method, where: str) -> None:
     ours, theirs = crawl(cascade, [FIRST]), crawl(cascade, [SECOND])
-    write_judgements(ours if where == "here" else theirs, Opinion(SECOND.url, ManualVerdict.KEEP, FIRST.url, 4))
+    write_manual_verdicts(ours if where == "here" else theirs, ManualVerdict(SECOND.url, ManualKind.KEEP, FIRST.url, 4))
     assert merged(ours, theirs, cascade) == Merged(1, 0, 0, 0, int(where == "there"))
     assert originals(ours) == {"first": "first", "second": "second"}
     assert SECOND.url in by_url(ours)

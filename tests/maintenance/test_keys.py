@@ -15,14 +15,14 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.literature.published import PublishedMethod, signature_of, unpack_hashes
+from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Fingerprint, Kind, Page
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintOptions, FingerprintTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.judge.test_shared import Opening
 from tests.server.redis_server import Server
 
@@ -47,7 +47,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def opened(url: str, method: str = "cascade") -> PageStore:
     kind, location = parse_url(url)
-    return kind(location, make_method(method, {}).recipe())
+    return open_at(kind, location, make_method(method, {}).recipe())
 
 
 def crawl(store: PageStore, method: str = "cascade") -> Detector:

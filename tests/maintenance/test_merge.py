@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,11 +19,11 @@ from scrapy_neardup.maintenance.merge import Merged, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.opening import memory_state, open_state
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests import methods
-from tests.judge.test_detector import page, story
+from tests.build import page, story
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -139,8 +140,8 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], thei
             with killed_before(one, writes):
                 merged(one, state(theirs))
         except Killed:
-            one._take_back()
-            one.pages = sum(1 for _ in one.records())
+            one.journal.roll_back(one.journal.crawls())
+            assert one.pages == sum(1 for _ in one.records())
         else:
             break
         check(one)
@@ -475,9 +476,9 @@ def test_ones_own_method_is_taken_if_it_fits() -> None:
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Iterator[tuple[PageStore, PageStore]]:
-    stores = open_state(SQLite, str(tmp_path / "ours"), RECIPE), open_state(SQLite, str(tmp_path / "theirs"), RECIPE)
+    stores = open_at(SQLite, str(tmp_path / "ours"), RECIPE), open_at(SQLite, str(tmp_path / "theirs"), RECIPE)
     for store in stores:
-        store._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
+        cast(Any, store.kv)._engine._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
     yield stores
     for store in stores:
         store.close()

@@ -25,7 +25,7 @@ from scrapy_neardup.maintenance.tables import Delivery, deliveries, remember
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.history import FORMER_KEY as FORMER
 from scrapy_neardup.state.history import decide, decisions_of, former_recipes
@@ -33,7 +33,7 @@ from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.maintenance.states import (
+from tests.build import (
     BAKERY,
     BREAD,
     EDITED,
@@ -44,13 +44,12 @@ from tests.maintenance.states import (
     POWER,
     SAME,
     SHORT,
-    contents,
-    made,
-    parsed,
-    run,
-    text,
-    url_of,
+    join_text,
+    make_state,
+    state_files,
+    state_url,
 )
+from tests.cli import run
 
 #: Methods with nothing in common but their pages.
 MINHASH: dict[str, Any] = {"NEARDUP_METHOD": "minhash"}
@@ -123,17 +122,17 @@ def beside(url: str) -> list[str]:
 def kept_of(url: str) -> str:
     found = {one.name.removesuffix(".witness") for one in place(url).parent.glob(f"{place(url).name}-before-*")}
     (name,) = {one for one in found if not one.endswith(".lock")}
-    return url_of(url.partition(":")[0], place(url).with_name(name))
+    return state_url(url.partition(":")[0], place(url).with_name(name))
 
 
 @pytest.fixture(params=KINDS)
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
+    return make_state(request.param, tmp_path)
 
 
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
+    return make_state("sqlite", tmp_path)
 
 
 def test_all_that_is_no_fingerprint_survives(state: str) -> None:
@@ -160,11 +159,11 @@ def test_all_that_is_no_fingerprint_survives(state: str) -> None:
 
 
 def test_with_kept_texts_pages_are_fingerprinted_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path, keep=Keep.TEXTS)
+    state = make_state("sqlite", tmp_path, keep=Keep.TEXTS)
     assert run(migrate, "--store", state, "--json", **MINHASH) == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 6, "kept": 0, "url": 0, "copy": 1, "unjudged": 1}
-    fresh = url_of("sqlite", tmp_path / "fresh.sqlite")
+    fresh = state_url("sqlite", tmp_path / "fresh.sqlite")
     crawl(fresh, [PAGES[0]], **MINHASH)
     with opened(state, **MINHASH) as ours, opened(fresh, **MINHASH) as theirs:
         mine, new = ours.find(PEAR), theirs.find(PEAR)
@@ -172,7 +171,7 @@ def test_with_kept_texts_pages_are_fingerprinted_anew(tmp_path: Path, capsys: py
         assert new is not None
         assert len(mine.keys) == len(new.keys) > 0
         assert len(mine.sketch) == len(new.sketch)
-    another = ("https://copy.example/1", "秋月梨早熟", text(*PEARS))
+    another = ("https://copy.example/1", "秋月梨早熟", join_text(*PEARS))
     assert crawl(state, [another], **MINHASH)[0].headline == "duplicate (identical)"
     assert delivered(crawl(state, **MINHASH)) == []
 
@@ -184,13 +183,13 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path) -> 
         "秋月梨早熟 - 果园网",
         ("梨", "果园"),
         "今年的梨早熟了。",
-        text="首页 生意 天气\n" + text(*PEARS).replace("。", "。\n") + "版权所有，未经许可不得转载\n",
-        main=text(*PEARS).replace("。", "。\n"),
+        text="首页 生意 天气\n" + join_text(*PEARS).replace("。", "。\n") + "版权所有，未经许可不得转载\n",
+        main=join_text(*PEARS).replace("。", "。\n"),
         headline="秋月梨早熟",
         reader="article",
         site="orchard.example",
     )
-    state = url_of("sqlite", tmp_path / "state.sqlite")
+    state = state_url("sqlite", tmp_path / "state.sqlite")
     with opened(state) as store:
         detector = Detector(make_method("cascade", {}), store, who="morning", policy=Policy(keep=Keep.TEXTS))
         detector.judge_now(whole, sealed=True)
@@ -209,7 +208,7 @@ def test_without_texts_what_is_unchanged_is_not_delivered_again(
     state: str, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(migrate, "--store", state, "--json", **settings) == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 0, "kept": 0, "url": 6, "copy": 1, "unjudged": 1}
     verdicts = crawl(state, list(reversed(PAGES)), **settings)
     assert delivered(verdicts) == []
@@ -222,7 +221,7 @@ def test_without_texts_what_is_unchanged_is_not_delivered_again(
         assert not again[PEAR].former
         assert again[SAME].original == again[PEAR].id
     assert is_whole(state, **settings)
-    copy = ("https://copy.example/1", "秋月梨早熟", text(*PEARS))
+    copy = ("https://copy.example/1", "秋月梨早熟", join_text(*PEARS))
     assert crawl(state, [copy], **settings)[0].headline == "duplicate (identical)"
     assert delivered(crawl(state, **settings)) == []
 
@@ -230,7 +229,7 @@ def test_without_texts_what_is_unchanged_is_not_delivered_again(
 @pytest.mark.parametrize("into", KINDS)
 def test_a_mended_copy_of_a_migrated_state_knows_its_pages(state: str, into: str, tmp_path: Path) -> None:
     run(migrate, "--store", state, **MINHASH)
-    other = url_of(into, tmp_path / "mended")
+    other = state_url(into, tmp_path / "mended")
     mended = repair(parse_url(state), parse_url(other))
     assert mended.findings.sound
     with opened(state, **MINHASH) as store, opened(other, **MINHASH) as copy:
@@ -257,12 +256,12 @@ def test_a_check_validates_what_a_migration_kept_and_repair_leaves_out_what_is_b
     with opened(sqlite, **MINHASH) as store:
         store.write(Changes(dict([row])))
         assert set(check(store).counts) == {problem}
-    assert repair(parse_url(sqlite), parse_url(url_of("leveldb", tmp_path / "mended"))).findings.sound
+    assert repair(parse_url(sqlite), parse_url(state_url("leveldb", tmp_path / "mended"))).findings.sound
 
 
 def test_what_has_changed_since_passes_as_updated(state: str) -> None:
     run(migrate, "--store", state, **MINHASH)
-    changed = (BREAD, "Sisters buy the bakery", text(*BAKERY[:6], "The oven was lit for the last time on Sunday"))
+    changed = (BREAD, "Sisters buy the bakery", join_text(*BAKERY[:6], "The oven was lit for the last time on Sunday"))
     (verdict,) = crawl(state, [changed], **MINHASH)
     assert verdict.headline == "updated"
     assert verdict.match is not None
@@ -274,7 +273,7 @@ def test_what_has_changed_since_passes_as_updated(state: str) -> None:
 
 def test_a_copy_at_a_new_url_passes_before_its_original_comes_and_not_after(sqlite: str) -> None:
     run(migrate, "--store", sqlite, **MINHASH)
-    copies = [(f"https://copy{n}.example/", "Sisters buy the bakery", text(*BAKERY)) for n in range(2)]
+    copies = [(f"https://copy{n}.example/", "Sisters buy the bakery", join_text(*BAKERY)) for n in range(2)]
     before, original, after = crawl(sqlite, [copies[0], PAGES[1], copies[1]], **MINHASH)
     assert (before.headline, original.headline) == ("unique", "unchanged")
     assert after.headline == "duplicate (identical)"
@@ -301,17 +300,17 @@ def test_from_a_feed_pages_are_fingerprinted_by_their_urls(
     feed = tmp_path / "feed.jsonl"
     rows = [{"url": url, "title": title, "text": body} for url, title, body in PAGES]
     rows += [
-        {"url": PEAR, "title": "秋月梨早熟", "text": text(*PEARS)},
+        {"url": PEAR, "title": "秋月梨早熟", "text": join_text(*PEARS)},
         {"url": "https://nobody.example/", "text": "x"},
     ]
-    rows += [{"title": "no url", "text": text(*PEARS)}, {"url": BREAD}]
+    rows += [{"title": "no url", "text": join_text(*PEARS)}, {"url": BREAD}]
     feed.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert run(migrate, "--store", sqlite, "--from", feed, "--json", **MINHASH) == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 6, "text": 0, "kept": 0, "url": 0, "copy": 1, "unjudged": 1}
     assert (found["records"], found["records_used"]) == (len(rows), 7)
     assert is_whole(sqlite, **MINHASH)
-    copy = ("https://copy.example/1", "秋月梨早熟", text(*PEARS))
+    copy = ("https://copy.example/1", "秋月梨早熟", join_text(*PEARS))
     assert crawl(sqlite, [copy], **MINHASH)[0].headline == "duplicate (identical)"
     assert delivered(crawl(sqlite, **MINHASH)) == []
 
@@ -346,7 +345,7 @@ def test_by_another_extractor_fingerprints_stay(tmp_path: Path, capsys: pytest.C
     with pytest.MonkeyPatch.context() as as_it_was:
         as_it_was.setattr(judging_recipe, "extractor_name", lambda extractor: "visible prose and trafilatura 9.8 fast")
         as_it_was.setattr(judging_recipe, "reader_sample", lambda: "fedcba9876543210")
-        state = url_of("sqlite", tmp_path / "state.sqlite")
+        state = state_url("sqlite", tmp_path / "state.sqlite")
         crawl(state)
     refusal = (
         r"extractor is '.* 9\.8 fast' in the state and .* here, which reads the test samples differently\. .*migrate"
@@ -354,24 +353,24 @@ def test_by_another_extractor_fingerprints_stay(tmp_path: Path, capsys: pytest.C
     with pytest.raises(StoreMismatch, match=refusal):
         crawl(state)
     assert run(migrate, "--store", state, "--json") == 0
-    found = parsed(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 0, "kept": 6, "url": 0, "copy": 1, "unjudged": 1}
     assert is_whole(state)
-    copy = ("https://copy.example/1", "秋月梨早熟", text(*PEARS))
+    copy = ("https://copy.example/1", "秋月梨早熟", join_text(*PEARS))
     assert crawl(state, [copy])[0].headline == "duplicate (identical)"
     assert delivered(crawl(state)) == []
 
 
 def test_a_state_of_now_is_left_as_it_is(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    before = contents(place(sqlite).parent, place(sqlite)).keys()
+    before = state_files(place(sqlite).parent, place(sqlite)).keys()
     assert run(migrate, "--store", sqlite) == 0
     assert capsys.readouterr().out.endswith("already has the current method, parameters and versions.\n")
-    assert contents(place(sqlite).parent, place(sqlite)).keys() == before
+    assert state_files(place(sqlite).parent, place(sqlite)).keys() == before
 
 
 def test_to_another_place_and_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("plyvel")
-    state, there = made("sqlite", tmp_path), url_of("leveldb", tmp_path / "deep" / "new.leveldb")
+    state, there = make_state("sqlite", tmp_path), state_url("leveldb", tmp_path / "deep" / "new.leveldb")
     before = told(state)
     assert run(migrate, "--store", state, "--to", there, **MINHASH) == 0
     assert told(there, **MINHASH) == before
@@ -403,7 +402,7 @@ def test_an_exchange_that_is_cut_short_is_ended_by_the_next_call(
     for stop in range(20):
         folder = tmp_path / str(stop)
         folder.mkdir()
-        state = made(kind, folder)
+        state = make_state(kind, folder)
         before = told(state)
         left = stop
 
@@ -466,7 +465,7 @@ def test_nobody_may_use_the_state_in_the_meantime(state: str, monkeypatch: pytes
 
     def used(*where: Any) -> list[tuple[int, int]]:
         said = real(*where)
-        crawl(state, [("https://late.example/", "Late", text(*BAKERY[:3]))])
+        crawl(state, [("https://late.example/", "Late", join_text(*BAKERY[:3]))])
         return said
 
     with monkeypatch.context() as late:
@@ -489,7 +488,7 @@ def test_a_state_in_use_and_a_method_for_memory_are_refused(sqlite: str, tmp_pat
     with pytest.raises(SettingsError, match="cosine works only in memory"):
         run(migrate, "--store", sqlite, NEARDUP_METHOD="cosine")
     with pytest.raises(StoreError, match="no state at"):
-        run(migrate, "--store", url_of("sqlite", tmp_path / "none.sqlite"), **MINHASH)
+        run(migrate, "--store", state_url("sqlite", tmp_path / "none.sqlite"), **MINHASH)
 
 
 def test_what_is_printed(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:

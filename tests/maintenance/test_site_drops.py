@@ -14,7 +14,7 @@ from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import SiteDrops, add_site_drops, most_dropped, site_drops
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import site_key
-from scrapy_neardup.state.opening import memory_state, open_state
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from tests.state.test_contract import Place, lasting
 
@@ -74,7 +74,7 @@ def test_of_too_many_sites_those_that_were_not_crawled_for_longest_go(
     ids=["no JSON", "no number", "no list", "longer key", "another site"],
 )
 def test_a_broken_row_is_reported_and_left_out_of_a_repaired_copy(tmp_path: Path, key: bytes, value: bytes) -> None:
-    store = open_state(SQLite, str(tmp_path / "state"), {})
+    store = open_at(SQLite, str(tmp_path / "state"), {})
     add_site_drops(store, [B], 100)
     store.write(Changes({key: value}))
     with pytest.raises(StoreDamaged):
@@ -82,6 +82,6 @@ def test_a_broken_row_is_reported_and_left_out_of_a_repaired_copy(tmp_path: Path
     assert dict(check(store).counts) == {"broken site": 1}
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
-    mended = open_state(SQLite, str(tmp_path / "mended"), {})
+    mended = open_at(SQLite, str(tmp_path / "mended"), {})
     assert known(mended).keys() == {B.site}
     mended.close()

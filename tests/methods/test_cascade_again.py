@@ -14,10 +14,10 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.rules import compare_on_site, compare_same_lines
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
-from scrapy_neardup.methods.literature.nshash import NSHash
+from scrapy_neardup.methods.literature.pieces import NSHash
 from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.state.opening import memory_state
-from tests.judge.test_detector import story
+from tests.build import story
 
 Sentences = npt.NDArray[np.uint32]
 

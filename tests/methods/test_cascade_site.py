@@ -21,7 +21,7 @@ from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.text.normalize import letters as letters_in
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.sentences import sentences
-from tests.judge.test_detector import answer, story
+from tests.build import answer, story
 
 SAME, ALIKE, NO_HEADLINE, OTHER = Headlines
 COPY, UNDECIDED, APART = Ruling

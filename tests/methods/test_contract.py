@@ -363,7 +363,7 @@ def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
 
 def test_a_method_that_is_not_whole_is_refused_with_what_it_lacks() -> None:
     with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature"):
-        make_method("scrapy_neardup.methods.literature.published.PublishedMethod", {})
+        make_method("scrapy_neardup.methods.literature.base.PublishedMethod", {})
 
 
 @every_method

@@ -14,6 +14,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.base import Parameters, choice, file, flag, names, number, option, whole
+from scrapy_neardup.text.lexicon import stop_words
 
 LEXICON = Path(__file__).with_name("lexicon.tsv")
 #: Values that suit no parameter of any method.
@@ -123,7 +124,7 @@ class Sample(Parameters):
     sort: str = choice("a", "a", "b")
     some: str = names("a", "a", "b", "c")
     on: bool = flag(default=True)
-    words: str = file("a list of words")
+    words: str = file("a list of words", stop_words)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, parse_head, trafilatura_text
+from scrapy_neardup.page.extraction import decode_body, extract, extractor_name, parse_head, trafilatura_text
+from scrapy_neardup.page.limits import MAX_TAGS
 
 URL = "http://river.example/news/7/ferry.html"
 

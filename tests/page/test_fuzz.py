@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.html import is_risky
+from scrapy_neardup.page.limits import is_risky
 from scrapy_neardup.text.normalize import MOST_MARKS, normalize
 from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS

@@ -11,8 +11,7 @@ import pytest
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.state.opening import memory_state
 from tests.page.test_limits import FIELDS, URL
 

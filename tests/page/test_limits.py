@@ -8,8 +8,7 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.limits import is_too_long, limit_page
-from scrapy_neardup.page.response import PageContent, PageResponse
-from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.page.source import PageContent, PageResponse, PageSource, UnreadPage
 from scrapy_neardup.text.normalize import normalize
 from tests.page.pages import ARTICLE, BODY
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
-from scrapy_neardup.page.extraction import Extractor, Line, LineRole, analyse, classify_lines, extract
+from scrapy_neardup.page.extraction import Extractor, analyse, extract
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.page.reading import locate_text, read_blocks
+from scrapy_neardup.page.reading import Line, LineRole, classify_lines, locate_text, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
 
@@ -22,7 +22,7 @@ def by_hand(html: str, url: str) -> str:
 
 def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int] | None = None) -> list[Line]:
     found = analyse(html, URL, max_html=100_000, extractor=extractor)
-    return classify_lines(found, lambda sentence: (pages or {}).get(sentence, 0))
+    return classify_lines(found.blocks, found.reading, lambda sentence: (pages or {}).get(sentence, 0))
 
 
 def test_each_line_has_its_kind() -> None:

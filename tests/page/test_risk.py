@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
-from scrapy_neardup.page.html import has_many_marks, is_risky, parse_page
+from scrapy_neardup.page.html import parse_page
+from scrapy_neardup.page.limits import has_many_marks, is_risky
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
 MARKS = "\u0300\u0316"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.response import PageContent, PageResponse
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 
 URL = "https://a.example/ferry"

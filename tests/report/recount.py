@@ -9,10 +9,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record, row_mark
 
 SECOND = 10**9
@@ -53,7 +54,7 @@ class State:
         return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **told))
 
 
-def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> MemoryStore:
+def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> PageStore:
     store = memory_state(RECIPE if recipe is None else recipe)
     for one in pages:
         store.add(one.record, one.told, seen=one.seen)

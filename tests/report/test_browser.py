@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.outputs import feeds
-from scrapy_neardup.outputs.feeds import is_formula
+from scrapy_neardup.files import writers
+from scrapy_neardup.files.writers import is_formula
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import page as html
+from scrapy_neardup.report.page import render_report as html
 from scrapy_neardup.state.evidence import Evidence
 from tests.report.browser import Seen, browser, shown
 from tests.report.recount import State
@@ -252,12 +252,12 @@ def test_tables_are_saved_without_formulas(chromium: Any, tmp_path: Path) -> Non
 
 
 def test_what_the_script_takes_for_a_formula_is_what_the_package_does() -> None:
-    script = (Path(feeds.__file__).parents[1] / "report" / "report.js").read_text(encoding="utf-8")
+    script = (Path(writers.__file__).parents[1] / "report" / "report.js").read_text(encoding="utf-8")
     begin, number = re.findall(r"(?:= |!)/\^(\S+)/\.test\(text\)", script)
     begins = re.compile(begin)  # the two languages write it the same
     assert {char for char in map(chr, range(0x10000)) if begins.match(char)} == {*"=+-@\t\r\n＝＋－＠"}
     assert all(is_formula(char) for char in "=+-@\t\r\n＝＋－＠")
-    assert number.removesuffix("$") == feeds._NUMBER.pattern
+    assert number.removesuffix("$") == writers._NUMBER.pattern
 
 
 @pytest.mark.parametrize(("width", "language"), [(320, "zh"), (360, "en"), (390, "zh")])
@@ -362,7 +362,7 @@ def test_light_and_dark(chromium: Any, report: Path) -> None:
             for _ in range(2):
                 grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
                 fills = "all => all.map(one => getComputedStyle(one).fill)"
-                bars.append(set(page.eval_on_selector_all("#kinds .wide path", fills)))
+                bars.append(set(page.eval_on_selector_all("#kinds .wide rect", fills)))
                 page.click("#theme")
             check_quiet(seen, report)
     assert grounds == [grounds[0], grounds[1], grounds[1], grounds[0]]

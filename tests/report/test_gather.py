@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.report.clean import SITE, TITLE, URL, clean_line
-from scrapy_neardup.report.data import CopyLine, Count, PageLine, Report, SiteFlow, Totals
-from scrapy_neardup.report.figures import BINS, OTHERS
+from scrapy_neardup.report.data import OTHERS, CopyLine, Count, PageLine, Report, SiteFlow, Totals
+from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
@@ -24,6 +23,7 @@ from scrapy_neardup.state.history import decide
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE, clean_line
 from tests.report import recount
 from tests.report.recount import BEGIN, GONE, NO_SITE, SECOND, Filed, State, filled, large_state, small_states
 
@@ -449,7 +449,7 @@ def test_strings_of_pages_are_clean_and_bounded_wherever_they_are_shown() -> Non
     assert max(map(len, strings)) <= 4000
     assert len(report.copies[0].page.site) <= SITE + 1
     assert len(report.copies[0].page.title) <= TITLE + 1
-    assert len(report.copies[0].page.url) <= URL + 1
+    assert len(report.copies[0].page.url) <= REPORT_URL + 1
 
 
 def _strings(data: Any) -> Iterator[str]:

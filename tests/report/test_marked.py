@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Line, LineRole, analyse, classify_lines
-from scrapy_neardup.report.marked import marked_page
+from scrapy_neardup.page.extraction import analyse
+from scrapy_neardup.page.reading import Line, LineRole, classify_lines
+from scrapy_neardup.report.marked import render_marked_page
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 from tests.report.browser import browser, shown
 
@@ -27,12 +28,12 @@ ACTING = (
 
 def lines_in(html: str, **pages: int) -> tuple[Page, list[Line]]:
     found = analyse(html, URL, max_html=100_000)
-    return found.page, classify_lines(found, lambda sentence: pages.get(sentence, 0))
+    return found.page, classify_lines(found.blocks, found.reading, lambda sentence: pages.get(sentence, 0))
 
 
 def of_page(html: str, **pages: int) -> str:
     page, lines = lines_in(html, **pages)
-    return marked_page(html, page, lines, [("title", page.title), ("reader", page.reader)])
+    return render_marked_page(html, page, lines, [("title", page.title), ("reader", page.reader)])
 
 
 def shown_of(html: str, role: LineRole) -> str:
@@ -78,7 +79,9 @@ def test_the_legend_names_what_is_there_and_counts_it() -> None:
 
 def test_what_is_judged_though_it_is_not_visible_stands_above() -> None:
     found = analyse(ARTICLE, URL, max_html=100_000, extractor=lambda html, url: "Nowhere <b>on</b> the page")
-    marked = marked_page(ARTICLE, found.page, classify_lines(found, lambda sentence: 0), [])
+    marked = render_marked_page(
+        ARTICLE, found.page, classify_lines(found.blocks, found.reading, lambda sentence: 0), []
+    )
     assert '<p dir="auto"><span class="unseen">Nowhere &lt;b&gt;on&lt;/b&gt; the page</span></p>' in marked
     assert marked.index("Nowhere") < marked.index("<main>")
 
@@ -179,7 +182,7 @@ PIECES += [
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_nothing_of_any_page_acts_and_no_letter_is_lost(html: str) -> None:
     page, lines = lines_in(html)
-    marked = marked_page(html, page, lines, [])
+    marked = render_marked_page(html, page, lines, [])
     assert acting(marked) == []
     visible = [line.text for line in lines if line.role is not LineRole.UNSEEN]
     told = sum(map(str.isalnum, "".join(visible)))

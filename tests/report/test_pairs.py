@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.report.clean import clean_text
 from scrapy_neardup.report.data import MarkedText, PagePair
-from scrapy_neardup.report.gather import PAIRS, SHOWN, gather
+from scrapy_neardup.report.gather import PAIRS, gather
+from scrapy_neardup.report.pairs import SHOWN
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
+from scrapy_neardup.untrusted import clean_text
 from tests.report.recount import State
 
 FERRY = "渡口今天清晨恢复通航。头一班船载着二十三名乘客离岸。船票仍是两块钱。"
@@ -290,8 +291,8 @@ def test_shared_sentences_behind_the_cut_are_counted() -> None:
 
 
 def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_neardup.report.gather._LETTERS_OF_TEXTS", 70)
-    monkeypatch.setattr("scrapy_neardup.report.gather._LETTERS_OF_SENTENCES", 20)
+    monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_TEXTS", 70)
+    monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_SENTENCES", 20)
     state = State()
     first = state.add("https://a.example/", told=Evidence(text="All swam to the bank."))
     bare = state.add("https://c.example/")

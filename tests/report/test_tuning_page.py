@@ -10,13 +10,13 @@ from typing import Any
 import lxml.html
 import pytest
 
-from scrapy_neardup.report.tuning import SHOWN, AskedPair, asked_pair, tuning_page
+from scrapy_neardup.report.tuning import SHOWN, Question, make_question, render_questions
 from tests.report.browser import browser, shown
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>\u202e\x1b[2J"
 
 
-def pair(number: int, *, hostile: bool = False) -> AskedPair:
+def pair(number: int, *, hostile: bool = False) -> Question:
     evil = HOSTILE if hostile else ""
     one = (
         f"a{number}{evil}",
@@ -26,17 +26,19 @@ def pair(number: int, *, hostile: bool = False) -> AskedPair:
     )
     other = (f"b{number}", "javascript", f"javascript:alert({number}){evil}", "渡口八点开航。\nThe end.")
     row = {"a": one[0], "b": other[0], "jaccard": 0.5, "containment": 0.6, "stratum": f"near {evil}", "stratum_size": 4}
-    return asked_pair(one, other, row)
+    return make_question(one, other, row)
 
 
-def written(folder: Path, pairs: list[AskedPair]) -> Path:
+def written(folder: Path, pairs: list[Question]) -> Path:
     file = folder / "pairs.html"
-    file.write_text(tuning_page(pairs, "scrapy neardup tune 'my feed.jsonl' --labels labels.jsonl"), encoding="utf-8")
+    file.write_text(
+        render_questions(pairs, "scrapy neardup tune 'my feed.jsonl' --labels labels.jsonl"), encoding="utf-8"
+    )
     return file
 
 
 def test_what_only_one_says_is_marked_and_nothing_is_more_than_text() -> None:
-    root = lxml.html.document_fromstring(tuning_page([pair(1, hostile=True)], "tune <b>"))
+    root = lxml.html.document_fromstring(render_questions([pair(1, hostile=True)], "tune <b>"))
     assert root.xpath("string(//section[1]//div[@class='text']/mark[1])") == "九"
     assert "八" in [one.text_content() for one in root.xpath("//section[2]//div[@class='text']/mark")]
     assert len(root.xpath("//script")) == 2
@@ -51,24 +53,24 @@ def test_what_only_one_says_is_marked_and_nothing_is_more_than_text() -> None:
 
 def test_a_long_text_is_cut_and_says_so() -> None:
     row = {"a": "a", "b": "b"}
-    long = asked_pair(("a", "", "", "渡" * (3 * SHOWN)), ("b", "", "", "短"), row)
+    long = make_question(("a", "", "", "渡" * (3 * SHOWN)), ("b", "", "", "短"), row)
     assert long.sides[0].is_cut
     assert not long.sides[1].is_cut
     assert sum(len(part.text) for part in long.sides[0].parts) == SHOWN
-    assert f"has {3 * SHOWN:,} characters" in tuning_page([long], "", language="en")
-    assert f"共 {3 * SHOWN:,} 个字符" in tuning_page([long], "")
+    assert f"has {3 * SHOWN:,} characters" in render_questions([long], "", language="en")
+    assert f"共 {3 * SHOWN:,} 个字符" in render_questions([long], "")
 
 
 def test_the_page_is_in_the_language_of_most_pages() -> None:
-    root = lxml.html.document_fromstring(tuning_page([pair(1)], ""))
+    root = lxml.html.document_fromstring(render_questions([pair(1)], ""))
     assert root.get("lang") == "en"  # one of two titles is Chinese: not most of them
-    chinese = asked_pair(
+    chinese = make_question(
         ("a", "渡口开航", "", "渡口九点开航。"), ("b", "渡口恢复", "", "渡口八点开航。"), {"a": "a", "b": "b"}
     )
-    root = lxml.html.document_fromstring(tuning_page([chinese], ""))
+    root = lxml.html.document_fromstring(render_questions([chinese], ""))
     assert root.get("lang") == "zh"
     assert root.xpath("string(//button[@data-answer='copy'])").startswith("是副本")
-    assert lxml.html.document_fromstring(tuning_page([chinese], "", language="en")).get("lang") == "en"
+    assert lxml.html.document_fromstring(render_questions([chinese], "", language="en")).get("lang") == "en"
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +150,7 @@ def test_nothing_sticks_out_and_marks_can_be_seen(chromium: Any, tmp_path: Path,
 
 def test_a_script_that_got_in_would_not_run(chromium: Any, tmp_path: Path) -> None:
     file = tmp_path / "broken.html"
-    whole = tuning_page([pair(1)], "")
+    whole = render_questions([pair(1)], "")
     inside = "<script>document.title = 'taken'</script><img src='https://a.example/'>"
     file.write_text(whole.replace('<main id="pairs">', f'{inside}<main id="pairs">'), encoding="utf-8")
     with shown(chromium, file) as (page, seen):

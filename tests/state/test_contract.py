@@ -20,19 +20,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scrapy_neardup.state.temporary import TemporaryStore
 
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv import transaction
+from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
+from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.tally import KEY
+from scrapy_neardup.kv.transaction import Temporary
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.counting import COUNTED
-from scrapy_neardup.state import boilerplate, journal, layout, temporary
-from scrapy_neardup.state import pages as base
+from scrapy_neardup.state import boilerplate, journal, layout
+from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import (
@@ -41,14 +43,15 @@ from scrapy_neardup.state.opening import (
     close_store,
     default_url,
     memory_state,
-    open_state,
+    open_at,
+    open_rows,
     open_store,
     parse_url,
 )
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
+from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
 
@@ -85,7 +88,7 @@ def copy_as_killed(directory: Path, copy: Path) -> None:
 class Place:
     """Where one state lies; whatever is opened here is closed when the test is over."""
 
-    kind: type[PageStore]
+    kind: type[Engine]
     directory: Path
     opened: list[PageStore] = field(default_factory=list)
 
@@ -95,7 +98,7 @@ class Place:
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
         kind, location = parse_url(self.url)
-        store = kind(location, recipe)
+        store = open_at(kind, location, recipe)
         self.opened.append(store)
         return store
 
@@ -155,9 +158,15 @@ class TemporaryPlace(Place):
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
         self.directory.mkdir(exist_ok=True)
-        store = TemporaryStore(str(self.directory), recipe)
+        store = open_rows(Temporary(self.directory), recipe)
         self.opened.append(store)
         return store
+
+
+def open_engine(place: Place) -> KeyValueStore:
+    """Open the rows of a state without asking what they mean."""
+    engine = place.kind(parse_url(place.url)[1])
+    return CheckedStore(engine) if isinstance(engine, FileEngine) else engine
 
 
 def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
@@ -168,8 +177,8 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
     elif scheme in TEMPORARY:
-        request.getfixturevalue("monkeypatch").setattr(temporary, "_MOST", TEMPORARY[scheme])
-        place = TemporaryPlace(TemporaryStore, directory)
+        request.getfixturevalue("monkeypatch").setattr(transaction, "_MOST", TEMPORARY[scheme])
+        place = TemporaryPlace(STORES["memory"], directory)
     else:
         place = Place(STORES[scheme], directory)
     yield place
@@ -500,13 +509,13 @@ def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Pl
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     version = first
-    for n in range(journal.BATCH + 100):
+    for n in range(journal._BATCH + 100):
         if n % 100:
             put(store, f"{URL}?{n}", 1, generation=generation)
         else:  # versions of one URL in both batches
             version = put(store, URL, 1, generation=generation, replaces=version.id)
     store = lasting.reopen(store)
-    assert store.taken_back.pages == journal.BATCH + 100
+    assert store.taken_back.pages == journal._BATCH + 100
     assert store.find(URL) == first
     assert store.postings(1, 5000) == [first.id]
     assert store.pages == records(store) == 1
@@ -539,7 +548,7 @@ def test_a_crawl_that_ended_with_all_sealed_is_not_spoken_of_again(lasting: Plac
 def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
-    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal.BATCH + 5)]
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal._BATCH + 5)]
     store.seal(generation, iter(ids))
     assert store.end(generation) == 0
     store = lasting.reopen(store)
@@ -811,19 +820,19 @@ def blocks(store: PageStore) -> dict[bytes, bytes]:
 def written_keys(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Fills up with the keys that are put from here on."""
     keys: list[bytes] = []
-    write = store._apply
+    write = engine_of(store).write
 
     def spy(changes: Changes, *, sync: bool) -> None:
         keys.extend(changes.puts)
         write(changes, sync=sync)
 
-    monkeypatch.setattr(store, "_apply", spy)
+    monkeypatch.setattr(engine_of(store), "write", spy)
     return keys
 
 
 def place_tallied(place: Place) -> bool:
     """Whether each write writes a tally along."""
-    return place.kind.tallied
+    return issubclass(place.kind, FileEngine) and not isinstance(place, TemporaryPlace)
 
 
 def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: PageStore) -> None:
@@ -1011,6 +1020,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
     note(store, 16)
+    counted = places(store)
     store.kv.write(Changes({key: packed}), sync=True)
     store.close()
     for _ in range(2):
@@ -1019,23 +1029,14 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
         assert told in str(refused.value)
         assert lasting.shown in str(refused.value)
 
-    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _load_counts(self) -> Counts:
-            """Look in without the counts."""
-            return Counts()
-
-        def _take_back(self) -> journal.TakenBack:
-            """Take nothing back."""
-            self._take_up()
-            return journal.TakenBack(0, ())
-
-    blind = Blind(parse_url(lasting.url)[1], RECIPE)
-    lasting.opened.append(blind)
-    assert blind.find(URL) == page
-    assert blocks(blind)[key] == packed
-    assert blocks(blind).keys() == {key, *map(layout.block_key, places(blind))}
-    blind._write(Changes(deletes={key}), sync=True)
-    blind.close()
+    kv = open_engine(lasting)
+    assert Record.unpack(page.id, kv.get(layout.record_key(page.id)) or b"") == page
+    rows = dict(kv.scan(b"b"))
+    assert rows[key] == packed
+    assert rows.keys() == {key, *map(layout.block_key, counted)}
+    kv.accept()
+    kv.write(Changes(deletes={key}), sync=True)
+    kv.close(Changes())
     store = lasting.open()
     assert common(store) == [True] * 3
     assert store.taken_back == journal.TakenBack(1, ("killed crawl",))
@@ -1207,14 +1208,9 @@ def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
     with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
         lasting.open()
 
-    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _check_recipe(self, recipe: Mapping[str, Any], secret: Secret | None) -> dict[str, Any]:
-            """Look in without asking whose it is."""
-            return {}
-
-    blind = Blind(parse_url(lasting.url)[1], RECIPE)
-    lasting.opened.append(blind)
-    assert content(blind) == before
+    kv = open_engine(lasting)
+    assert {key: value for key, value in kv.scan(b"") if key != KEY} == before
+    kv.close()
 
 
 # Sharing within a process
@@ -1363,14 +1359,14 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(on_disk: Plac
     (on_disk.directory / "state").write_text("a file where the directory should be")
     kind, location = parse_url(on_disk.url + "/below/it")
     with pytest.raises(StoreError, match="cannot be made") as refused:
-        kind(location, RECIPE)
+        open_at(kind, location, RECIPE)
     assert str(on_disk.directory / "state") in str(refused.value)
     assert (on_disk.directory / "state").read_text() == "a file where the directory should be"
 
 
 def test_directories_that_are_missing_are_made(on_disk: Place) -> None:
     kind, location = parse_url(on_disk.url + "/sub/目录/deep")
-    store = kind(location, RECIPE)
+    store = open_at(kind, location, RECIPE)
     put(store)
     store.close()
     assert Path(location).exists()
@@ -1381,7 +1377,7 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
 ) -> None:
     monkeypatch.setitem(sys.modules, "plyvel", None)
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
-        open_state(STORES["leveldb"], str(tmp_path / "state"), RECIPE)
+        open_at(STORES["leveldb"], str(tmp_path / "state"), RECIPE)
     assert not (tmp_path / "state").exists()
 
 

@@ -27,7 +27,7 @@ from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.judge.test_detector import judged, page, story
+from tests.build import judge_page, page, story
 
 RECIPE = {"method": "any", "version": 1}
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
@@ -213,7 +213,7 @@ def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageSt
     full = store.size()
     store.forget(gone)
     before = dict(store.kv.scan(b""))
-    store.compact()
+    store.kv.compact()
     assert dict(store.kv.scan(b"")) == before
     assert store.find(stays.url) == stays
     assert store.size() < full / 4
@@ -247,7 +247,7 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: PageStore) -> No
     sentences = story(1)
     first, copy = page("first", sentences, "渡口开航"), page("copy", [*sentences[1:], "本站转载。"], "渡口开航")
     longer = page("longer", [*sentences, *story(2, 40)], "另一个题目")
-    verdicts = [judged(detector, one).verdict for one in (first, copy, longer)]
+    verdicts = [judge_page(detector, one).verdict for one in (first, copy, longer)]
     told = [store.evidence(verdict.id) for verdict in verdicts]
     if keep is Keep.NOTHING:
         assert told == [None, None, None]

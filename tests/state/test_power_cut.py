@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from tests.state.damages import RECIPE, page
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -77,7 +77,7 @@ def test_what_was_synced_before_a_power_cut_is_there_and_none_of_it_is_called_da
     monkeypatch.setattr(tally, "boot", lambda: "the next boot")
     with (
         mounted(cut, tmp_path / "there") as there,
-        closing(open_state(STORES[kind], str(there / "state"), RECIPE)) as store,
+        closing(open_at(STORES[kind], str(there / "state"), RECIPE)) as store,
     ):
         assert check(store).sound
         sealed = max(int(n) for what, n, _ in done if what == "sealed")

@@ -15,8 +15,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.item import ItemMetadata
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.source import PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
@@ -24,7 +23,7 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.workers.pool import TaskFailed, WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadingOptions, ReadPage, ReadTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.workers import users
 from tests.workers.users import SECRET, fingerprints, opened
 

@@ -15,10 +15,8 @@ import pytest
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limit_page
-from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import RiskyPage
+from scrapy_neardup.page.limits import is_risky, limit_page
+from scrapy_neardup.page.source import PageContent, RiskyPage
 from scrapy_neardup.workers.pool import TaskFailed, WorkerPool, available_cores, default_size, free_memory, size_for
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadingOptions, ReadPage, ReadTask, WorkerOptions
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE

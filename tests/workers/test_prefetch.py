@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 
 from scrapy_neardup.errors import ExtractionError, NearDupError, NoWorker
-from scrapy_neardup.inputs import Entry, InputRecord, Malformed
+from scrapy_neardup.files import Entry, InputRecord, Malformed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.recipe import Secret
@@ -26,7 +26,7 @@ from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.prefetch import Prefetcher, ReadAhead, Ready
 from scrapy_neardup.workers.speculation import Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadPage, ReadTask, WorkerOptions
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.workers.users import SECRET, Method, fingerprints, opened
 
 

@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
 from scrapy_neardup.page.item import ItemMetadata
-from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.workers import speculation
@@ -35,7 +35,7 @@ from scrapy_neardup.workers.tasks import (
     receive,
     send,
 )
-from tests.judge.test_detector import story
+from tests.build import story
 from tests.methods.test_contract import PAGES, every_method
 from tests.page.pages import ARTICLE
 

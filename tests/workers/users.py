@@ -14,7 +14,7 @@ from typing import ClassVar
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.literature import MinHash
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.tasks import FingerprintOptions, ReadingOptions, WorkerOptions
 

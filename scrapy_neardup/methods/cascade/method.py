@@ -1,18 +1,4 @@
-"""The default method: a coarse filter finds candidates, a fine check decides.
-
-The idea is that of part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
-description rule out unrelated pages, and fingerprints of parts of the body decide about the rest. Differences:
-
-* Reposts often have another title. So the longest sentences and a few shingles of the body are keys too, and the
-  coarse filter misses nothing that the fine check would accept.
-* The article compares segments for equality, and one edited word breaks that. Here a sketch of character n-grams
-  estimates similarity and containment.
-* Sentences that stand on many pages are left out of keys and comparison.
-* At middling similarity an edited repost looks like a form filled in for another product. Title words (``TitleWords``)
-  and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
-* A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site own
-  lines and headlines must agree too (see ``rules.SiteComparison``).
-"""
+"""The default method."""
 
 from __future__ import annotations
 
@@ -26,16 +12,29 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, FineCheck, compare_same_bytes, move_sketch, score, weights
 from scrapy_neardup.methods.cascade.sketch import Lines, Numbers, Order, Shingles, Sketch, pack_sketch, sketch_article
-from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.sentences import from_sentences
+from scrapy_neardup.text.sentences import from_sentences, shared_sentences
 from scrapy_neardup.text.tokens import words
 
 
 class Cascade(Method):
-    """Core words, long sentences and rare shingles find; shingles, title words, order and numbers decide."""
+    """The default method: a coarse filter finds candidates, a fine check decides.
+
+    The idea is that of part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
+    description rule out unrelated pages, and fingerprints of parts of the body decide about the rest. Differences:
+
+    * Reposts often have another title. So the longest sentences and a few shingles of the body are keys too, and the
+      coarse filter misses nothing that the fine check would accept.
+    * The article compares segments for equality, and one edited word breaks that. Here a sketch of character n-grams
+      estimates similarity and containment.
+    * Sentences that stand on many pages are left out of keys and comparison.
+    * At middling similarity an edited repost looks like a form filled in for another product. Title words
+      (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
+    * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
+      own lines and headlines must agree too (see ``rules.SiteComparison``).
+    """
 
     name: ClassVar[str] = "cascade"
     version: ClassVar[int] = 1

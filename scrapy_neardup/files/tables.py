@@ -1,0 +1,245 @@
+"""Tables: CSV, TSV, Excel, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import IO, Any, BinaryIO
+from zipfile import ZipFile
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files import entry
+from scrapy_neardup.files.compression import seekable
+from scrapy_neardup.files.entry import (
+    Entry,
+    InputRecord,
+    Malformed,
+    column_names,
+    guarded,
+    library,
+    library_errors,
+    plain,
+    require_distinct,
+)
+
+#: Cell separators, the likeliest first. Spreadsheets write semicolons where a comma separates decimals.
+_DELIMITERS = ",\t;"
+
+
+def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[InputRecord]:
+    """Yield every row as strings by name, numbered by its first line; the header is 1.
+
+    Without ``delimiter`` the header decides. Cells may hold line ends; blank rows are skipped. Raises NearDupError for
+    a wrong header.
+    """
+    csv.field_size_limit(entry.LARGEST)
+    # Each byte that is no UTF-8 becomes a placeholder, so its row is known and its bytes are kept.
+    text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+    try:
+        lines = _Lines(text, source)
+        rows = csv.reader(lines, delimiter=delimiter or max(_DELIMITERS, key=lines.ahead.count))
+        names: list[str] = []
+        width = 0
+        while True:
+            start = lines.begin_row()
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield Malformed(source, start, "line", f"not CSV: {error}", lines.row())
+                continue
+            if not row:
+                continue
+            if not names:
+                names, width = _header(row, lines, source), len(row)
+            elif why := _what_is_wrong(row, width, len(names), lines):
+                yield Malformed(source, start, "line", why, lines.row())
+            else:
+                yield Entry(source, start, "line", dict(zip(names, row, strict=False)))
+    finally:
+        text.detach()
+
+
+def _header(row: list[str], lines: _Lines, source: str) -> list[str]:
+    if not _is_utf8(row):
+        raise NearDupError(
+            f"{source}: the column names are not UTF-8. Convert the file, for Chinese for example with: "
+            "iconv -f GB18030 -t UTF-8"
+        )
+    if lines.ended_within_row:
+        raise NearDupError(f"{source}: the first row opens a quotation mark and never closes it. Close it.")
+    return column_names(row, source) or [""]
+
+
+def _what_is_wrong(row: list[str], width: int, named: int, lines: _Lines) -> str:
+    """Say why a row is malformed; empty if it is not. Cells at the end of a header may be empty together."""
+    if lines.ended_within_row:
+        return "a quotation mark is never closed, so the rest of the file is one cell"
+    if len(row) != width:
+        return f"{len(row)} cells instead of {width}"
+    if any(row[named:]):
+        return f"a value after column {named}, the last column with a name"
+    return "" if _is_utf8(row) else "not UTF-8"
+
+
+def _is_utf8(row: list[str]) -> bool:
+    try:
+        "".join(row).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _Lines:
+    """Lines for the parser, kept until their row is complete. It reads one line ahead.
+
+    ``ended_within_row``: the file ended within a row.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, source: str) -> None:
+        self._text, self._source = text, source
+        self._taken: list[str] = []
+        self._number = 0
+        self.ended_within_row = False
+        self.ahead = self._read()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self.ahead
+        if not line:
+            self.ended_within_row = bool(self._taken)
+            raise StopIteration
+        self._taken.append(line)
+        self._number += 1
+        self.ahead = self._read()
+        return line
+
+    def begin_row(self) -> int:
+        """Forget the lines of the last row; return the number of the next line."""
+        self._taken.clear()
+        return self._number + 1
+
+    def row(self) -> bytes:
+        """Return the bytes of the row, without its line end."""
+        return "".join(self._taken).encode("utf-8", "surrogateescape").rstrip(b"\r\n")
+
+    def _read(self) -> str:
+        line = self._text.readline(entry.LARGEST)
+        if len(line) == entry.LARGEST:
+            raise NearDupError(
+                f"{self._source}, line {self._number + 1} is longer than {entry.LARGEST:,} characters, so this is no "
+                "table of pages. Name its format with --format."
+            )
+        return line
+
+
+#: Bytes per step.
+_PART = 2**20
+
+
+def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield every row of every sheet by its number; the header is 1. Empty rows are skipped.
+
+    A formula has the value it had when the book was saved. Dates are strings in ISO 8601, empty cells None. All
+    distinct strings of the book are in memory. Raises NearDupError for a broken book, a cell that is too large, or a
+    repeated name.
+    """
+    openpyxl = library("openpyxl", "files", f"{source}: an Excel workbook")
+    with seekable(file) as whole:
+        with library_errors(source, "sheet"):
+            _check_cells(whole)
+        with library_errors(source, "sheet"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
+            book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
+        with closing(book):
+            for sheet in book.worksheets:
+                # Some programs write wrong dimensions, which would cut cells off.
+                sheet.reset_dimensions()
+                yield from _sheet_rows(sheet, f"{source}, sheet {sheet.title}")
+
+
+def _check_cells(book: BinaryIO) -> None:
+    """Raise ValueError for a cell that is too large; the library would hold it in memory several times."""
+    with ZipFile(book) as members:
+        for name in members.namelist():
+            if name.startswith("xl/") and name.endswith(".xml"):
+                with members.open(name) as member:
+                    _check_runs(member, name)
+    book.seek(0)
+
+
+def _check_runs(member: IO[bytes], name: str) -> None:
+    run = 0
+    while part := member.read(_PART):
+        first = part.find(b"<")
+        run += len(part) if first < 0 else first
+        if run > entry.LARGEST:
+            raise ValueError(f"a cell in {name} has more than {entry.LARGEST:,} bytes")
+        if first >= 0:
+            run = len(part) - part.rindex(b"<")
+
+
+def _sheet_rows(sheet: Any, source: str) -> Iterator[InputRecord]:
+    names: list[str] = []
+    rows: Iterator[Sequence[Any]] = guarded(sheet.iter_rows(values_only=True), source, "row")
+    for number, row in enumerate(rows, 1):
+        values = [plain(value) for value in row]
+        while values and values[-1] in (None, ""):
+            values.pop()
+        if not values:
+            continue
+        if not names:
+            names = column_names(values, source)
+        elif len(values) > len(names):
+            why = f"a value after column {len(names)}, the last column with a name"
+            yield Malformed(source, number, "row", why, "\t".join(map(_text, values)).encode())
+        else:
+            values += [None] * (len(names) - len(values))
+            yield Entry(source, number, "row", dict(zip(names, values, strict=True)))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+#: Rows, and bytes of a column, in memory at once.
+_ROWS, _BYTES = 64, 1 << 20
+
+
+def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield every row by its number from 1. Raises NearDupError where the file is broken.
+
+    Times are strings in ISO 8601 with microseconds. UTF-8 bytes are text, as some programs do not mark strings.
+    """
+    parquet = library("pyarrow.parquet", "parquet", f"{source}: Parquet")
+    with seekable(file) as whole:
+        with library_errors(source, "row"):
+            table = parquet.ParquetFile(whole, buffer_size=_BYTES, pre_buffer=False)
+        with table:
+            require_distinct(table.schema_arrow.names, source)
+            for number, row in enumerate(guarded(_parquet_rows(table), source, "row"), 1):
+                yield Entry(source, number, "row", row)
+
+
+def _parquet_rows(table: Any) -> Iterator[dict[str, Any]]:
+    # By group, so that a broken group costs no rows of a sound one. Threads would read ahead into memory.
+    for group in range(table.num_row_groups):
+        for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
+            columns = [_coarser(column).to_pylist() for column in batch.columns]
+            for values in zip(*columns, strict=True):
+                yield {name: plain(value) for name, value in zip(batch.schema.names, values, strict=True)}
+
+
+def _coarser(column: Any) -> Any:
+    """Convert times to microseconds, Python's unit."""
+    arrow = library("pyarrow", "parquet", "Parquet")
+    kind = column.type
+    if arrow.types.is_timestamp(kind) and kind.unit == "ns":
+        return column.cast(arrow.timestamp("us", kind.tz), safe=False)
+    return column

@@ -1,0 +1,128 @@
+"""Commands in this process and in processes of their own.
+
+``run("check", "--store", url, NEARDUP_METHOD="minhash")`` runs a command in this process and returns its exit code;
+keywords are settings, and errors are raised. The fixture ``invoke`` takes the same and returns a ``Result`` with the
+output; errors are raised. The fixture ``neardup`` takes the same and never raises: an error is exit code 2 and a
+sentence in ``err``, as in a shell. ``run_process`` starts ``scrapy neardup`` as a user does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.cli import load
+from scrapy_neardup.errors import NearDupError
+
+Completed = subprocess.CompletedProcess[str]
+
+
+class Result(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Invoke(Protocol):
+    """Runs a command in this process and captures what it prints."""
+
+    def __call__(self, command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result: ...
+
+
+def run(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> int:
+    """Run a command in this process; returns the exit code."""
+    module: Any = load(command) if isinstance(command, str) else command
+    parser = argparse.ArgumentParser(prog=f"scrapy neardup {module.NAME}", allow_abbrev=False)
+    module.add_arguments(parser)
+    parsed = parser.parse_args([str(one) for one in arguments])
+    parsed.settings = Settings(settings)
+    code = module.run(parsed)
+    assert isinstance(code, int)
+    return code
+
+
+def run_safely(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> int:
+    """Run a command in this process; returns the exit code, also after an error, which goes to standard error."""
+    try:
+        return run(command, *arguments, **settings)
+    except NearDupError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except SystemExit as end:  # the parser refuses an argument, or printed the help
+        return int(end.code or 0)
+
+
+def run_on(command: str | ModuleType, *arguments: str, state: str, capsys: pytest.CaptureFixture[str]) -> Completed:
+    """Run a command on a state: as a process of its own for SQLite, in this one, which is faster, for LevelDB."""
+    if state.startswith("sqlite"):
+        name = command if isinstance(command, str) else command.NAME
+        return run_process(name, *arguments, "--store", state, cwd=Path(state.partition("://")[2]).parent)
+    capsys.readouterr()
+    code = run(command, *arguments, "--store", state)
+    return subprocess.CompletedProcess([], code, *capsys.readouterr())
+
+
+def mask(output: str, url: str) -> str:
+    """Output without what differs from run to run, or with the method: times, ids, sizes, places, similarities."""
+    output = output.replace(str(Path(url.partition("://")[2]).resolve()), "STATE")
+    output = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "TIME", output)
+    output = re.sub(r"\b[0-9a-f]{16}\b", "ID", output)
+    output = re.sub(r"\b0\.\d{4}\b", "0.NNNN", output)
+    return re.sub(r"\d+(\.\d+)? (bytes|kB)\b", "SIZE", output)
+
+
+def is_harmless(output: str) -> bool:
+    """Whether nothing in it could steer a terminal."""
+    return not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", output)
+
+
+def command_line(*arguments: str) -> list[str]:
+    """The arguments of a process that runs a command."""
+    return [sys.executable, "-m", "scrapy", "neardup", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Without settings of whoever runs the tests, and with UTF-8 on all streams."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    return {**kept, "PYTHONUTF8": "1"}
+
+
+def run_process(*arguments: str | Path, cwd: Path) -> Completed:
+    """Run a command as a process of its own."""
+    return subprocess.run(
+        command_line(*map(str, arguments)),
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+def make_project(folder: Path) -> Path:
+    """A Scrapy project without spiders."""
+    package = folder / "shop"
+    package.mkdir()
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    (package / "__init__.py").touch()
+    (package / "settings.py").write_text('BOT_NAME = "shop"\nADDONS = {"scrapy_neardup.Addon": 500}\n')
+    return folder
+
+
+def add_spider(folder: Path, name: str) -> None:
+    """Add a spider that requests nothing to a project."""
+    spider = f"import scrapy\n\n\nclass News(scrapy.Spider):\n    name = {name!r}\n"
+    (folder / "shop" / "spiders.py").write_text(spider, encoding="utf-8")
+    with (folder / "shop" / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write('SPIDER_MODULES = ["shop.spiders"]\n')

@@ -1,0 +1,206 @@
+"""The same five records as files of every format."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+from scrapy.exporters import (
+    BaseItemExporter,
+    CsvItemExporter,
+    JsonItemExporter,
+    JsonLinesItemExporter,
+    XmlItemExporter,
+)
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+}
+RECORDS: list[dict[str, Any]] = [
+    {"url": "https://a.example/1", "title": "渡口恢复通航", "text": "河水退了，\n渡船今早又开。"},
+    {
+        "url": "https://a.example/2",
+        "title": 'The "Heron" is back',
+        "text": "She said: 'No,\nnot today', and left; \\o/",
+    },
+    {
+        "url": "https://b.example/3?a=1&b=<2>",
+        "title": "灯塔 🚢 亮了",
+        "text": '<p class="x">A lamp & a horn</p>\n\n,\t;',
+    },
+    {"url": "https://b.example/4", "title": "\u200fשלום\u200e and welcome", "text": 'ends in a quote"'},
+    {"url": "https://c.example/5", "title": "", "text": " spaces around \u2028 and a rare line end "},
+]
+FORMATS = {
+    "jsonl": "feed.jsonl",
+    "json": "feed.json",
+    "csv": "feed.csv",
+    "tsv": "feed.tsv",
+    "xml": "feed.xml",
+    "excel": "book.xlsx",
+    "parquet": "table.parquet",
+}
+
+
+def packed(format: str, records: Sequence[Mapping[str, Any]] = RECORDS) -> bytes:
+    """The bytes of a file of that format, not packed further."""
+    file = io.BytesIO()
+    if format in ("jsonl", "json", "csv", "xml"):
+        export(EXPORTERS[format](file), records)
+    elif format == "tsv":
+        text = io.StringIO(newline="")
+        rows = csv.DictWriter(text, list(records[0]), dialect=csv.excel_tab)
+        rows.writeheader()
+        rows.writerows(records)
+        return text.getvalue().encode()
+    elif format == "excel":
+        return workbook({"Articles": [list(records[0]), *(list(record.values()) for record in records)]})
+    elif format == "parquet":
+        pq.write_table(pa.Table.from_pylist(list(records)), file)
+    return file.getvalue()
+
+
+EXPORTERS: dict[str, Callable[[io.BytesIO], BaseItemExporter]] = {
+    "jsonl": lambda file: JsonLinesItemExporter(file, encoding="utf-8"),
+    "json": lambda file: JsonItemExporter(file, indent=2),
+    "csv": CsvItemExporter,
+    "xml": XmlItemExporter,
+}
+
+
+def export(exporter: BaseItemExporter, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write the records as a crawl writes its feed."""
+    exporter.start_exporting()
+    for record in records:
+        exporter.export_item(dict(record))
+    exporter.finish_exporting()
+
+
+def workbook(sheets: Mapping[str, Iterable[Sequence[Any]]]) -> bytes:
+    """A book of Excel with these sheets, each of rows."""
+    book = openpyxl.Workbook(write_only=True)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(list(row))
+    file = io.BytesIO()
+    book.save(file)
+    book.close()
+    return file.getvalue()
+
+
+def page(record: Mapping[str, Any]) -> bytes:
+    """A page of HTML that says what a record says."""
+    return f"<html><title>{record['title']}</title><p>{record['text']}</p></html>".encode()
+
+
+class Archive:
+    """A WARC that is put together record by record."""
+
+    def __init__(self, *, gzipped: bool = False) -> None:
+        self.file = io.BytesIO()
+        self.writer = WARCWriter(self.file, gzip=gzipped)
+
+    def add(
+        self,
+        body: bytes,
+        *,
+        url: str = "https://a.example/",
+        kind: str = "response",
+        status: str = "200 OK",
+        headers: Iterable[tuple[str, str]] = (("Content-Type", "text/html; charset=utf-8"),),
+        **own: str,
+    ) -> Archive:
+        """A record more; ``own`` are headers of the record itself."""
+        http = None
+        if kind in ("response", "request", "revisit"):
+            first, protocol = ("/ HTTP/1.1", "GET") if kind == "request" else (status, "HTTP/1.1")
+            http = StatusAndHeaders(first, list(headers), protocol=protocol)
+        record = self.writer.create_warc_record(
+            url,
+            kind,
+            payload=io.BytesIO(body),
+            length=len(body),
+            http_headers=http,
+            warc_content_type=own.pop("content_type", ""),
+            warc_headers_dict={"WARC-Date": "2024-05-01T08:00:00Z", **own},
+        )
+        self.writer.write_record(record)
+        return self
+
+    def bytes(self) -> bytes:
+        """The archive as it stands."""
+        return self.file.getvalue()
+
+
+def archive(*, gzipped: bool = False) -> bytes:
+    """The five records as pages, with a request and an image among them."""
+    made = Archive(gzipped=gzipped)
+    for record in RECORDS:
+        made.add(b"", url=record["url"], kind="request", headers=())
+        made.add(page(record), url=record["url"])
+    return made.add(b"\x89PNG", headers=[("Content-Type", "image/png")]).bytes()
+
+
+def read(path: Path | str, format: str = "") -> list[InputRecord]:
+    """All that is read, at once."""
+    return list(read_input(str(path), format))
+
+
+def read_until_error(path: Path | str, format: str = "") -> tuple[list[InputRecord], str]:
+    """What is read before the error that must come, and what that says."""
+    found = []
+    records = read_input(str(path), format)
+    try:
+        while True:
+            found.append(next(records))
+    except NearDupError as error:
+        return found, str(error)
+
+
+def fields(records: Iterable[InputRecord]) -> list[dict[str, Any]]:
+    """The fields of the entries, of which there must be no other."""
+    found = []
+    for record in records:
+        assert isinstance(record, Entry), record
+        found.append(dict(record.fields))
+    return found
+
+
+def summaries(records: Iterable[InputRecord]) -> list[tuple[Any, ...]]:
+    """Of entries the number and a short field, of all others the number and why."""
+    found: list[tuple[Any, ...]] = []
+    for record in records:
+        if isinstance(record, Entry):
+            found.append((record.number, record.fields))
+        elif isinstance(record, Malformed):
+            found.append((record.number, "malformed", record.why, record.raw))
+        else:
+            assert isinstance(record, Skipped)
+            found.append((record.number, "skipped", record.why))
+    return found
+
+
+def lines(*objects: Any) -> bytes:
+    """JSON lines."""
+    return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in objects)

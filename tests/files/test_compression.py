@@ -1,0 +1,110 @@
+"""Packed files are written and read, whatever pieces they are in."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from scrapy_neardup.files import compression as zst
+from scrapy_neardup.files.compression import (
+    PACKINGS,
+    open_packed,
+    open_packed_for_writing,
+    open_zst,
+    packing,
+    packing_of,
+    seekable,
+    unpacked,
+)
+from scrapy_neardup.files.entry import reading
+from tests.files.samples import PACKERS
+
+TEXT = "渡口 and ferry, line after line\n".encode() * 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a.jsonl", ""), ("a.jsonl.gz", ".gz"), ("A.XZ", ".xz"), (Path("b/a.zst"), ".zst"), ("a.bz2.txt", ""), ("-", "")],
+)
+def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
+    assert packing(name) == expected
+
+
+@pytest.mark.parametrize("suffix", ["", *PACKINGS])
+def test_what_is_written_is_read_again_and_always_the_same(tmp_path: Path, suffix: str) -> None:
+    names = tmp_path / f"a.txt{suffix}", tmp_path / "b.part"
+    for file in names:
+        with open_packed_for_writing(file, like=f"x{suffix}") as written:
+            for at in range(0, len(TEXT), 1000):
+                written.write(TEXT[at : at + 1000])
+    assert names[0].read_bytes() == names[1].read_bytes()
+    if suffix == ".gz":
+        assert names[0].read_bytes()[4:8] == bytes(4)  # its time
+    assert (names[0].stat().st_size < len(TEXT) / 10) == bool(suffix)
+    with open_packed(names[0]) as read:
+        assert read.read() == TEXT
+    with names[0].open("rb") as raw:
+        assert packing_of(raw) == suffix
+        with unpacked(raw, suffix) as read:
+            assert read.readline() == TEXT[: TEXT.index(b"\n") + 1]
+        assert not raw.closed
+
+
+@pytest.mark.parametrize("suffix", ["", *PACKINGS])
+def test_an_empty_file_is_written_whole(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"a{suffix}"
+    with open_packed_for_writing(file):
+        pass
+    assert bool(file.stat().st_size) == bool(suffix)
+    with open_packed(file) as read:
+        assert read.read() == b""
+
+
+@pytest.mark.parametrize("suffix", PACKINGS)
+def test_files_that_were_put_behind_each_other_are_read_as_one(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"a{suffix}"
+    file.write_bytes(PACKERS[suffix](b"one\n") + PACKERS[suffix](b"") + PACKERS[suffix](b"two"))
+    with open_packed(file) as read:
+        assert list(read) == [b"one\n", b"two"]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 1000])
+def test_frames_are_complete_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(zst, "_CHUNK", chunk)
+    notes = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+    packed = zstandard.compress(b"one ") + notes + zstandard.compress(b"two " * 50_000) + notes
+    with open_zst(io.BytesIO(packed)) as read:
+        assert read.read() == b"one " + b"two " * 50_000
+    for end in (3, 12, len(packed) - 1, len(packed) - 12):
+        with open_zst(io.BytesIO(packed[:end])) as read, pytest.raises(EOFError, match="ends within a frame"):
+            read.read()
+    with open_zst(io.BytesIO(packed + b"rubbish")) as read, pytest.raises(OSError, match="Unknown frame"):
+        read.read()
+
+
+def test_frames_of_a_long_window_are_read() -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=28, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    packed = packer.compress(TEXT) + packer.flush()
+    with open_zst(io.BytesIO(packed)) as read:
+        assert read.read() == TEXT
+
+
+@pytest.mark.parametrize("suffix", ["", *PACKINGS])
+def test_a_packed_file_is_copied_to_be_read_in_any_order(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"a{suffix}"
+    file.write_bytes(PACKERS[suffix](TEXT))
+    with open_packed(file) as read, seekable(read) as anywhere:
+        assert (anywhere is read) == (not suffix)
+        anywhere.seek(-5, io.SEEK_END)
+        assert anywhere.read() == TEXT[-5:]
+        anywhere.seek(0)
+        assert anywhere.read() == TEXT
+
+
+def test_other_errors_than_those_of_files_are_not_touched() -> None:
+    with pytest.raises(ZeroDivisionError), reading("feed.jsonl"):
+        _ = 1 / 0

@@ -1,0 +1,192 @@
+"""Every format gives the same records back: by name, packed, from standard input, when reading stops early."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.files import FORMATS, Entry, format_of, read_input
+from scrapy_neardup.files.json_records import read_jsonl
+from scrapy_neardup.files.tables import read_csv
+from tests.files import samples
+from tests.files.samples import PACKERS, RECORDS, fields, packed, read
+
+#: Empty cells of Excel have no value at all.
+EXPECTED: dict[str, list[dict[str, Any]]] = dict.fromkeys(samples.FORMATS, RECORDS)
+EXPECTED["excel"] = [{name: value or None for name, value in record.items()} for record in RECORDS]
+
+
+@pytest.mark.parametrize("format", samples.FORMATS)
+def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> None:
+    for suffix in PACKERS:
+        file = tmp_path / f"{samples.FORMATS[format]}{suffix}"
+        file.write_bytes(PACKERS[suffix](packed(format)))
+        assert fields(read(file)) == EXPECTED[format], suffix
+
+
+@pytest.mark.parametrize(
+    ("format", "places"),
+    [
+        ("jsonl", ["feed.jsonl, line 1", "feed.jsonl, line 5"]),
+        ("json", ["feed.json, item 1", "feed.json, item 5"]),
+        ("csv", ["feed.csv, line 2", "feed.csv, line 10"]),
+        ("tsv", ["feed.tsv, line 2", "feed.tsv, line 10"]),
+        ("xml", ["feed.xml, item 1", "feed.xml, item 5"]),
+        ("excel", ["book.xlsx, sheet Articles, row 2", "book.xlsx, sheet Articles, row 6"]),
+        ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
+    ],
+)
+def test_the_place_is_where_an_editor_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, places: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(samples.FORMATS[format]).write_bytes(packed(format))
+    found = read(samples.FORMATS[format])
+    assert [found[0].place, found[-1].place] == places
+
+
+@pytest.mark.parametrize("format", [*samples.FORMATS, "warc", "wacz"])
+def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format: str) -> None:
+    file = tmp_path / "upload.part"
+    file.write_bytes(samples.archive() if format == "warc" else b"" if format == "wacz" else packed(format))
+    with pytest.raises(SettingsError, match=r"upload\.part .* --format .*jsonl, json, csv"):
+        read(file)
+    if format != "wacz":
+        assert len([one for one in read(file, format) if isinstance(one, Entry)]) == len(RECORDS)
+
+
+def test_formats_are_known_by_suffix_in_any_case() -> None:
+    known = {name: format_of(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
+    assert known == {name: name for name in FORMATS}
+    with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
+        format_of("feed.jsonl", "yaml")
+
+
+@pytest.mark.parametrize("format", ["", *samples.FORMATS])
+def test_standard_input_is_read_packed_or_not(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for suffix in PACKERS:
+        raw = io.BytesIO(PACKERS[suffix](packed(format or "jsonl")))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+        assert fields(read("-", format)) == EXPECTED[format or "jsonl"], suffix
+        assert not sys.stdin.buffer.closed, suffix
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["csv", "excel", "parquet"])
+def test_a_pipe_is_read_to_its_end(format: str) -> None:
+    code = (
+        "import json; from scrapy_neardup.files import read_input\n"
+        f"print(json.dumps([dict(one.fields) for one in read_input('-', {format!r})]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=packed(format), capture_output=True, timeout=60)
+    assert done.stderr == b""
+    assert json.loads(done.stdout) == EXPECTED[format]
+
+
+@pytest.mark.parametrize("format", [*samples.FORMATS, "warc"])
+def test_nothing_stays_open_when_reading_stops_early(tmp_path: Path, format: str) -> None:
+    for suffix in ["", ".gz", ".zst"]:
+        file = tmp_path / f"{samples.FORMATS.get(format, 'pages.warc')}{suffix}"
+        file.write_bytes(PACKERS[suffix](packed(format) if format != "warc" else samples.archive()))
+        before = open_files()
+        records = read_input(str(file))
+        next(records)
+        assert open_files() > before, suffix
+        records.close()  # type: ignore[attr-defined]
+        assert open_files() == before, suffix
+
+
+def open_files() -> int:
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("open files cannot be counted here")
+    return len(os.listdir(folder))  # noqa: PTH208 - the count alone
+
+
+@pytest.mark.parametrize("format", samples.FORMATS)
+def test_an_empty_file_holds_nothing_or_is_refused(tmp_path: Path, format: str) -> None:
+    file = tmp_path / samples.FORMATS[format]
+    file.write_bytes(b"")
+    if format in ("xml", "excel", "parquet"):
+        with pytest.raises(NearDupError, match="cannot be read from its start"):
+            read(file)
+    else:
+        assert read(file) == []
+
+
+@pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet", "gone", "gone.html", "gone.xml.zst"])
+def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(NearDupError, match=rf"{name} does not exist"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("book.xlsx", "openpyxl", "files"),
+        ("pages.warc", "warcio.archiveiterator", "files"),
+        ("feed.jsonl.zst", "zstandard", "files"),
+        ("table.parquet", "pyarrow.parquet", "parquet"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
+) -> None:
+    (tmp_path / name).write_bytes(b"whatever it holds")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NearDupError, match=rf"{module.split('.')[0]}.*pip install 'scrapy-neardup\[{extra}\]'"):
+        read(tmp_path / name)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=50)
+@given(st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=4), max_size=5), st.booleans())
+def test_any_object_comes_back_from_json_lines_with_its_line(objects: list[dict[str, Any]], ascii: bool) -> None:
+    written = [json.dumps(one, ensure_ascii=ascii).encode("utf-8", "replace") for one in objects]
+    found = list(read_jsonl(io.BytesIO(b"\n".join(written)), "feed"))
+    assert [one.line for one in found if isinstance(one, Entry)] == written
+    assert [one.fields for one in found if isinstance(one, Entry)] == [json.loads(line) for line in written]
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=4), max_size=5),
+    st.sampled_from([None, 0, 2]),
+    st.sampled_from(["", "\ufeff", " \r\n\t"]),
+)
+def test_any_objects_come_back_from_a_list(objects: list[dict[str, Any]], indent: int | None, before: str) -> None:
+    written = (before + json.dumps(objects, indent=indent)).encode()
+    found = list(FORMATS["json"].read(io.BytesIO(written), "feed"))
+    assert fields(found) == objects
+
+
+CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.lists(CELL, min_size=2, max_size=2), max_size=6), st.sampled_from([",", "\t", ";"]))
+def test_any_table_comes_back_from_csv(rows: list[list[str]], delimiter: str) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter)
+    writer.writerow(["url", "text"])
+    writer.writerows(rows)
+    found = read_csv(io.BytesIO(text.getvalue().encode()), "feed")
+    assert fields(found) == [dict(zip(("url", "text"), row, strict=True)) for row in rows]

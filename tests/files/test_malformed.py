@@ -1,0 +1,404 @@
+"""What is malformed is named by its place, and reading goes on where it can."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import zipfile
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files import Entry, Malformed, entry, read_input
+from tests.files.samples import PACKERS, RECORDS, fields, packed, read, read_until_error, summaries, workbook
+
+A, B = {"text": "渡船来了。"}, {"text": "The boat is here."}
+LINE_A, LINE_B = '{"text": "渡船来了。"}'.encode(), b'{"text": "The boat is here."}'
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"text": "cut', "not JSON: Unterminated string starting at at character 10"),
+        (b"a,b,c", "not JSON: Expecting value at character 1"),
+        (b'{"a": 1} {"b": 2}', "not JSON: Extra data at character 10"),
+        (b'{"text": "\xd0\xcf"}', "not UTF-8: invalid continuation byte at byte 11"),
+        (b'\xef\xbb\xbf{"text": "t"}', "not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 1"),
+        (b"[1, 2]", "not an object but a list"),
+        (b"null", "not an object but null"),
+        (b'"text"', "not an object but a string"),
+        (b"1.5", "not an object but a number"),
+        (b"true", "not an object but true or false"),
+        (b'{"a": ' + DEEP + b"}", "JSON with lists or objects nested too deeply"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_malformed_line_or_item_is_given_as_it_stands(tmp_path: Path, line: bytes, why: str) -> None:
+    file = tmp_path / "feed.jsonl"
+    file.write_bytes(LINE_A + b"\n" + line + b"\r\n" + LINE_B)
+    assert summaries(read(file)) == [(1, A), (2, "malformed", why, line), (3, B)]
+    if b"'" in line or line.startswith(b"a,"):
+        return
+    listed = tmp_path / "feed.json"
+    if line.count(b'"') % 2 == 0 and b"} {" not in line:
+        listed.write_bytes(b"[" + LINE_A + b",\n  " + line + b",\n" + LINE_B + b"]")
+        assert summaries(read(listed)) == [(1, A), (2, "malformed", why, line), (3, B)]
+
+
+def test_lines_are_numbered_with_the_blank_ones_and_kept_as_they_stand(tmp_path: Path) -> None:
+    file = tmp_path / "feed.jl"
+    file.write_bytes(b'\xef\xbb\xbf  {"text": "t"} \r\n\r\n  \n\t{"id":  7}\n{}')
+    found = [one for one in read(file) if isinstance(one, Entry)]
+    assert [(one.number, one.line, one.fields) for one in found] == [
+        (1, b'  {"text": "t"} ', {"text": "t"}),
+        (4, b'\t{"id":  7}', {"id": 7}),
+        (5, b"{}", {}),
+    ]
+
+
+def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "LARGEST", 30)
+    file = tmp_path / "feed.jsonl"
+    just = b'{"text": "' + b"x" * 17 + b'"}\n'
+    file.write_bytes(just + b'{"text": "' + b"x" * 100_000 + b'"}\n' + just.strip())
+    first, second, third = read(file)
+    assert (first.number, third.number) == (1, 3)
+    assert isinstance(first, Entry)
+    assert isinstance(third, Entry)
+    assert isinstance(second, Malformed)
+    assert second.raw == b'{"text": "' + b"x" * 20
+    assert second.why == "too long: 100,013 bytes with the line end; the first 30 bytes are kept"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xef\xbb\xbf \n [ ] \n", []),
+        (b"[%s, %s]" % (LINE_A, LINE_B), [(1, A), (2, B)]),
+        (b"[\n%s,\n%s\n][\n%s\n]" % (LINE_A, LINE_B, LINE_A), [(1, A), (2, B), (3, A)]),
+        (b"[%s,]" % LINE_A, [(1, A), (2, "malformed", "nothing between two commas", b"")]),
+        (b"[,%s]" % LINE_A, [(1, "malformed", "nothing between two commas", b""), (2, A)]),
+        (
+            b'[{"a" 1}, %s]' % LINE_A,
+            [(1, "malformed", "not JSON: Expecting ':' delimiter at character 6", b'{"a" 1}'), (2, A)],
+        ),
+        (
+            b'[{"a": 1}}, %s]' % LINE_A,
+            [(1, "malformed", "not JSON: Extra data at character 9", b'{"a": 1}}'), (2, A)],
+        ),
+        (b'[{"a": "]}, [{ \\" \\\\"}, %s]' % LINE_A, [(1, {"a": ']}, [{ " \\'}), (2, A)]),
+        (
+            b'[{"a": 123456789012345678901234567890, "b": 1e3}]',
+            [(1, {"a": 123456789012345678901234567890, "b": 1000.0})],
+        ),
+        (b'[{"half": "\\ud83d"}]', [(1, {"half": "\ud83d"})]),
+        (b'{\n  "a": {"b": []}\n}', [(1, {"a": {"b": []}})]),
+        (b'{\n "a": 1\n}\n{\n "a": 2\n},\n{"a": 3}', [(1, {"a": 1}), (2, {"a": 2}), (3, {"a": 3})]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_json_file_may_look_like(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
+    file = tmp_path / "feed.json"
+    file.write_bytes(content)
+    found = read(file)
+    assert summaries(found) == expected
+    assert {one.unit for one in found} <= {"item"}
+
+
+def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> None:
+    file = tmp_path / "feed.json"
+    file.write_bytes(b"\xef\xbb\xbf\n" + LINE_A + b"\n{broken\n" + LINE_B)
+    found = read(file)
+    assert [one.place for one in found] == [f"{file}, line {number}" for number in (2, 3, 4)]
+    assert isinstance(found[0], Entry)
+    assert isinstance(found[1], Malformed)
+    assert (found[0].fields, found[0].line, found[1].raw) == (A, LINE_A, b"{broken")
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_strings_are_told_from_marks_wherever_a_chunk_ends(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"feed.json{suffix}"
+    texts = ["x" * size + '\\" ],[{' for size in (65_520, 65_530, 65_535, 3, 200_000, 0)]
+    body = b"[" + b",".join(b'{"text": "%s"}' % text.encode() for text in texts) + b"]"
+    file.write_bytes(PACKERS[suffix](body))
+    assert fields(read(file)) == [{"text": text.replace("\\", "")} for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "before", "said"),
+    [
+        ("feed.json", b"[%s, %s" % (LINE_A, LINE_B), 2, "after item 2: the file ends before its last bracket"),
+        ("feed.json", b'[%s, {"a": "' % LINE_A, 1, "after item 1: the file ends before its last bracket"),
+        ("feed.json", b"[%s] and more" % LINE_A, 1, "after item 1: 'and more' is outside"),
+        ("feed.json", b"[%s] and [" % LINE_A, 1, "after item 1: 'and' is outside"),
+        ("feed.json", b'{"a":\n1}]', 1, "after item 1: ']' is outside"),
+        ("feed.json", b"url,text", 0, "starts neither with"),
+        ("feed.json", "[]".encode("utf-16"), 0, "no UTF-8 JSON.* --format"),
+        ("feed.xml", b"<items><item><a>1</a></item><item><a>2</b></item></items>", 1, "after item 1: .*mismatch"),
+        ("feed.xml", b"<items><item><a>1</a></item><item><a>2", 1, "after item 1: "),
+        ("feed.xml", b"<items><item><a>1</a></item><item><a>\x01</a></item></items>", 1, "after item 1: "),
+        ("feed.xml", b"no markup", 0, "from its start: "),
+        ("feed.csv", b"a,a\n1,2\n", 0, "several columns named 'a'"),
+        ("feed.csv", b",,a\n1,2,3\n", 0, "several columns without a name"),
+        ("feed.csv", "标题,正文\n".encode("gb18030"), 0, "not UTF-8.*iconv"),
+        ("feed.csv", b'url,"text\n1,2\n', 0, "first row opens a quotation mark"),
+        ("book.xlsx", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
+        ("book.xlsx", workbook({"S": [["a", "b", "a"], [1, 2, 3]]}), 0, "sheet S has several columns named 'a'"),
+        ("table.parquet", b"PAR1 and no more", 0, "from its start: "),
+        ("pages.wacz", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_where_nothing_can_be_read_any_more_the_place_is_named(
+    tmp_path: Path, name: str, content: bytes, before: int, said: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    records = read_input(str(file))
+    for _ in range(before):
+        assert isinstance(next(records), Entry)
+    with pytest.raises(NearDupError, match=said) as raised:
+        next(records)
+    assert str(raised.value).startswith(str(file))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xef\xbb\xbf\r\nurl,text\r\n\r\n1,\r\n", [(4, {"url": "1", "text": ""})]),
+        (b"url;text\n1;a,b\n", [(2, {"url": "1", "text": "a,b"})]),
+        (b"url\ttext\n1\ta,b\n", [(2, {"url": "1", "text": "a,b"})]),
+        (b"url\r1\r2", [(2, {"url": "1"}), (3, {"url": "2"})]),
+        (b",text,,\n0,a,,\n1,b,,c\n2,c\n", [
+            (2, {"": "0", "text": "a"}),
+            (3, "malformed", "a value after column 2, the last column with a name", b"1,b,,c"),
+            (4, "malformed", "2 cells instead of 4", b"2,c"),
+        ]),
+        (b'a,b\n1\n"1\n\n2",3,4\n5,6', [
+            (2, "malformed", "1 cells instead of 2", b"1"),
+            (3, "malformed", "3 cells instead of 2", b'"1\n\n2",3,4'),
+            (6, {"a": "5", "b": "6"}),
+        ]),
+        (b"a,b\n1,\xd0\xcf\r\n3,4\n", [(2, "malformed", "not UTF-8", b"1,\xd0\xcf"), (3, {"a": "3", "b": "4"})]),
+        (b'a,b\n1,2\n3,"4\n5,6\n', [
+            (2, {"a": "1", "b": "2"}),
+            (3, "malformed", "a quotation mark is never closed, so the rest of the file is one cell",
+             b'3,"4\n5,6'),
+        ]),
+        (b'a,b\n1,"2" x\n', [(2, {"a": "1", "b": "2 x"})]),
+    ],
+)  # fmt: skip
+def test_what_a_table_may_look_like(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
+    file = tmp_path / "feed.csv"
+    file.write_bytes(content)
+    assert summaries(read(file)) == expected
+
+
+def test_a_cell_that_is_too_large_is_malformed_and_the_next_row_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry, "LARGEST", 100)
+    file = tmp_path / "feed.csv"
+    file.write_bytes(b'a,b\n1,"' + b"word\n" * 30 + b'"\n')
+    found = read(file)
+    assert isinstance(found[0], Malformed)
+    assert found[0].place == f"{file}, line 2"
+    assert found[0].why == "not CSV: field larger than field limit (100)"
+    assert found[0].raw.startswith(b'1,"word\nword')
+    # The rest of the cell is rows of its own now, none of which is lost.
+    assert b"\n".join(one.raw for one in found if isinstance(one, Malformed)) == file.read_bytes()[4:].rstrip()
+    file.write_bytes(b"a,b\n1,2\n1," + b"x" * 100)
+    with pytest.raises(NearDupError, match="line 3 is longer than 100 characters"):
+        read(file)
+
+
+ENTITIES = b'<!DOCTYPE i [<!ENTITY x "expanded"><!ENTITY f SYSTEM "%s">]>'
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (b"<a>1</a><b></b><c/>", {"a": "1", "b": "", "c": ""}),
+        (b"<a><value>1</value><value></value></a>", {"a": ["1", ""]}),
+        (b"<a><value><value>1</value></value></a>", {"a": [["1"]]}),
+        (b"<a>\n  <b>1</b>\n <c>2</c></a>", {"a": {"b": "1", "c": "2"}}),
+        (b"<t>1</t><t>2</t><t>3</t>", {"t": ["1", "2", "3"]}),
+        (b"<t><value>1</value></t><t>2</t>", {"t": [["1"], "2"]}),
+        (b"<a>The <b>old</b> ferry</a>", {"a": "The old ferry"}),
+        (b"<a>x<!-- no part --><?nor this?>y</a><!-- nor -->", {"a": "xy"}),
+        (b"<a>&lt;p&gt; &amp; &#28193;</a>", {"a": "<p> & \u6e21"}),
+        (b"<a><![CDATA[<p>]]></a>", {"a": "<p>"}),
+        (b'<n:a xmlns:n="urn:n">1</n:a>', {"a": "1"}),
+        (b"", {}),
+    ],
+)
+def test_fields_of_xml(tmp_path: Path, item: bytes, expected: dict[str, Any]) -> None:
+    file = tmp_path / "feed.xml"
+    file.write_bytes(b"<!-- a feed --><items>\n<item>" + item + b"</item>\n<!-- x --><item/>\n</items>")
+    assert fields(read(file)) == [expected, {}]
+
+
+def test_xml_declares_its_encoding_and_attributes_of_a_record_are_fields(tmp_path: Path) -> None:
+    file = tmp_path / "feed.xml"
+    text = '<?xml version="1.0" encoding="GBK"?><rows><row id="1" text="渡口"/><row id="2"><text>桥</text></row></rows>'
+    file.write_bytes(text.encode("gb18030"))
+    assert fields(read(file)) == [{"id": "1", "text": "渡口"}, {"id": "2", "text": "桥"}]
+
+
+def test_xml_resolves_no_entities_and_names_them(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("not to be read")
+    file = tmp_path / "feed.xml"
+    file.write_bytes(
+        ENTITIES % secret.as_uri().encode()
+        + b"<i><r><a>1&x;</a></r><r><a><b>&f;</b></a></r><r>loose</r><r><a/>tail</r><r><a>2</a></r></i>"
+    )
+    assert summaries(read(file)) == [
+        (1, "malformed", "the entity &x; is not resolved", b"<r><a>1&x;</a></r>"),
+        (2, "malformed", "the entity &f; is not resolved", b"<r><a><b>&f;</b></a></r>"),
+        (3, "malformed", "text outside of a field", b"<r>loose</r>"),
+        (4, "malformed", "text outside of a field", b"<r><a/>tail</r>"),
+        (5, {"a": "2"}),
+    ]
+
+
+def test_sheets_of_excel(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [
+        ["", "title", 2024, None],
+        [0, "渡口", 1.5, None],
+        [None, None, ""],
+        [1, "=1+1", True],
+        [2, datetime(2024, 5, 1, 8, 30), date(2024, 5, 2), None, "beyond"],  # noqa: DTZ001 - Excel knows no zones
+        [3, time(8, 30), timedelta(minutes=90)],
+        [4],
+    ]
+    file = tmp_path / "book.XLSX"
+    file.write_bytes(workbook({"Articles": rows, "Empty": [], "More": [["a"], ["b"]]}))
+    found = read(file)
+    assert summaries(found) == [
+        (2, {"": 0, "title": "渡口", "2024": 1.5}),
+        (4, {"": 1, "title": None, "2024": True}),
+        (5, "malformed", "a value after column 3, the last column with a name",
+         b"2\t2024-05-01T08:30:00\t2024-05-02T00:00:00\t\tbeyond"),
+        (6, {"": 3, "title": "08:30:00", "2024": found[3].fields["2024"]}),  # type: ignore[union-attr]
+        (7, {"": 4, "title": None, "2024": None}),
+        (2, {"a": "b"}),
+    ]  # fmt: skip
+    assert found[-1].place == f"{file}, sheet More, row 2"
+
+
+def test_a_sheet_that_claims_to_be_smaller_is_read_to_its_end(tmp_path: Path) -> None:
+    whole, file = workbook({"S": [["a", "b"], [1, 2], [3, 4]]}), tmp_path / "book.xlsx"
+    with zipfile.ZipFile(io.BytesIO(whole)) as book, zipfile.ZipFile(file, "w") as changed:
+        for name in book.namelist():
+            dimension = b'<dimension ref="A1"/><sheetData>'
+            changed.writestr(name, book.read(name).replace(b"<sheetData>", dimension))
+    assert fields(read(file)) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+
+
+def test_a_cell_of_a_sheet_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, file = workbook({"S": [["a"], ["long"]]}), tmp_path / "book.xlsx"
+    for size, is_read in ((1, True), (4, False)):
+        with zipfile.ZipFile(io.BytesIO(whole)) as book, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed:
+            for name in book.namelist():
+                changed.writestr(name, book.read(name).replace(b"long", b"x" * (size << 20)))
+        monkeypatch.setattr("scrapy_neardup.files.entry.LARGEST", 3 << 20)
+        if is_read:
+            assert fields(read(file)) == [{"a": "x" * (1 << 20)}]
+        else:
+            with pytest.raises(NearDupError, match=r"a cell in .* more than 3,145,728 bytes"):
+                read(file)
+
+
+def test_a_row_far_down_a_sheet_keeps_its_number(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row, column, value in ((2, 1, "a"), (2, 2, "b"), (9, 2, "there")):
+        sheet.cell(row, column, value)
+    book.save(tmp_path / "book.xlsx")
+    assert summaries(read(tmp_path / "book.xlsx")) == [(9, {"a": None, "b": "there"})]
+
+
+def test_values_of_parquet(tmp_path: Path) -> None:
+    noon = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+    table = pa.table(
+        {
+            "ns": pa.array([1714564800123456789], pa.timestamp("ns")),
+            "zone": pa.array([noon], pa.timestamp("us", "UTC")),
+            "day": [date(2024, 5, 1)],
+            "price": [Decimal("1.50")],
+            "bytes": ["渡口".encode()],
+            "gbk": ["渡口".encode("gbk")],
+            "tags": [["a", "b"]],
+            "deep": [{"on": date(2024, 5, 2), "n": None}],
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert fields(read(tmp_path / "t.parquet")) == [
+        {
+            "ns": "2024-05-01T12:00:00.123456",
+            "zone": "2024-05-01T12:00:00+00:00",
+            "day": "2024-05-01",
+            "price": 1.5,
+            "bytes": "渡口",
+            "gbk": "渡口".encode("gbk"),
+            "tags": ["a", "b"],
+            "deep": {"on": "2024-05-02", "n": None},
+        }
+    ]
+
+
+def test_columns_of_parquet_with_the_same_name_are_refused(tmp_path: Path) -> None:
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(NearDupError, match=r"t\.parquet has several columns named 'a'"):
+        read(tmp_path / "t.parquet")
+
+
+def test_a_table_of_parquet_that_is_broken_in_its_middle_is_read_until_there(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    words = [{"text": f"{number} {number * 7919 % 104729}"} for number in range(4000)]
+    pq.write_table(pa.Table.from_pylist(words), file, row_group_size=2000, compression="gzip")
+    raw = bytearray(file.read_bytes())
+    middle = len(raw) // 2 + 5000
+    raw[middle : middle + 200] = bytes(200)
+    file.write_bytes(raw)
+    found, error = read_until_error(file)
+    assert len(found) >= 2000
+    assert f"t.parquet cannot be read after row {len(found)}:" in error
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("name", ["feed.jsonl", "feed.json", "feed.csv", "feed.xml", "book.xlsx"])
+def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path, name: str, suffix: str) -> None:
+    file = tmp_path / f"{name}{suffix}"
+    format = {"feed": name.partition(".")[2], "book": "excel"}[name.partition(".")[0]]
+    file.write_bytes(PACKERS[suffix](packed(format, RECORDS * 20))[:-12])
+    with pytest.raises(NearDupError, match=f"{re.escape(str(file))} cannot be read "):
+        read(file)
+    file.write_bytes(packed(format))
+    with pytest.raises(NearDupError, match=f"{re.escape(str(file))} cannot be read "):
+        read(file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "feed.jsonl"
+    file.write_bytes(LINE_A)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(NearDupError, match="permissions"):
+        read(file)

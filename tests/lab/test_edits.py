@@ -1,0 +1,287 @@
+"""Edits keep what they promise: how much they change, that they repeat, and that odd texts do no harm."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from difflib import SequenceMatcher
+from itertools import pairwise, product
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.lab.edits import (
+    EDITS,
+    Material,
+    add,
+    delete,
+    edited,
+    pieces,
+    reorder,
+    replace,
+    retitle,
+    script,
+    why_unavailable,
+    width,
+    wrap,
+)
+from scrapy_neardup.model import Page
+
+ZH = (
+    "昨天下午，青石镇的渡口重新开放。第一班船载着三十二名乘客过河！“我等了四个月，”一位老人说。\n"
+    "镇政府表示，新码头花费２６０万元，比预算少一成。雨季到来以前，工人还要加固北岸的护坡；夜班船暂不恢复。\n"
+    "船长说，水位已经降到3.5米以下。乘客可以在岸边的小屋买票，儿童免费。下周起，班次将增加到每天十二班。"
+)
+EN = (
+    "The ferry at Stone Landing opened again on Tuesday. Thirty-two people crossed on the first boat! "
+    "“I waited for four months,” said an old man.\n"
+    "The council paid 2.6 million for the new pier, a tenth less than planned. Before the rains come, workers will "
+    "strengthen the northern bank; boats will not run at night.\n"
+    "The water has fallen below 3.5 metres, the captain said. Tickets are sold in the hut. Children travel free"
+)
+LENDERS = [
+    Page(
+        "",
+        "果园丰收",
+        text="山坡上的桃子熟了。果农老周雇了六个人采摘，一天装满两车！价格却跌了三成？合作社正在联系外地买家。",
+    ),
+    Page(
+        "",
+        "Library stays open",
+        text="The library keeps its longer hours. Readers had signed a letter! Who pays for it?",
+    ),
+]
+MATERIAL = Material.of(LENDERS)
+AMOUNTS = (0.01, 0.05, 0.20)
+LONG = {"zh": ZH * 5, "en": EN * 5}
+each_language_and_amount = pytest.mark.parametrize(("language", "amount"), list(product(LONG, AMOUNTS)))
+#: Texts with nothing, or next to nothing, to edit.
+ODD = ["", " ", "\n\n", "。", "!?", "船", "渡口开了", "渡口开了。", "One sentence only.", "a b", "３．５", "\u3000\n。"]
+ODD += ["\ud800", "e\u0301"]
+ANY_TEXT = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from('。！.!?; \n”"')), max_size=80)
+
+
+def rng(seed: object = 1) -> Random:
+    return Random(f"{seed}")
+
+
+def units(text: str) -> list[str]:
+    return re.findall(r"[\u3400-\u9fff]|[A-Za-z]+|\d+|\w", text)
+
+
+@given(ANY_TEXT)
+def test_pieces_join_to_the_text(text: str) -> None:
+    assert "".join(pieces(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (
+            "It cost 3.5 million. See a.example.com now! Yes.",
+            ["It cost 3.5 million. ", "See a.example.com now! ", "Yes."],
+        ),
+        ("(Really.) Yes.", ["(Really.) ", "Yes."]),
+        (" \n ", [" \n "]),
+        ("第一句。第二句", ["第一句。", "第二句"]),
+        ("\n第一句。\n\n第二句。\n", ["\n第一句。\n\n", "第二句。\n"]),
+        ("走吧！”他说；船开了……", ["走吧！”", "他说；", "船开了……"]),
+        ("行一\r\n行二", ["行一\r\n", "行二"]),
+        ("。 。\n。", ["。 ", "。\n", "。"]),
+    ],
+)
+def test_pieces_end_with_sentences(text: str, expected: list[str]) -> None:
+    assert pieces(text) == expected
+
+
+@each_language_and_amount
+def test_add_inserts_the_amount_and_keeps_all_that_was_there(language: str, amount: float) -> None:
+    text = LONG[language]
+    whole = [piece.strip() for piece in pieces(text)]
+    for seed in range(3):
+        result = add(text, amount, rng(seed), MATERIAL)
+        more = len(result) - len(text) - round(amount * len(text))
+        assert 0 <= more <= 2, seed  # what ends a sentence that had no end
+        kept = iter(result)
+        assert all(char in kept for char in text), seed
+        assert [piece.strip() for piece in pieces(result) if piece.strip() in whole] == whole, seed
+
+
+def test_added_sentences_come_from_the_material() -> None:
+    result = add(ZH, 0.2, rng(), Material(sentences=("山坡上的桃子熟了。",)))
+    assert result.count("山坡上的桃子熟了。") == 3
+    assert result.count("山坡上\n") == 1  # of the last one only the beginning
+    assert result.replace("山坡上的桃子熟了。", "").replace("山坡上\n", "") == ZH
+    assert add(ZH, 0.2, rng(), Material()) == ZH
+
+
+@each_language_and_amount
+def test_delete_takes_the_amount_and_leaves_the_rest_in_order(language: str, amount: float) -> None:
+    text = LONG[language]
+    for seed in range(3):
+        result = delete(text, amount, rng(seed), MATERIAL)
+        assert len(text) - len(result) == round(amount * len(text)), seed
+        rest = iter(text)
+        assert all(char in rest for char in result), seed
+
+
+def test_delete_takes_runs_not_single_characters() -> None:
+    text = "".join(map(chr, range(0x4E00, 0x4E00 + 1000)))  # no character twice
+    for seed in range(20):
+        gone = sorted(set(map(ord, text)) - set(map(ord, delete(text, 0.2, rng(seed), MATERIAL))))
+        runs = 1 + sum(b - a > 1 for a, b in pairwise(gone))
+        assert len(gone) == 200
+        assert runs <= 11
+
+
+@each_language_and_amount
+def test_replace_changes_the_amount_of_characters_and_words(language: str, amount: float) -> None:
+    text = LONG[language]
+    for seed in range(3):
+        before, after = units(text), units(replace(text, amount, rng(seed), MATERIAL))
+        assert len(after) == len(before), seed
+        changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+        assert len(changed) == pytest.approx(amount * len(before), abs=1), seed
+        for old, new in changed:
+            assert ("\u3400" <= old[0] <= "\u9fff") == ("\u3400" <= new[0] <= "\u9fff"), (seed, old, new)
+
+
+def test_replace_scatters() -> None:
+    before, after = units(LONG["zh"]), units(replace(LONG["zh"], 0.1, rng(), MATERIAL))
+    places = [index for index, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    assert max(b - a for a, b in pairwise(places)) < len(before) / 4
+    assert sum(b - a > 1 for a, b in pairwise(places)) > len(places) / 2
+
+
+def test_replace_without_material_of_a_kind_leaves_that_kind() -> None:
+    english = Material.of(LENDERS[1:])
+    assert replace("渡口开了", 1.0, rng(), english) == "渡口开了"
+    assert replace("渡口 ferry", 1.0, rng(), english).startswith("渡口 ")
+    assert replace("渡口 ferry", 1.0, rng(), english) != "渡口 ferry"
+
+
+@pytest.mark.parametrize("text", [ZH, EN, "甲来了。乙走了", "One came. Two left"], ids=["zh", "en", "zh 2", "en 2"])
+def test_reorder_keeps_every_sentence(text: str) -> None:
+    for seed in range(3):
+        result = reorder(text, 0.0, rng(seed), MATERIAL)
+        before, after = ([piece.strip() for piece in pieces(one)] for one in (text, result))
+        assert sorted(after) == sorted(before), seed
+
+
+def test_reorder_moves_a_random_number_of_times() -> None:
+    text = "".join(f"第{number}句话在这里。" for number in range(100, 140))
+    alike = {
+        round(SequenceMatcher(None, pieces(text), pieces(reorder(text, 0.0, rng(seed), MATERIAL))).ratio(), 1)
+        for seed in range(30)
+    }
+    assert len(alike) >= 4
+    assert min(alike) < 0.6
+
+
+def test_retitle_takes_another_title() -> None:
+    assert retitle("果园丰收", 0.0, rng(), MATERIAL) == "Library stays open"
+    assert retitle("果园丰收", 0.0, rng(), Material(titles=("果园丰收",))) == "果园丰收"
+
+
+@pytest.mark.parametrize(("text", "word", "foreign"), [(ZH, "本站", "site"), (EN, "site", "本站")])
+def test_wrap_puts_lines_in_the_language_around_the_text(text: str, word: str, foreign: str) -> None:
+    for seed in range(10):
+        above, below = wrap(text, 0.0, rng(seed), MATERIAL).split(text)
+        assert len(above.splitlines()) >= 2
+        assert len(below.strip().splitlines()) >= 2
+        assert foreign not in above + below
+    around = "".join(wrap(text, 0.0, rng(seed), MATERIAL).replace(text, "") for seed in range(20))
+    assert word in around
+
+
+@given(ANY_TEXT)
+def test_width_twice_is_the_text_again(text: str) -> None:
+    assert width(width(text, 0.0, rng(), MATERIAL), 0.0, rng(), MATERIAL) == text
+
+
+def test_width_changes_letters_digits_and_punctuation() -> None:
+    assert width("Ab9~ ！ｚ、 ", 0.0, rng(), MATERIAL) == "Ａｂ９～ !z、 "
+
+
+def test_script_goes_both_ways_and_leaves_english() -> None:
+    assert script("镇上的渔船开进码头", 0.0, rng(), MATERIAL) == "鎮上的漁船開進碼頭"
+    assert script("鎮上的漁船開進碼頭", 0.0, rng(), MATERIAL) == "镇上的渔船开进码头"
+    assert script(EN, 0.0, rng(), MATERIAL) == EN
+
+
+@pytest.mark.slow
+def test_without_opencc_the_reason_names_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['opencc'] = None\n"
+        "from random import Random\n"
+        "from scrapy_neardup.lab.edits import EDITS, Material, script, why_unavailable\n"
+        "print([name for name in EDITS if why_unavailable(name)], why_unavailable('script'))\n"
+        "script('渡口', 0, Random(1), Material())"
+    )
+    done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("['script']")
+    assert 'pip install "scrapy-neardup[opencc]"' in done.stdout
+    assert f"{NearDupError.__name__}: " in done.stderr
+    assert why_unavailable("script") == ""
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_repeats_and_takes_any_text(name: str) -> None:
+    for text, material, amount in product([*ODD, ZH, EN], [MATERIAL, Material()], [0.01, 1.0]):
+        page = Page("http://a.example/", "渡口 No. 7", text=text)
+        once, again = (edited(page, name, amount, rng("same"), material) for _ in range(2))
+        case = (text, bool(material.sentences), amount)
+        assert once == again, case
+        assert once.url == page.url, case
+        assert once.title == page.title or "title" in EDITS[name].parts, case
+        assert once.text == page.text or "text" in EDITS[name].parts, case
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_changes_a_page_and_another_seed_another_way(name: str) -> None:
+    page = Page("", "渡口开了", text=ZH)
+    found = {edited(page, name, 0.1, rng(seed), MATERIAL) for seed in range(6)}
+    assert page not in found
+    assert len(found) == {"retitle": 2, "width": 1, "script": 1}.get(name, 6)
+
+
+@given(ANY_TEXT, st.sampled_from(sorted(EDITS)), st.floats(0.01, 1), st.integers())
+def test_no_text_harms_an_edit(text: str, name: str, amount: float, seed: int) -> None:
+    edited(Page("", text, text=text), name, amount, rng(seed), Material.of([Page("", text, text=text), *LENDERS]))
+
+
+@pytest.mark.slow
+def test_an_edit_gives_the_same_in_every_process() -> None:
+    code = (
+        "from random import Random\n"
+        "from scrapy_neardup.lab.edits import *\n"
+        "m = Material(('一句话。', 'One.'), ('题',), ('甲', '乙'), ('one',))\n"
+        "print([EDITS[n].change('第一句。第二句话！The end. 第三句。', 0.2, Random('5'), m) for n in EDITS])"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-X", "utf8", "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_an_unknown_edit_is_refused_with_the_list() -> None:
+    with pytest.raises(SettingsError, match=r"no edit 'shuffle'.*add, delete, replace"):
+        edited(Page(""), "shuffle", 0.1, rng(), MATERIAL)
+
+
+def test_long_runs_without_an_end_take_no_time() -> None:
+    for run in (" " * 100_000, "\n" * 100_000, "。" * 100_000, ". " * 50_000, "a" * 100_000, "”" * 100_000):
+        assert "".join(pieces(run)) == run
+        assert len(delete(run, 0.1, rng(), MATERIAL)) == 90_000

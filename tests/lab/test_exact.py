@@ -1,0 +1,95 @@
+"""Exact pairs, held against comparing each text with each."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.lab.exact import GRAM, Alike, Grams, alike_pairs, common, gram_file, grams, similarity
+from tests.lab.corpus import five_grams, mixed
+
+
+class Sets:
+    """Sets in memory."""
+
+    def __init__(self, sets: list[set[int]]) -> None:
+        # Far apart, as hashes are: the table of rarity goes by the upper bits.
+        self._sets = [
+            np.array(sorted(one * 0x9E3779B97F4A7C15 % 2**64 for one in values), np.uint64) for values in sets
+        ]
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        return np.array([len(one) for one in self._sets], np.int64)
+
+    def __getitem__(self, place: int) -> Grams:
+        return self._sets[place]
+
+
+def compared_each_with_each(sets: list[set[int]], jaccard: float, containment: float) -> set[Alike]:
+    found = set()
+    for (a, one), (b, other) in combinations(enumerate(sets), 2):
+        if one and other:
+            both = len(one & other)
+            pair = Alike(a, b, both / len(one | other), both / min(len(one), len(other)))
+            if pair.jaccard >= jaccard or pair.containment >= containment:
+                found.add(pair)
+    return found
+
+
+some_sets = st.lists(st.sets(st.integers(0, 40), max_size=25), max_size=14)
+shares = st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.6, 2 / 3, 0.75, 0.8, 0.9, 1.0])
+
+
+@settings(max_examples=400, deadline=None)
+@given(some_sets, shares, shares, st.sampled_from([1, 7, 1000]))
+def test_the_pairs_are_those_of_comparing_each_with_each(
+    sets: list[set[int]], jaccard: float, containment: float, room: int
+) -> None:
+    found = list(alike_pairs(Sets(sets), jaccard, containment, room=room))
+    assert len(found) == len(set(found))
+    assert set(found) == compared_each_with_each(sets, jaccard, containment)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("ab 船来了。", max_size=30), min_size=2, max_size=8))
+def test_texts_are_compared_by_their_letters(texts: list[str]) -> None:
+    with gram_file() as sets:
+        for text in texts:
+            sets.add(text)
+        found = {(one.a, one.b): one.jaccard for one in alike_pairs(sets, 0.3, 1.0)}
+    for (a, one), (b, other) in combinations(enumerate(map(five_grams, texts)), 2):
+        jaccard = len(one & other) / max(1, len(one | other))
+        if one and other and jaccard >= 0.3:
+            assert found[a, b] == pytest.approx(jaccard)
+
+
+def test_sets_of_a_file_come_back_and_a_short_text_has_none() -> None:
+    with gram_file() as sets:
+        for text in ("渡口今天早上开航", "", "渡口", "The ferry sails again"):
+            sets.add(text)
+        assert sets.sizes().tolist() == [4, 0, 0, 14]
+        assert sets[0].tolist() == grams("渡口今天早上开航").tolist()
+        assert len(sets[1]) == len(sets[2]) == 0
+        assert common(sets[0], sets[3]) == 0
+        assert similarity(3, 0, sets) == Alike(0, 3, 0.0, 0.0)
+    assert len("渡口今天早上开航") - GRAM + 1 == 4
+
+
+def test_on_a_corpus_they_are_the_reference_pairs_that_it_was_made_with() -> None:
+    made = mixed()
+    with gram_file() as sets:
+        for document in made.documents:
+            sets.add(document["text"])
+        found = {(one.a, one.b): one for one in alike_pairs(sets)}
+    place = {document["id"]: at for at, document in enumerate(made.documents)}
+    expected = {(place[pair["a"]], place[pair["b"]]): pair["jaccard"] for pair in made.pairs()}
+    assert len(expected) > 5
+    # A text of fewer letters than a gram is a pair there, and none here.
+    assert {key: one.jaccard for key, one in found.items()} == pytest.approx(
+        {key: value for key, value in expected.items() if value > 0}
+    )

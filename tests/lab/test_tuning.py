@@ -1,0 +1,278 @@
+"""Pairs to be labelled, and what labels say: against populations of which the truth is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.lab.candidates import (
+    Candidate,
+    Stratum,
+    agreement,
+    candidates,
+    drawn,
+    quotas,
+    strata,
+    thresholds,
+    urgency,
+)
+from scrapy_neardup.lab.documents import Document, spooled
+from scrapy_neardup.lab.estimates import (
+    Answer,
+    LabelFile,
+    by_stratum,
+    estimated,
+    read_answers,
+    weighted,
+    wilson,
+)
+from scrapy_neardup.lab.exact import Alike, gram_file
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.model import Page
+from tests.lab.corpus import article
+from tests.lab.drafts import drafts
+
+PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Candidate]:
+    documents = (Document(one["url"], one["title"], one["text"], url=one["url"]) for one in drafts())
+    with spooled(documents) as spool, gram_file() as sets:
+        return candidates(spool, sets, thresholds("cascade", {}), 40)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) -> None:
+    tried = thresholds(name, {})
+    sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
+    assert len(sketches) == 1 or not tried.share_sketches
+    assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
+    assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
+    lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
+    assert lenient_first == list(tried.values)
+    assert set(type(tried.methods[0]).sweep) <= set(tried.values)
+
+
+def test_each_page_is_held_against_the_earlier_one_that_it_is_most_like(found: list[Candidate]) -> None:
+    assert len(found) > 18
+    assert all(one.alike.b == one.alike.a + 24 for one in found if one.alike.jaccard > 0.45)
+    assert len({one.alike.b for one in found}) == len(found)
+    assert {one.same_site for one in found} == {True, False}
+    for one in found:
+        assert list(one.copy) == sorted(one.copy, reverse=True)  # the stricter, the fewer
+        assert one.alike.jaccard < 1 or all(one.copy)
+
+
+def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
+    """The first letter is the same, by which the one method goes, and nothing else."""
+    texts = "甲" + "渡口今天早上开航，第一班船是空的。" * 3, "甲" + "面包师傅把烤炉卖给了两位姐妹，邻居很高兴。" * 3
+    for name, expected in (("cascade", []), ("tests.lab.methods.First", [Alike(0, 1, 0.0, 0.0)])):
+        with spooled([Document("a", text=texts[0]), Document("b", text=texts[1])]) as spool, gram_file() as sets:
+            found = candidates(spool, sets, thresholds(name, {}), 40)
+        assert [one.alike for one in found] == expected
+        assert [one.copy for one in found] == [(True, False)] * len(expected)
+
+
+def test_strata_hold_every_candidate_once_and_know_what_each_value_says(found: list[Candidate]) -> None:
+    tried = thresholds("cascade", {})
+    parts = strata(found, tried)
+    assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
+    assert len({one.name for one in parts}) == len(parts)
+    for one in parts:
+        assert {found[place].copy for place in one.pairs} == {one.copy}
+        assert len({found[place].same_site for place in one.pairs}) == 1
+
+
+def test_the_same_seed_draws_the_same_pairs_and_every_stratum_has_one(found: list[Candidate]) -> None:
+    tried = thresholds("cascade", {})
+    parts = strata(found, tried)
+    first = drawn(parts, tried, 18, seed=3)
+    assert first == drawn(parts, tried, 18, seed=3)
+    assert first != drawn(parts, tried, 18, seed=4)
+    assert len(first) == 18 == len({place for place, _ in first})
+    assert {one.name for _, one in first} == {one.name for one in parts}
+    assert len(drawn(parts, tried, 1000, seed=3)) == len(found)
+
+
+def test_the_less_certain_a_stratum_the_more_of_it_is_drawn() -> None:
+    tried = thresholds("cascade", {})
+    count = len(tried.values)
+    sure = Stratum("sure", (True,) * count, tuple(range(100)))
+    near = Stratum("near", tuple(at <= tried.now for at in range(count)), tuple(range(100, 200)))
+    assert urgency(near, tried) == 1
+    assert urgency(sure, tried) < 0.5
+    many = quotas({"sure": 100, "near": 100}, {"sure": urgency(sure, tried), "near": 1.0}, 30)
+    assert many["near"] > 3 * many["sure"] > 0
+    assert sum(quotas({"a": 2, "b": 1}, {"a": 1.0, "b": 1.0}, 10).values()) == 3
+
+
+VALUES = (0.4, 0.5, 0.6, 0.7)
+NOW = 1
+#: Stratum, how many values call it copies, its pages, and how many of them are copies.
+POPULATIONS = {
+    "sharp": [("no", 0, 400, 0), ("1", 1, 20, 2), ("2", 2, 30, 15), ("3", 3, 20, 18), ("yes", 4, 200, 200)],
+    "vague": [("no", 0, 300, 60), ("1", 1, 40, 20), ("2", 2, 40, 20), ("3", 3, 40, 20), ("yes", 4, 150, 120)],
+}
+
+
+def population(name: str) -> tuple[list[Stratum], list[np.ndarray[Any, np.dtype[np.bool_]]]]:
+    made = POPULATIONS[name]
+    parts = [Stratum(own, tuple(at < yes for at in range(4)), tuple(range(size))) for own, yes, size, _ in made]
+    return parts, [np.arange(size) < copies for _, _, size, copies in made]
+
+
+def labelled(
+    parts: Sequence[Stratum], truth: Sequence[np.ndarray[Any, np.dtype[np.bool_]]], each: int, seed: int
+) -> dict[str, list[Answer]]:
+    random = np.random.default_rng(seed)
+    return {
+        part.name: [Answer(bool(copy), part.size / each) for copy in random.choice(copies, each, replace=False)]
+        for part, copies in zip(parts, truth, strict=True)
+    }
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+@pytest.mark.parametrize("each", [3, 12])
+def test_estimates_are_right_on_average_and_intervals_hold_the_truth(name: str, each: int) -> None:
+    parts, truth = population(name)
+    copies = np.array([one.sum() for one in truth])
+    sizes = np.array([one.size for one in parts])
+    called = np.array([one.copy for one in parts]).T
+    wrong, missed = called @ (sizes - copies), ~called @ copies
+    recall = (called @ copies) / copies.sum()
+    runs = 200
+    found = [estimated(parts, labelled(parts, truth, each, seed), VALUES, NOW).estimates for seed in range(runs)]
+    for at in range(len(VALUES)):
+        assert found[0][at].called == sizes[called[at]].sum()
+        for figure, true in (("wrong", wrong[at]), ("missed", missed[at]), ("recall", recall[at])):
+            figures = [getattr(run[at], figure) for run in found]
+            assert all(one.low - 1e-9 <= one.estimate <= one.high + 1e-9 for one in figures)
+            held = sum(one.low - 1e-9 <= true <= one.high + 1e-9 for one in figures)
+            assert held >= 0.9 * runs, (figure, VALUES[at], held)
+        for figure, true in (("wrong", wrong[at]), ("missed", missed[at])):
+            estimates = np.array([getattr(run[at], figure).estimate for run in found])
+            error = estimates.std() / np.sqrt(runs)
+            assert abs(estimates.mean() - true) <= 4 * error + 1e-9
+
+
+def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None:
+    parts, truth = population("sharp")
+    all_of_it = {
+        part.name: [Answer(bool(copy), 1.0) for copy in copies] for part, copies in zip(parts, truth, strict=True)
+    }
+    outlook = estimated(parts, all_of_it, VALUES, NOW)
+    wrong = [one.wrong for one in outlook.estimates]
+    assert [(one.low, one.estimate, one.high) for one in wrong] == [(35, 35, 35), (17, 17, 17), (2, 2, 2), (0, 0, 0)]
+    assert [one.missed.estimate for one in outlook.estimates] == [0, 2, 17, 35]
+    assert VALUES[outlook.chosen] == 0.5  # 0.5 and 0.6 cost 19 each: of equals the nearer
+    assert outlook.estimates[1].best == outlook.estimates[2].best == 0.5
+    assert outlook.better == 0
+    assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=3).chosen] == 0.6
+    assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=100).chosen] == 0.7
+
+
+def test_a_few_labels_are_not_enough_to_compare_values() -> None:
+    parts, truth = population("sharp")
+    assert not estimated(parts, {}, VALUES, NOW).enough
+    two = {part.name: [Answer(copy=True, weight=1.0)] * 2 for part in parts[:1]}
+    assert not estimated(parts, two, VALUES, NOW).enough
+    many = estimated(parts, labelled(parts, truth, 12, 1), VALUES, NOW)
+    assert (many.enough, many.deciding) == (True, 12 * sum(len(set(one.copy)) > 1 for one in parts))
+    of_one = labelled(parts, truth, 12, 1)
+    smallest = min((one for one in parts if len(set(one.copy)) > 1), key=lambda one: one.size)
+    alone = estimated(parts, {smallest.name: of_one[smallest.name]}, VALUES, NOW)
+    assert (alone.deciding, alone.enough) == (12, False)
+
+
+def test_few_pairs_are_enough_where_all_of_them_have_labels() -> None:
+    part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
+    outlook = estimated(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
+    assert (outlook.enough, outlook.safe) == (True, 1.0)
+
+
+def test_a_stratum_without_labels_may_hold_anything() -> None:
+    parts, truth = population("sharp")
+    answers = labelled(parts, truth, 3, 1)
+    del answers["no"]
+    for one in estimated(parts, answers, VALUES, NOW).estimates:
+        assert one.missed.high >= 400
+        assert one.missed.estimate >= 200
+        assert one.recall.low < 0.6
+    nothing = estimated(parts, {}, VALUES, NOW).estimates[0]
+    assert (nothing.wrong.low, nothing.wrong.high) == (0, 270)
+    assert (nothing.recall.low, nothing.recall.high) == (0, 1)
+
+
+def test_labels_of_unequal_weights_count_for_fewer() -> None:
+    part = [Stratum("2", (True, True, False, False), tuple(range(1000)))]
+    equal = {"2": [Answer(at % 2 == 0, 10.0) for at in range(20)]}
+    unequal = {"2": [Answer(at % 2 == 0, 100.0 if at < 2 else 1.0) for at in range(20)]}
+
+    def width(answers: dict[str, list[Answer]]) -> float:
+        wrong = estimated(part, answers, VALUES, NOW).estimates[0].wrong
+        assert wrong.estimate == pytest.approx(500)
+        return wrong.high - wrong.low
+
+    assert width(unequal) > 1.8 * width(equal)
+    assert width(equal) == pytest.approx(1000 * (wilson(0.5, 20)[1] - wilson(0.5, 20)[0]))
+
+
+def test_agreement_counts_the_pairs_that_both_call_copies() -> None:
+    said = {"a": [True, True, False, True], "b": [False, True, True, True]}
+    assert agreement(said).called == ((3, 2), (2, 3))
+    assert agreement(said, [0, 1]).as_dict() == {"pairs": 2, "called": {"a": {"a": 2, "b": 1}, "b": {"a": 1, "b": 1}}}
+
+
+def row(a: str, stratum: str = "near", size: int = 6) -> dict[str, Any]:
+    return {"a": a, "b": "z", "jaccard": 0.5, "containment": 0.6, "stratum": stratum, "stratum_size": size}
+
+
+def test_answers_are_on_disk_at_once_and_a_torn_line_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    file = LabelFile(path)
+    file.add(row("p"), "copy")
+    file.add(row("q"), "different")
+    assert [one.said for one in read_answers(path)] == ["copy", "different"]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    again = LabelFile(path)
+    assert [a for a, _ in again.labels] == ["p"]
+    again.add(row("q"), "skip")
+    again.add(row("p"), "different")
+    assert [(one.a, one.said) for one in read_answers(path)] == [("p", "different"), ("q", "skip")]
+    path.write_bytes(path.read_bytes().rstrip())  # as an editor may save it
+    LabelFile(path).add(row("r"), "copy")
+    assert len(read_answers(path)) == 3
+
+
+def test_each_label_stands_for_its_share_of_the_stratum(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    said = [(row("p"), "copy"), (row("q"), "different"), (row("r"), "skip"), (row("s", "far", 50), "copy")]
+    path.write_text("".join(json.dumps({**one, "label": answer}) + "\n" for one, answer in said))
+    labels = read_answers(path)
+    assert [(label.a, answer.copy, answer.weight) for label, answer in weighted(labels)] == [
+        ("p", True, 3.0),
+        ("q", False, 3.0),
+        ("s", True, 50.0),
+    ]
+    where = {("p", "z"): "now here", ("s", "z"): "now here"}
+    assert by_stratum(labels, where) == {"now here": [Answer(True, 3.0), Answer(True, 50.0)]}
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a": "p", "b": "q"}', json.dumps({**row("p"), "label": "maybe"}), json.dumps(row("p")), "[]"]
+)
+def test_another_file_is_no_file_of_labels(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(NearDupError, match=r"labels\.jsonl"):
+        read_answers(path)
+    with pytest.raises(NearDupError, match="does not exist"):
+        read_answers(tmp_path / "missing.jsonl")

@@ -1,0 +1,218 @@
+"""What the estimating methods promise of many random pairs: errors, and how often two pages share a key."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods.literature.vectors import (
+    RandomProjectionParameters,
+    SimHashParameters,
+    cosine,
+    cut_keys,
+    project,
+    vector,
+)
+from scrapy_neardup.model import Fingerprint, Page
+
+NONE: frozenset[int] = frozenset()
+
+
+def windows(method: Method, chance: random.Random, shared: int, own: int) -> tuple[Fingerprint, Fingerprint]:
+    """Two texts with ``shared`` 5-grams in common and ``own`` ones each; almost surely no two are the same."""
+    letters = "".join(chr(chance.randrange(0x4E00, 0x9000)) for _ in range(shared + 2 * own + 4))
+    texts = letters[: shared + own + 4], letters[own:]
+    one, other = (method.fingerprint(Page("http://river.example/", text=text)) for text in texts)
+    return one, other
+
+
+def within(count: int, share: float, trials: int) -> bool:
+    """Whether a count is within four standard deviations of what a share makes expect."""
+    return abs(count / trials - share) <= 4 * math.sqrt(share * (1 - share) / trials)
+
+
+def test_similar_pages_share_a_shingle_as_key() -> None:
+    method, chance = make_method("shingle", {"similarity": 0.7}), random.Random(2)
+    for _ in range(100):
+        one, other = windows(method, chance, 240, 27)
+        assert 0.78 < method.compare(one, other.sketch, NONE).similarity < 0.84
+        assert set(one.keys) & set(other.keys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shared", "own"), [(120, 140), (320, 40), (380, 10)])
+def test_the_error_of_minhash_is_that_of_a_binomial_share(shared: int, own: int) -> None:
+    method, chance, pairs = make_method("minhash", {}), random.Random(3), 250
+    made = [windows(method, chance, shared, own) for _ in range(pairs)]
+    found = [method.compare(one, other.sketch, NONE).similarity for one, other in made]
+    jaccard = shared / (shared + 2 * own)
+    deviation = math.sqrt(jaccard * (1 - jaccard) / 128)
+    assert np.mean(found) == pytest.approx(jaccard, abs=4 * deviation / math.sqrt(pairs))
+    assert np.std(found) == pytest.approx(deviation, rel=0.2)
+
+
+def test_pages_with_nothing_in_common_are_not_similar_by_minhash() -> None:
+    method, chance = make_method("minhash", {}), random.Random(5)
+    made = [windows(method, chance, 0, 300) for _ in range(50)]
+    found = [method.compare(one, other.sketch, NONE).similarity for one, other in made]
+    assert all(0.0 <= similarity <= 1 / 128 for similarity in found)
+    assert found.count(0.0) > 45
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (16, 320, 40), (8, 380, 10)])
+def test_pages_share_a_band_as_often_as_their_number_says(bands: int, shared: int, own: int) -> None:
+    method, chance, pairs = make_method("minhash", {"bands": bands}), random.Random(4), 300
+    made = [windows(method, chance, shared, own) for _ in range(pairs)]
+    jaccard, rows = shared / (shared + 2 * own), 128 // bands
+    both = sum(not set(one.keys).isdisjoint(other.keys) for one, other in made)
+    assert within(both, 1 - (1 - jaccard**rows) ** bands, pairs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "shared", "own"), [(14, 380, 10), (4, 320, 40), (1, 120, 140)])
+def test_super_shingles_agree_as_often_as_all_their_min_hashes(rows: int, shared: int, own: int) -> None:
+    method, chance, pairs = make_method("supershingle", {"rows": rows}), random.Random(3), 250
+    made = [windows(method, chance, shared, own) for _ in range(pairs)]
+    share = (shared / (shared + 2 * own)) ** rows
+    assert within(sum(len(set(one.keys) & set(other.keys)) for one, other in made), share, 6 * pairs)
+    two = 1 - (1 - share) ** 6 - 6 * share * (1 - share) ** 5
+    assert within(sum(method.compare(one, other.sketch, NONE).duplicate for one, other in made), two, pairs)
+
+
+@pytest.mark.parametrize(("distance", "blocks", "tables", "width"), [
+    (0, 0, 1, 64), (1, 0, 2, 32), (3, 0, 4, 16), (3, 6, 20, 31), (6, 0, 28, 16), (8, 0, 165, 16),
+])  # fmt: skip
+def test_simhashes_within_the_distance_share_a_table(distance: int, blocks: int, tables: int, width: int) -> None:
+    masks, chance = SimHashParameters(distance=distance, blocks=blocks).tables, random.Random(distance)
+    assert len(set(masks)) == len(masks) == tables
+    assert min(mask.bit_count() for mask in masks) == width
+    for _ in range(300):
+        flips = sum(1 << place for place in chance.sample(range(64), distance))
+        assert any(not mask & flips for mask in masks)
+
+
+@pytest.mark.parametrize(("name", "parameters", "bits", "most"), [
+    ("simhash", {"distance": 0}, 64, 0),
+    ("simhash", {"distance": 3}, 64, 3),
+    ("random_projection", {"similarity": 240 / 256}, 256, 16),
+    ("random_projection", {"similarity": 1.0, "bits": 384}, 384, 0),
+])  # fmt: skip
+def test_the_number_of_different_bits_decides(name: str, parameters: dict[str, float], bits: int, most: int) -> None:
+    method, chance, size = make_method(name, parameters), random.Random(4), bits // 8
+    value = chance.getrandbits(bits)
+    for different in (0, 1, most, most + 1, bits):
+        flipped = value ^ sum(1 << bit for bit in chance.sample(range(bits), different))
+        one, other = (bytes([n]) + bytes(12) + v.to_bytes(size, "big") for n, v in enumerate((value, flipped)))
+        found = method.compare(Fingerprint((), one), other, NONE)
+        assert (found.similarity, found.duplicate) == (1 - different / bits, different <= most)
+
+
+@pytest.mark.parametrize("cosine", [0.0, 0.5, 0.8, 0.95, 1.0])
+def test_the_share_of_equal_bits_is_that_of_the_angle(cosine: float) -> None:
+    # Of two texts of 100 words, each once, the cosine is the share of words that both have.
+    chance, bits, once, found = np.random.default_rng(1), 256, np.ones(100, np.int64), []
+    own = round(100 * (1 - cosine))
+    for _ in range(60):
+        words = chance.integers(0, 2**64, 200, dtype=np.uint64)
+        one, other = project(words[:100], once, bits), project(words[own : own + 100], once, bits)
+        found.append(1 - (one ^ other).bit_count() / bits)
+    expected = 1 - math.acos(cosine) / math.pi
+    assert np.mean(found) == pytest.approx(expected, abs=0.01)
+    assert np.std(found) <= 1.4 * math.sqrt(expected * (1 - expected) / bits)
+
+
+def test_ninety_nine_projections_in_a_hundred_at_the_limit_share_a_key() -> None:
+    p, chance, missed = RandomProjectionParameters(), random.Random(6), 0
+    different = math.floor((1 - p.similarity) * p.bits)
+    for _ in range(1000):
+        value = chance.getrandbits(p.bits)
+        flipped = sum(1 << bit for bit in chance.sample(range(p.bits), different))
+        keys, others = (cut_keys(one, p.bits, p.tables, p.key_bits, OPEN) for one in (value, value ^ flipped))
+        missed += set(keys).isdisjoint(others)
+    assert missed / 1000 <= 0.012
+
+
+@pytest.mark.parametrize(("tables", "width"), [(16, 16), (3, 60), (8, 64)])
+def test_a_key_changes_with_the_bits_of_its_run_alone(tables: int, width: int) -> None:
+    bits, value = 256, random.Random(7).getrandbits(256)
+    keys = cut_keys(value, bits, tables, width, OPEN)
+    assert len(set(cut_keys(0, bits, tables, width, OPEN))) == tables  # equal bits in another run are another key
+    for bit in range(bits):
+        changed = cut_keys(value ^ 1 << bit, bits, tables, width, OPEN)
+        expected = [(bit - table * bits // tables) % bits < width for table in range(tables)]
+        assert [one != other for one, other in zip(keys, changed, strict=True)] == expected
+
+
+class Words:
+    """Random texts over one vocabulary, in families that share much of what they say."""
+
+    def __init__(self, seed: int, size: int = 2000) -> None:
+        self._chance = np.random.default_rng(seed)
+        self._hashes = self._chance.integers(0, 2**64, size, dtype=np.uint64)
+        self._idf = self._chance.choice([0.5, 1.0, 3.0, 6.0, 11.95], size)
+        self._size = size
+
+    def text(self, words: int) -> dict[int, int]:
+        """Words by number, with how often each stands there."""
+        chosen = self._chance.choice(self._size, words, replace=False)
+        return dict(zip(chosen.tolist(), self._chance.geometric(0.5, words).tolist(), strict=True))
+
+    def edited(self, text: dict[int, int], share: float) -> dict[int, int]:
+        """The text with a share of its words dropped, and others in their place."""
+        kept = {word: times for word, times in text.items() if self._chance.random() > share}
+        return {**self.text(len(text) - len(kept)), **kept} if len(kept) < len(text) else kept
+
+    def vector(self, text: dict[int, int]) -> npt.NDArray[np.float64]:
+        """The text's TF-IDF vector of length 1, over the whole vocabulary."""
+        whole = np.zeros(self._size)
+        whole[list(text)] = np.array(list(text.values())) * self._idf[list(text)]
+        return np.asarray(whole / np.linalg.norm(whole))
+
+    def signature(self, text: dict[int, int], similarity: float) -> tuple[list[int], bytes]:
+        """What the method makes of the text."""
+        places = list(text)
+        times = np.array(list(text.values()), np.float64)
+        return vector(self._hashes[places], self._idf[places], times, similarity)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("similarity", [0.3, 0.8, 0.95])
+def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: float) -> None:
+    words, texts = Words(seed=1), []
+    for family in range(60):
+        first = words.text(5 + 3 * family)
+        texts += [first, *(words.edited(first, share) for share in (0.02, 0.1, 0.3, 0.6))]
+    signatures = [words.signature(text, similarity) for text in texts]
+    exact = np.array([words.vector(text) for text in texts])
+    exact, above = exact @ exact.T, 0
+    for one, other in combinations(range(len(texts)), 2):
+        if exact[one, other] >= similarity:
+            above += 1
+            assert not set(signatures[one][0]).isdisjoint(signatures[other][0])
+            assert cosine(signatures[one][1], signatures[other][1]) == pytest.approx(exact[one, other], abs=2e-6)
+    assert above > 50
+    assert max(len(keys) for keys, _ in signatures) < 255
+    assert sum(len(keys) for keys, _ in signatures) < sum(map(len, texts))
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.7, 0.9])
+def test_the_prefix_filter_finds_every_pair_of_short_texts_that_stress_other_words(similarity: float) -> None:
+    words = Words(seed=4, size=12)
+    texts = [words.text(2 + number % 4) for number in range(150)]
+    signatures = [words.signature(text, similarity) for text in texts]
+    vectors = [words.vector(text) for text in texts]
+    alike = [
+        set(signatures[one][0]).isdisjoint(signatures[other][0])
+        for one, other in combinations(range(len(texts)), 2)
+        if vectors[one] @ vectors[other] >= similarity
+    ]
+    assert len(alike) > 150
+    assert not any(alike)

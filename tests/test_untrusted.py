@@ -1,0 +1,240 @@
+"""What comes from pages disturbs no line: neither of a log, nor of an error, nor of a terminal."""
+
+from __future__ import annotations
+
+import ast
+import io
+import logging
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import scrapy_neardup
+from scrapy_neardup import errors
+from scrapy_neardup.cli.output import write
+from scrapy_neardup.model import Kind, Likeness, Match, Verdict
+from scrapy_neardup.untrusted import (
+    REPORT_URL,
+    clean_line,
+    clean_text,
+    escape_json,
+    is_disturbing,
+    line_logger,
+    link,
+    one_line,
+    shell_word,
+)
+
+PACKAGE = Path(scrapy_neardup.__file__).parent
+FORGED = "2026-01-01 00:00:00 [scrapy] ERROR: forged"
+#: Each of what could disturb, and a line that was never logged.
+EVIL = f"http://a.example/\x1b[2J\x1b]0;title\x07\r\n{FORGED}\x85\u2028{FORGED}\u2029\u202egnp\u2066.exe\u200e\x9b2J\ud800\0\t"
+
+
+def is_clean(told: str) -> bool:
+    told.encode()
+    return told.isprintable()
+
+
+def test_what_disturbs_is_written_as_python_writes_it() -> None:
+    assert one_line("a\n\x1b[2J\u202e\ud800\x85\u2028\t\0") == r"a\n\x1b[2J\u202e\ud800\x85\u2028\t\x00"
+    assert is_clean(one_line(EVIL))
+
+
+@pytest.mark.parametrize(
+    "text", ["渡口\u3000开航", "a\xa0b", "می\u200cخواهم", "👩\u200d🚀", "com\xadpany", "é", "a\\x1b"]
+)
+def test_what_people_write_stays(text: str) -> None:
+    assert one_line(text) == text
+
+
+def test_every_character_that_could_disturb_is_escaped() -> None:
+    disturbing = [char for char in map(chr, range(sys.maxunicode + 1)) if is_disturbing(char)]
+    assert len(disturbing) > 2000
+    assert is_clean(one_line("".join(disturbing), len(disturbing)))
+    assert is_clean(clean_text("".join(disturbing)).replace("\n", ""))
+    assert is_clean(escape_json("".join(disturbing)).replace("\n", ""))
+
+
+@pytest.mark.parametrize("limit", [10, 11, 12, 100])
+def test_what_is_long_keeps_its_beginning_and_its_end(limit: int) -> None:
+    text = "".join(chr(0x4E00 + number) for number in range(1000))
+    told = one_line(text, limit)
+    assert len(told) == limit
+    first, last = told.split("…")
+    assert text.startswith(first)
+    assert text.endswith(last)
+    assert len(first) > len(last) > 0
+    assert one_line(text[:limit], limit) == text[:limit]
+
+
+def test_a_megabyte_takes_no_time() -> None:
+    assert len(one_line("\x1b" * 1_000_000)) < 4 * 400 + 1
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example/1;reboot", "http://a.example/'; reboot; '", "$(reboot)", "a\nreboot"]
+)
+def test_what_is_to_be_typed_is_one_word(url: str) -> None:
+    assert shlex.split(f"scrapy neardup compare {shell_word(url)}")[3:] == [one_line(url)]
+
+
+# Verdicts and errors.
+
+REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (
+    ("", None),
+    ("no_text", None),
+    ("", Likeness.RETITLED),
+)
+VERDICTS = [
+    Verdict(kind, EVIL, 1, match, reason, likeness)
+    for kind in Kind
+    for match in (None, Match(1, EVIL, 0.0, 0.9, 0.9), Match(1, EVIL, 0.0, 0.9, 0.9, (EVIL,)))
+    for reason, likeness in REASONS
+]
+
+
+@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda verdict: verdict.headline)
+def test_the_sentence_of_a_verdict_is_a_line(verdict: Verdict) -> None:
+    assert is_clean(verdict.sentence())
+    assert one_line(EVIL) in verdict.sentence()
+
+
+def test_very_long_urls_leave_a_sentence_that_can_be_read() -> None:
+    long = "http://a.example/" + "a" * 1_000_000
+    match = Match(1, long, 0.0, 0.9, 0.9, ("s" * 1_000_000,))
+    assert len(Verdict(Kind.DUPLICATE, long, 1, match).sentence()) < 1000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NearDupError)],
+)
+def test_the_message_of_an_error_is_a_line(error: type[errors.NearDupError]) -> None:
+    reason = ("reason",) if issubclass(error, errors.PageError) else ()
+    made = error(*reason, f"The page {EVIL} cannot be read.")
+    assert is_clean(str(made))
+    assert "cannot be read." in f"{made}"
+
+
+# Loggers.
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What a handler on the root writes, in the form that Scrapy has."""
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(logging.Formatter("%(asctime)s [%(name)s] %(levelname)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    yield out
+    logging.getLogger().removeHandler(handler)
+
+
+def test_whatever_is_put_into_a_message_it_stays_a_line(log: io.StringIO) -> None:
+    line_logger("tests.a").warning("%s of %d is %.1f like %r: %s", EVIL, 7, 0.5, EVIL, ValueError(EVIL))
+    line_logger("tests.a").warning("Nothing is put in.")
+    first, second = log.getvalue().splitlines()
+    assert is_clean(first)
+    assert " of 7 is 0.5 like " in first
+    assert second.endswith("WARNING: Nothing is put in.")
+
+
+def test_a_traceback_is_indented_and_none_of_its_lines_can_be_forged(log: io.StringIO) -> None:
+    try:
+        raise ValueError(EVIL)
+    except ValueError:
+        line_logger("tests.b").exception("%s failed.", EVIL)
+    first, *trace = log.getvalue().split("\n")[:-1]
+    assert is_clean(first)
+    assert trace[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") and is_clean(line) for line in trace)
+    assert any(line.startswith("  ValueError: http://a.example/") for line in trace)
+
+
+def test_every_module_that_logs_has_such_a_logger() -> None:
+    logging_modules = 0
+    for file in PACKAGE.rglob("*.py"):
+        tree = ast.parse(file.read_text("utf-8"))
+        calls = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        own = [call for call in calls if call == "logging.getLogger(__name__)"]
+        assert not own, f"{file.name}: take line_logger, whose lines cannot be forged by what pages say"
+        logging_modules += any(call.startswith("line_logger(") for call in calls)
+    assert logging_modules > 6
+
+
+# Standard output.
+
+
+def test_what_was_forgotten_steers_no_terminal_and_our_colours_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    write(f"渡口\u3000开航\n\x1b[32mshared\x1b[0m {EVIL}\n")
+    first, second = out.getvalue().split("\n")[:2]
+    assert (first, second[:17]) == ("渡口\u3000开航", "\x1b[32mshared\x1b[0m h")
+    assert "\x1b" not in second[16:]
+    assert "\x9b" not in out.getvalue()
+    assert "\u202e" not in out.getvalue()
+
+
+# Texts that people read, and links.
+
+NASTY = [
+    ("bell\x07 escape\x1b[2J null\x00 c1\x9b", "bell� escape�[2J null� c1�"),
+    ("\u202eright\u202c \u2066to\u2069 \u202dleft", "�right� �to� �left"),
+    ("half \ud83d a pair \udc80", "half � a pair �"),
+    ("\x1b]0;title\x07\x9b2J\0 zero\u200b width\ufeff", "�]0;title��2J� zero width"),
+    ("com\u00adpany می\u200cخواهم", "com\u00adpany می\u200cخواهم"),
+    ("no \ufffe character \uffff", "no � character �"),
+    ("🚢 渡口 👩‍👩‍👧 שלום", "🚢 渡口 👩‍👩‍👧 שלום"),
+]
+
+
+@pytest.mark.parametrize(("given", "shown"), NASTY)
+def test_what_could_disturb_is_made_visible(given: str, shown: str) -> None:
+    assert clean_text(given) == clean_line(given, 100) == shown
+
+
+def test_ends_of_lines_are_one_and_tabs_are_spaces() -> None:
+    assert clean_text("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h\ti") == "a\nb\nc\nd\ne\nf\ng\nh i"
+    assert clean_line(" a\r\nb\u2028\u3000c\t\u00a0d\n", 100) == "a b c d"
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "shown"),
+    [
+        ("ferry", 5, "ferry"),
+        ("ferries", 5, "ferri…"),
+        ("the ferry", 4, "the…"),
+        ("渡口" * 50, 3, "渡口渡…"),
+        ("a" + " " * 40 + "b", 5, "a…"),  # what stands behind was not read
+        ("", 5, ""),
+        (" \n ", 5, ""),
+    ],
+)
+def test_a_line_says_that_it_is_cut(given: str, limit: int, shown: str) -> None:
+    assert clean_line(given, limit) == shown
+
+
+@pytest.mark.parametrize("url", ["http://a.example/", "https://a.example/?q=<b>&c='\"", "HTTPS://A.example/渡口"])
+def test_addresses_of_the_web_are_links(url: str) -> None:
+    assert link(clean_line(url, REPORT_URL)) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("javascript:alert(1)", " javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\nscript:alert(1)"),
+        *("data:text/html,x", "file:///etc/passwd", "vbscript:x", "//a.example/", "/a", "a.example", "", "http:/a"),
+        *("https:a.example", "http://a.example/ b", "http://a.example/\nb", "http://a.example/\x00"),
+        *("http://a.example/\u202egpj", "http://a.example/\ud800", "x http://a.example/", "view-source:http://a/"),
+        "http://a.example/" + "x" * REPORT_URL,
+        "http://a.example/" + "x" * (REPORT_URL - 18) + " y",
+        "http://a.example/" + " " * 5 * REPORT_URL + "y",
+    ],
+)
+def test_nothing_else_is_a_link(url: str) -> None:
+    assert link(clean_line(url, REPORT_URL)) == ""
