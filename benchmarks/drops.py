@@ -22,7 +22,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
+from scrapy_neardup.maintenance.tables import SITES, add_site_drops
 from scrapy_neardup.model import Kind, Match, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
@@ -167,7 +167,7 @@ class State:
             policy=Policy(min_letters=CONFIG.min_letters, passes=CONFIG.passes),
         )
         told, drops = notes(), 0
-        watch = DropWatch(told, {one.site: one for one in site_drops(self.store)})
+        watch = DropWatch(told, {one.site: one for one in SITES.read(self.store)})
         for one in pages:
             ruled = detector.check(one)
             assert isinstance(ruled, Ruled)

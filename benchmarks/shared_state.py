@@ -33,11 +33,10 @@ from workers import made_page
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.remote_crawl import RemoteCrawl
+from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.boilerplate import publisher
 from scrapy_neardup.state.evidence import Keep
@@ -206,19 +205,17 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     store = open_at(kind, location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, who=f"benchmark {number}", policy=Policy(keep=Keep.EVIDENCE))
-    link, errors, latencies = AsyncLink(location), list[Exception](), list[float]()
-    shared = RemoteCrawl(detector, store, link, errors.append)
+    errors, latencies = list[Exception](), list[float]()
+    shared = RemoteCrawl(detector, errors.append)
     todo, ids = enumerate(found), list[int]()
 
     async def worker() -> None:
         for at, page in todo:
             job.read(at)
             begun = time.perf_counter()
-            async with shared.judgement(page) as judgement:
-                while isinstance(ruling := await judgement.check(), Blocked):
-                    settled = asyncio.Event()
-                    ruling.by.when_settled(settled.set)
-                    await settled.wait()
+            async with shared.judgement() as judgement:
+                while isinstance(ruling := await judgement.check(page), Blocked):
+                    await judgement.wait(ruling.by, 3600)
             latencies.append(time.perf_counter() - begun)
             if ruling.reservation is not None:
                 ids.append(ruling.reservation.record.id)
@@ -244,7 +241,7 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     busy = time.process_time() - idle
     assert not errors, errors
     detector.end()
-    await link.close()
+    await shared.close()
     store.close()
     return latencies, busy
 

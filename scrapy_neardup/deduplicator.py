@@ -15,7 +15,7 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.judge.detector import Detector, read_only
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.in_flight import Blocked, Ruling
@@ -164,7 +164,6 @@ class Deduplicator:
                     opened.callback(self._risky_pool.close)
                 self._detector = _detector(judging, self._store, config)
                 opened.callback(self._detector.end)
-                self._glancing = _detector(judging, read_only(self._store), config)
                 self._now: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
                 opened.callback(self._now.close)
                 self._source = PageSource(
@@ -253,7 +252,7 @@ class Deduplicator:
                 page = replace(page, html=0)
             if remember:
                 return self._now.judge(page, sealed=True)
-            return self._seen(url, self._glancing.check(page))
+            return self._seen(url, self._detector.look(page))
         except PageError as error:
             self._tell(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
             return Verdict(Kind.UNJUDGED, url, reason=error.reason)
@@ -267,15 +266,13 @@ class Deduplicator:
         """Return the verdict on a page whose bytes are known."""
         url = draft.content.url
         if remember:
-            return self._now.judge_bytes(url, site_of(url), draft.body, sealed=True)
-        ruling = self._glancing.check_bytes(url, site_of(url), draft.body)
+            return self._now.judge_bytes(url, site_of(url), draft.body)
+        ruling = self._detector.check_bytes(url, site_of(url), draft.body, writes=False)
         return None if ruling is None else self._seen(url, ruling)
 
     def _seen(self, url: str, ruling: Ruling) -> Verdict:
         if isinstance(ruling, Blocked):
             return Verdict(Kind.UNJUDGED, url, reason="in_flight")
-        if ruling.reservation is not None:
-            self._glancing.release(ruling.reservation)
         verdict = ruling.verdict
         return verdict if self._store.record(verdict.id) else replace(verdict, id=0)
 

@@ -14,7 +14,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import pytest
@@ -37,22 +36,20 @@ class Result(NamedTuple):
 class Invoke(Protocol):
     """Runs a command in this process and captures what it prints."""
 
-    def __call__(self, command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result: ...
+    def __call__(self, command: str, *arguments: str | Path, **settings: Any) -> Result: ...
 
 
-def run(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> int:
+def run(command: str, *arguments: str | Path, **settings: Any) -> int:
     """Run a command in this process; returns the exit code."""
-    module: Any = load(command) if isinstance(command, str) else command
-    parser = argparse.ArgumentParser(prog=f"scrapy neardup {module.NAME}", allow_abbrev=False)
-    module.add_arguments(parser)
+    found = load(command)
+    parser = argparse.ArgumentParser(prog=f"scrapy neardup {command}", allow_abbrev=False)
+    found.add_arguments(parser)
     parsed = parser.parse_args([str(one) for one in arguments])
     parsed.settings = Settings(settings)
-    code = module.run(parsed)
-    assert isinstance(code, int)
-    return code
+    return found.run(parsed)
 
 
-def run_safely(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> int:
+def run_safely(command: str, *arguments: str | Path, **settings: Any) -> int:
     """Run a command in this process; returns the exit code, also after an error, which goes to standard error."""
     try:
         return run(command, *arguments, **settings)
@@ -63,11 +60,10 @@ def run_safely(command: str | ModuleType, *arguments: str | Path, **settings: An
         return int(end.code or 0)
 
 
-def run_on(command: str | ModuleType, *arguments: str, state: str, capsys: pytest.CaptureFixture[str]) -> Completed:
+def run_on(command: str, *arguments: str, state: str, capsys: pytest.CaptureFixture[str]) -> Completed:
     """Run a command on a state: as a process of its own for SQLite, in this one, which is faster, for LevelDB."""
     if state.startswith("sqlite"):
-        name = command if isinstance(command, str) else command.NAME
-        return run_process(name, *arguments, "--store", state, cwd=Path(state.partition("://")[2]).parent)
+        return run_process(command, *arguments, "--store", state, cwd=Path(state.partition("://")[2]).parent)
     capsys.readouterr()
     code = run(command, *arguments, "--store", state)
     return subprocess.CompletedProcess([], code, *capsys.readouterr())

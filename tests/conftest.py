@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from scrapy_neardup.methods import METHODS, Method
 from tests.cli import Invoke, Result, run, run_safely
 from tests.server.redis_cluster import Cluster, cluster_running
 from tests.server.redis_server import Server, running
@@ -58,6 +58,15 @@ def cluster(redis_cluster: Cluster) -> Cluster:
 
 
 @pytest.fixture
+def methods() -> Iterator[dict[str, type[Method]]]:
+    """The registry of methods, to be changed; afterwards it is as before, also in its order, which texts show."""
+    before = dict(METHODS)
+    yield METHODS
+    METHODS.clear()
+    METHODS.update(before)
+
+
+@pytest.fixture
 def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
     """Runs a command in this process; errors are raised."""
     return _captured(run, capsys)
@@ -70,7 +79,7 @@ def neardup(capsys: pytest.CaptureFixture[str]) -> Invoke:
 
 
 def _captured(runner: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Invoke:
-    def invoke(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result:
+    def invoke(command: str, *arguments: str | Path, **settings: Any) -> Result:
         capsys.readouterr()
         code = runner(command, *arguments, **settings)
         return Result(code, *capsys.readouterr())

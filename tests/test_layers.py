@@ -198,7 +198,7 @@ def test_modules_above_scrapy_are_used_without_it(module: str) -> None:
 
 @pytest.mark.slow
 def test_importing_the_pipeline_does_import_scrapy_and_nothing_of_a_state_on_a_server() -> None:
-    wanted = f"'scrapy', '{NAME}.server.store', '{NAME}.judge.remote_crawl'"
+    wanted = f"'scrapy', '{NAME}.server.store', '{NAME}.judge.remote'"
     code = f"import sys, {NAME}.crawl.pipeline; print(*(name in sys.modules for name in ({wanted})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["True", "False", "False"]

@@ -183,7 +183,7 @@ def exit_codes_section(words: Catalogue) -> str:
 
 def commands_section(words: Catalogue) -> str:
     """All commands, from their parsers."""
-    rows = [(f"[`{name}`](#{_anchor('command', name)})", words(_escaped(load(name).HELP))) for name in COMMANDS]
+    rows = [(f"[`{name}`](#{_anchor('command', name)})", words(_escaped(load(name).help))) for name in COMMANDS]
     listed = _table((words("Command"), words("Meaning")), rows)
     return "\n\n".join((listed, *(_command(name, words) for name in COMMANDS)))
 
@@ -297,9 +297,9 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def _command(name: str, words: Catalogue) -> str:
-    module, parser = load(name), parser_of(name)
+    command, parser = load(name), parser_of(name)
     usage = parser.format_usage().removeprefix("usage: ")
-    parts = [f"({_anchor('command', name)})=\n## `{name}`", words(_escaped(module.HELP)), f"```text\n{usage}```"]
+    parts = [f"({_anchor('command', name)})=\n## `{name}`", words(_escaped(command.help)), f"```text\n{usage}```"]
     for group in parser._action_groups:
         actions = [one for one in group._group_actions if one.help != argparse.SUPPRESS and one.dest != "help"]
         if not actions:
@@ -308,7 +308,7 @@ def _command(name: str, words: Catalogue) -> str:
             parts.append(words(group.description))
         rows = [(_flags(one), words(_help(one, parser))) for one in actions]
         parts.append(_table((words("Argument"), words("Meaning")), rows))
-    parts += _epilog(module.EXAMPLES, words)
+    parts += _epilog(command.examples, words)
     return "\n\n".join(parts)
 
 

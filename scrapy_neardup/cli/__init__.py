@@ -1,4 +1,4 @@
-"""The commands ``scrapy neardup …``. Each is a module here and a line in ``COMMANDS``.
+"""The commands ``scrapy neardup …``.
 
 Scrapy imports this module for every command line, so it imports the module of a command only when it is needed.
 """
@@ -11,41 +11,43 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from keyword import iskeyword
-from typing import Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import NearDupError
 
-#: In the order of the help.
-COMMANDS = (
-    "dedup",
-    "report",
-    "explain",
-    "stats",
-    "groups",
-    "dropped",
-    "keep",
-    "copy",
-    "judgements",
-    "compare",
-    "extract",
-    "forget",
-    "expire",
-    "compact",
-    "check",
-    "export",
-    "import",
-    "merge",
-    "migrate",
-    "tune",
-    "pairs",
-    "evaluate",
-    "robustness",
-    "collisions",
-    "lexicon",
-)
+if TYPE_CHECKING:
+    from scrapy_neardup.cli.command import Command
+
+#: The module of each command, in the order of the help.
+COMMANDS = {
+    "dedup": "dedup",
+    "report": "report",
+    "explain": "explain",
+    "stats": "stats",
+    "groups": "groups",
+    "dropped": "dropped",
+    "keep": "verdicts",
+    "copy": "verdicts",
+    "judgements": "verdicts",
+    "compare": "compare",
+    "extract": "extract",
+    "forget": "forget",
+    "expire": "forget",
+    "compact": "forget",
+    "check": "check",
+    "export": "exchange",
+    "import": "exchange",
+    "merge": "exchange",
+    "migrate": "migrate",
+    "tune": "tune",
+    "pairs": "pairs",
+    "evaluate": "evaluate",
+    "robustness": "robustness",
+    "collisions": "collisions",
+    "lexicon": "lexicon",
+}
 
 #: What the exit code of a command tells.
 EXIT_CODES = {
@@ -57,26 +59,12 @@ EXIT_CODES = {
 }
 
 
-def load(name: str) -> SubCommand:
-    """Import the module of a command. A name that is a Python keyword has an underscore after it."""
-    return cast(SubCommand, import_module(f"{__name__}.{name}_" if iskeyword(name) else f"{__name__}.{name}"))
+def load(name: str) -> Command:
+    """Import the module of a command, and return the command."""
+    from scrapy_neardup.cli.command import Command
 
-
-class SubCommand(Protocol):
-    """The module of a command: its name, one line of help, and examples that follow the help."""
-
-    NAME: str
-    HELP: str
-    EXAMPLES: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's options to its parser."""
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Run the command and return its exit code. ``arguments.settings`` has Scrapy's settings.
-
-        Raises NearDupError for all that the user can correct.
-        """
+    found = vars(import_module(f"{__name__}.{COMMANDS[name]}")).values()
+    return next(one for one in found if isinstance(one, Command) and one.name == name)
 
 
 class NearDupCommand(ScrapyCommand):
@@ -106,19 +94,19 @@ class NearDupCommand(ScrapyCommand):
         )
         listed = () if names_command(sys.argv[1:]) else COMMANDS
         for name in COMMANDS:
-            help: dict[str, Any] = {"help": load(name).HELP} if name in listed else {}
+            help: dict[str, Any] = {"help": load(name).help} if name in listed else {}
             self._parsers[name] = commands.add_parser(name, fill=partial(self._fill, name), **help)
 
     def _fill(self, name: str, parser: argparse.ArgumentParser) -> None:
-        module = load(name)
-        parser.description, parser.epilog = module.HELP, module.EXAMPLES
+        command = load(name)
+        parser.description, parser.epilog = command.help, command.examples
         super().add_options(cast(argparse.ArgumentParser, _HiddenOptions(parser)))
-        module.add_arguments(parser)
+        command.add_arguments(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run a command, or list them all, and leave the exit code for Scrapy."""
         if opts.neardup is None:
-            listed = "".join(f"  {name:<12} {load(name).HELP}\n" for name in COMMANDS)
+            listed = "".join(f"  {name:<12} {load(name).help}\n" for name in COMMANDS)
             more = "Run scrapy neardup <command> --help for details."
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\nCommands:\n{listed}\n{more}\n")
             self.exitcode = 2
@@ -170,16 +158,16 @@ class _HiddenOptions:
         self._parser.add_argument(*flags, **{**options, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS})
 
 
-def _run(module: SubCommand, arguments: argparse.Namespace) -> int:
+def _run(command: Command, arguments: argparse.Namespace) -> int:
     """Run a command, with the settings of a spider if one is named, and return the exit code of the process."""
     try:
         if getattr(arguments, "spider", None):
             settings_of = import_module(f"{__name__}.opening").settings_of
             arguments.settings = settings_of(arguments.settings, arguments.spider)
-        code = module.run(arguments)
+        code = command.run(arguments)
         sys.stdout.flush()
     except NearDupError as error:
-        sys.stderr.write(f"scrapy neardup {module.NAME}: {error}\n")
+        sys.stderr.write(f"scrapy neardup {command.name}: {error}\n")
         return 2
     except KeyboardInterrupt:
         return 130

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.opening import OPTION, add_store, find_state, locate_state, report_rollback
-from scrapy_neardup.cli.options import add_json, config_of
-from scrapy_neardup.cli.output import format_count, format_rest, format_table, progress, to_line, write_result
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, option
+from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
+from scrapy_neardup.cli.output import format_count, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.kv.base import Engine
@@ -21,9 +22,17 @@ from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import Secret
 
-NAME = "check"
-HELP = "Check every row of a state, or make a repaired copy of it."
-EXAMPLES = """\
+
+@command(
+    "check",
+    "Check every row of a state, or make a repaired copy of it.",
+    STATE,
+    option("--repair", metavar="TO", help="make a repaired copy at this path or URL"),
+    option(
+        "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
+    ),
+    JSON,
+    examples="""\
 checks:
   Every page, key, URL, piece of evidence and count must be readable and agree with the others. For SQLite the file
   itself is checked too. A copy may have no original: an updated original leaves its place. Problems give exit code 1.
@@ -39,36 +48,22 @@ examples:
   scrapy neardup check
   scrapy neardup check --store leveldb:///var/crawls/state.leveldb --json
   scrapy neardup check --store leveldb:///var/crawls/state.leveldb --repair /var/crawls/mended.leveldb
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_store(parser)
-    parser.add_argument("--repair", metavar="TO", help="make a repaired copy at this path or URL")
-    parser.add_argument(
-        "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
-    )
-    add_json(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def check_state(arguments: argparse.Namespace) -> int:
     """Check or repair; return 1 if the state, or the repaired copy, has problems."""
     config = config_of(arguments)
     url = find_state(arguments.store, config)
     kind, place = locate_state(url)
     if arguments.repair is None:
         found = _check(url, config.secret)
-        lines = [*_lines(found, place)]
-        if not found.sound:
-            lines.append("To save everything readable in a new state: scrapy neardup check --repair TO (see --help).")
-        write_result(arguments, {"store": place, **_data(found)}, lines)
+        present(arguments, {"store": place, **_data(found)}, lambda _: _lines(found, place, advise=True))
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
     target = _target(arguments.repair, kind, place)
     repaired = repair((kind, place), target, recipe, progress, config.secret)
-    lines = [*_repair_lines(repaired, place, target[0].url(repaired.location))]
-    write_result(arguments, {"source": place, **_repair_data(repaired)}, lines)
+    data = {"source": place, **_repair_data(repaired)}
+    present(arguments, data, lambda _: _repair_lines(repaired, place, target[0].url(repaired.location)))
     return 0 if repaired.findings.sound else 1
 
 
@@ -76,7 +71,7 @@ def _check(url: str, secret: Secret | None) -> Findings:
     """Return the problems of the state at a URL. A state that cannot be opened is a problem too."""
     found = Findings()
     try:
-        store = open_store(url, None, OPTION, secret)
+        store = open_store(url, None, STORE, secret)
     except (StoreLocked, StoreMismatch):
         raise
     except StoreError as error:
@@ -112,9 +107,9 @@ def _data(found: Findings) -> dict[str, Any]:
         "pages": found.pages,
         "keys": found.keys,
         "urls": found.urls,
-        "evidence": found.evidence,
-        "blocks": found.blocks,
-        "judged_by_hand": found.judgements,
+        "evidence": found.rows["evidence"],
+        "blocks": found.rows["counts"],
+        "judged_by_hand": found.rows["judgement"],
         "copies_without_original": found.lost,
         "urls_of_one_hash": found.shared,
         "problems": [asdict(problem) for problem in found.problems],
@@ -132,21 +127,21 @@ def _repair_data(repaired: Repaired) -> dict[str, Any]:
         "broken": filed.broken,
         "unsealed": filed.unsealed,
         "replaced": filed.replaced,
-        "evidence": filed.evidence,
-        "blocks": filed.blocks,
+        "evidence": filed.rows["evidence"],
+        "blocks": filed.rows["counts"],
         "unreadable_ranges": filed.gaps,
         "recipe_assumed": repaired.assumed,
         "check": _data(repaired.findings),
     }
 
 
-def _lines(found: Findings, location: str) -> Iterator[str]:
+def _lines(found: Findings, location: str, *, advise: bool) -> Iterator[str]:
     counts = [
         format_count(found.pages, "page"),
         format_count(found.keys, "key"),
         format_count(found.urls, "URL"),
-        *_evidence_and_blocks(found.evidence, found.blocks),
-        *([format_count(found.judgements, "manual verdict")] if found.judgements else []),
+        *_evidence_and_blocks(found.rows),
+        *([format_count(verdicts, "manual verdict")] if (verdicts := found.rows["judgement"]) else []),
     ]
     if found.sound:
         yield f"The state at {location} is sound: {', '.join(counts)}."
@@ -162,11 +157,13 @@ def _lines(found: Findings, location: str) -> Iterator[str]:
         yield f"No problem: {copies} without an original (it was updated or forgotten)."
     if found.shared:
         yield f"No problem: {format_count(found.shared, 'page')} whose URL has the same hash as a later one."
+    if advise and not found.sound:
+        yield "To save everything readable in a new state: scrapy neardup check --repair TO (see --help)."
 
 
 def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
     filed = repaired.filed
-    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.evidence, filed.blocks)]
+    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.rows)]
     yield f"The state at {source} is unchanged. The repaired copy is at {repaired.location}."
     yield f"  saved: {', '.join(saved)}"
     before = f"; it had {repaired.before:,} after its last write" if repaired.before is not None else ""
@@ -180,9 +177,10 @@ def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
         yield f"  unreadable: {format_count(filed.gaps, 'range')} of rows"
     if repaired.assumed:
         yield "  recipe: taken from the settings here, because that of the state is unreadable"
-    yield from _lines(repaired.findings, repaired.location)
+    yield from _lines(repaired.findings, repaired.location, advise=False)
     yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."
 
 
-def _evidence_and_blocks(evidence: int, blocks: int) -> tuple[str, str]:
-    return f"evidence of {format_count(evidence, 'page')}", format_count(blocks, "block of counts", "blocks of counts")
+def _evidence_and_blocks(rows: Counter[str]) -> tuple[str, str]:
+    blocks = format_count(rows["counts"], "block of counts", "blocks of counts")
+    return f"evidence of {format_count(rows['evidence'], 'page')}", blocks

@@ -6,15 +6,20 @@ import argparse
 import json
 from dataclasses import asdict
 
-from scrapy_neardup.cli.options import add_documents, add_json
+from scrapy_neardup.cli.command import DOCUMENTS, command, json_option, option
 from scrapy_neardup.cli.output import format_table, progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.collisions import Collisions, collisions
 from scrapy_neardup.lab.documents import read_documents
 
-NAME = "collisions"
-HELP = "Count the collisions of the classic string hashes on texts and words."
-EXAMPLES = """\
+
+@command(
+    "collisions",
+    "Count the collisions of the classic string hashes on texts and words.",
+    DOCUMENTS,
+    option("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)"),
+    json_option("print one JSON object per line"),
+    examples="""\
 columns:
   strings      different texts (letters and digits only), and different words in them
   values       different hash values
@@ -25,17 +30,9 @@ columns:
 examples:
   scrapy neardup collisions corpora/news
   scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_documents(parser)
-    parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
-    add_json(parser, "print one JSON object per line")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def count_collisions(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
     documents = read_documents(*arguments.file)
     found = collisions((document.page() for document in progress(documents)), arguments.bits)

@@ -10,20 +10,24 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_neardup.cli.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
-from scrapy_neardup.cli.opening import OPTION, open_or_make_state
-from scrapy_neardup.cli.options import (
-    add_fields,
-    add_json,
-    add_method,
-    add_strict,
+from scrapy_neardup.cli.command import (
+    METHOD,
+    STORE,
+    STRICT,
+    command,
     config_of,
     fields_of,
+    fields_option,
+    format_option,
+    json_option,
+    option,
     parse_method,
 )
+from scrapy_neardup.cli.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
+from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
@@ -42,9 +46,42 @@ from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 
-NAME = "dedup"
-HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."
-EXAMPLES = """\
+#: Workers that nobody asked for start only after so many pages, or characters of text.
+_FEW = 100
+_FEW_CHARACTERS = 2_000_000
+#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
+_SWITCH_INTERVAL = 0.0005
+
+
+@command(
+    "dedup",
+    "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives.",
+    option("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input"),
+    option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
+    option("--tag", action="store_true", help="write every record, with its verdict"),
+    option("--store", metavar="URL", help=f"a state: {STORES.forms()}"),
+    METHOD,
+    STRICT,
+    option(
+        "--keep-policy",
+        metavar="POLICY",
+        help="which record stays: first, longest, canonical, or hosts (default: first)",
+    ),
+    option("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)"),
+    format_option("the inputs"),
+    option("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)"),
+    option("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas"),
+    option(
+        "--workers",
+        metavar="N",
+        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
+    ),
+    json_option("print the counts as one JSON object"),
+    fields_option(
+        "Names of the fields, if they differ from these.",
+        option("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)'),
+    ),
+    examples="""\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
   sheet.xlsx            every sheet; the first row has the names         (extra: files)
@@ -86,44 +123,9 @@ examples:
   zcat feed.gz | scrapy neardup dedup - --text body --id article_id > clean.jsonl
   scrapy neardup dedup archive.warc.gz pages/ -o articles.parquet
   scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
-"""
-
-#: Workers that nobody asked for start only after so many pages, or characters of text.
-_FEW = 100
-_FEW_CHARACTERS = 2_000_000
-#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
-_SWITCH_INTERVAL = 0.0005
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
-    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
-    parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
-    parser.add_argument("--store", metavar="URL", help=f"a state: {STORES.forms()}")
-    add_method(parser)
-    add_strict(parser)
-    parser.add_argument(
-        "--keep-policy",
-        metavar="POLICY",
-        help="which record stays: first, longest, canonical, or hosts (default: first)",
-    )
-    parser.add_argument("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)")
-    parser.add_argument("--format", choices=FORMATS, default="", help="format of the inputs (default: by suffix)")
-    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)")
-    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas")
-    parser.add_argument(
-        "--workers",
-        metavar="N",
-        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
-    )
-    add_json(parser, "print the counts as one JSON object")
-    names = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
-    names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
-    add_fields(names)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def deduplicate(arguments: argparse.Namespace) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     config, method = _configure(arguments)
     format = output_format(arguments.output, arguments.output_format)
@@ -144,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
             keep=config.keep if arguments.store else Keep.NOTHING,
             preference=preference,
         )
-        detector = Detector(method, store, who=f"{NAME} {' '.join(arguments.input)}", policy=policy)
+        detector = Detector(method, store, who=f"dedup {' '.join(arguments.input)}", policy=policy)
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
@@ -202,7 +204,7 @@ def _check_places(inputs: list[str], output: str) -> None:
 @contextmanager
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
-    if asked and parse_url(asked, OPTION)[0].lasts:
+    if asked and parse_url(asked, STORE)[0].lasts:
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
@@ -213,7 +215,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         if asked or method.memory_only:
-            store = open_store(asked or Memory.form(), recipe, OPTION, config.secret)
+            store = open_store(asked or Memory.form(), recipe, STORE, config.secret)
         else:
             store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
         try:
@@ -324,12 +326,12 @@ def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
     """Warn if no record has a text, and if a spreadsheet would run cells."""
     if tally.lacks_content:
         warn(
-            f"{NAME}: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
+            f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
             f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."
         )
     if formulas:
         warn(
-            f"{NAME}: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
+            f"dedup: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
             "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
         )
 

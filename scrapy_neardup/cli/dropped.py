@@ -9,24 +9,26 @@ from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.ages import parse_time
-from scrapy_neardup.cli.opening import add_store, snapshot_state
-from scrapy_neardup.cli.options import config_of
-from scrapy_neardup.cli.output import (
-    add_list_options,
-    check_list_options,
-    format_count,
-    format_time,
-    to_line,
-    warn,
-    write_list,
-)
-from scrapy_neardup.maintenance.drops import Dropped, dropped
+from scrapy_neardup.cli.command import STATE, command, config_of, option
+from scrapy_neardup.cli.opening import snapshot_state
+from scrapy_neardup.cli.output import format_count, list_options, to_line, warn, write_list
+from scrapy_neardup.inspect import utc_time
+from scrapy_neardup.inspect.dropped import Dropped, dropped
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import Crawl, crawls
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 
-NAME = "dropped"
-HELP = "List pages that were dropped as copies: in the last crawl, since a time, of a site."
-EXAMPLES = """\
+_NOUN = "dropped pages"
+
+
+@command(
+    "dropped",
+    "List pages that were dropped as copies: in the last crawl, since a time, of a site.",
+    option("--last", action="store_true", help="only the last crawl"),
+    option("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d"),
+    option("--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
+    STATE,
+    *list_options(_NOUN),
+    examples="""\
 list:
   Every page that a crawl dropped as a copy: URL, title, original, kind, time and crawl. The state remembers the last
   100,000 drops; with NEARDUP_KEEP = "nothing" it remembers none. Unchanged pages are not listed, because an earlier
@@ -45,31 +47,16 @@ examples:
   scrapy neardup dropped --last
   scrapy neardup dropped --since 7d --site a.example -o dropped.xlsx
   scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
-"""
-
-_NOUN = "dropped pages"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--last", action="store_true", help="only the last crawl")
-    parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d")
-    parser.add_argument(
-        "--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'
-    )
-    add_store(parser)
-    add_list_options(parser, _NOUN)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def list_drops(arguments: argparse.Namespace) -> int:
     """List the pages."""
-    check_list_options(arguments)
     since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
     # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        known = {crawl.generation: crawl for crawl in crawls(store)}
+        known = {crawl.generation: crawl for crawl in CRAWLS.read(store)}
         last = known[max(known)] if known and arguments.last else None
         if arguments.last and last is None:
             warn("The state remembers no crawl, so --last finds nothing.")
@@ -106,9 +93,9 @@ def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
         "original": one.original.url if one.original else None,
         "kind": one.drop.likeness or None,
         "similarity": round(one.drop.similarity, 4),
-        "when": format_time(one.when),
+        "when": utc_time(one.when),
         "crawl": crawl.who if crawl else None,
-        "begun": format_time(one.drop.generation / 1e9),
+        "begun": utc_time(one.drop.generation / 1e9),
         "judged": one.said.kind.value if one.said else None,
     }
 
@@ -124,8 +111,8 @@ def _as_text(one: dict[str, Any]) -> str:
 
 
 def _describe_crawl(crawl: Crawl) -> str:
-    end = f"ended {format_time(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
-    return f"The last crawl, {to_line(crawl.who)}, began {format_time(crawl.begun)}, {end}."
+    end = f"ended {utc_time(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
+    return f"The last crawl, {to_line(crawl.who)}, began {utc_time(crawl.begun)}, {end}."
 
 
 def _describe_no_drops(crawl: Crawl) -> str:

@@ -12,9 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.options import add_json, config_of, format_parameters, parse_method, parse_parameters
+from scrapy_neardup.cli.command import (
+    command,
+    config_of,
+    format_parameters,
+    json_option,
+    method_option,
+    option,
+    parse_method,
+    parse_parameters,
+)
+from scrapy_neardup.cli.feeds import open_feed
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
-from scrapy_neardup.cli.pages import open_feed
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
@@ -24,9 +33,37 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Verdict
 
-NAME = "evaluate"
-HELP = "Score methods on labelled corpora: missed copies, wrong drops, time and size."
-EXAMPLES = """\
+_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
+_GOLD_COLUMNS = ("label", "agreement", "dropped wrongly", "kept wrongly")
+_NONE = "–"
+
+
+@command(
+    "evaluate",
+    "Score methods on labelled corpora: missed copies, wrong drops, time and size.",
+    option("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents"),
+    method_option(", or all; may be repeated (default: cascade, by NEARDUP_PROFILE)", action="append"),
+    option(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of all methods, as JSON; may be repeated",
+    ),
+    option("--sweep", action="store_true", help="try several values of the threshold, one line each"),
+    option("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)"),
+    option(
+        "--grouping",
+        choices=GROUPINGS,
+        default=SINGLE_PASS,
+        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
+    ),
+    option("--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"),
+    option("--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"),
+    option("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines"),
+    json_option("print one JSON object per line"),
+    examples="""\
 corpus:
   A folder with docs.jsonl ({"id": …, "title": …, "text": …} per line, in crawl order) and pairs.jsonl ({"a": id,
   "b": id, "jaccard": …, "containment": …} per line). pairs.jsonl has every pair with a Jaccard similarity of 0.5 or a
@@ -58,49 +95,9 @@ examples:
   scrapy neardup evaluate corpora/news --method shingle --grouping union-find
   scrapy neardup evaluate crawl.jsonl --gold read.jsonl
   scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --verdicts verdicts.jsonl --json
-"""
-
-_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
-_GOLD_COLUMNS = ("label", "agreement", "dropped wrongly", "kept wrongly")
-_NONE = "–"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents")
-    parser.add_argument(
-        "--method",
-        action="append",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help=f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade, by NEARDUP_PROFILE)",
-    )
-    parser.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of all methods, as JSON; may be repeated",
-    )
-    parser.add_argument("--sweep", action="store_true", help="try several values of the threshold, one line each")
-    parser.add_argument("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)")
-    parser.add_argument(
-        "--grouping",
-        choices=GROUPINGS,
-        default=SINGLE_PASS,
-        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"
-    )
-    parser.add_argument(
-        "--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"
-    )
-    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines")
-    add_json(parser, "print one JSON object per line")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def score_methods(arguments: argparse.Namespace) -> int:
     """Print the scores; return 1 if some of several methods failed."""
     config = config_of(arguments)
     parameters = parse_parameters(arguments.parameter)

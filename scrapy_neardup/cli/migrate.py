@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from scrapy_neardup.cli.opening import add_store, find_state, locate_state, only_state, open_or_make_state
-from scrapy_neardup.cli.options import add_fields, add_json, config_of, fields_of
-from scrapy_neardup.cli.output import format_count, format_table, progress, warn, write, write_result
-from scrapy_neardup.cli.pages import open_source
+from scrapy_neardup.cli.command import JSON, STATE, command, config_of, fields_of, fields_option, format_option, option
+from scrapy_neardup.cli.feeds import open_source
+from scrapy_neardup.cli.opening import find_state, locate_state, only_state, open_or_make_state
+from scrapy_neardup.cli.output import format_count, format_table, present, progress, warn, write
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
-from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
@@ -27,9 +27,17 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
 from scrapy_neardup.untrusted import one_line
 
-NAME = "migrate"
-HELP = "Convert a state to the current method, parameters and versions."
-EXAMPLES = """\
+
+@command(
+    "migrate",
+    "Convert a state to the current method, parameters and versions.",
+    STATE,
+    option("--to", metavar="URL", help="place of the new state (default: that of the old one)"),
+    option("--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"),
+    format_option("the feeds"),
+    JSON,
+    fields_option("Names of the fields in the feeds, if they differ from these."),
+    examples="""\
 effect:
   A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
   from it. Every page keeps its id, its times, its group, its evidence and its delivery. Nothing is judged again.
@@ -49,22 +57,9 @@ examples:
   scrapy neardup migrate
   scrapy neardup migrate --from articles.jsonl.gz crawl.warc.gz
   scrapy neardup migrate --store sqlite:///var/crawls/a.sqlite --to leveldb:///var/crawls/a.leveldb
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_store(parser)
-    parser.add_argument("--to", metavar="URL", help="place of the new state (default: that of the old one)")
-    parser.add_argument(
-        "--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"
-    )
-    parser.add_argument("--format", choices=FORMATS, default="", help="format of the feeds (default: by suffix)")
-    add_json(parser)
-    add_fields(parser.add_argument_group("fields", "Names of the fields in the feeds, if they differ from these."))
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def convert_state(arguments: argparse.Namespace) -> int:
     """Migrate, and print what became of the pages."""
     config = config_of(arguments)
     method = config.make_method()
@@ -79,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if is_unfinished(place):
         kept = finish(kind, place)
-        warn(f"{NAME}: an earlier migration that was stopped is finished now. A new one begins.")
+        warn("migrate: an earlier migration that was stopped is finished now. A new one begins.")
         write(_describe_old_state(kept and kind.url(kept)))
     find_state(url, config)  # raises if there is none
     if arguments.to and kind.exists(place):
@@ -109,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         "records": found.rows,
         "records_used": found.used,
     }
-    write_result(arguments, data, [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
+    present(arguments, data, lambda _: [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
     return 0
 
 
@@ -132,7 +127,7 @@ def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page 
     """Yield the page of each record, under the URL that a crawl gives it; None if the record has no page."""
     for record in records:
         if isinstance(record, Malformed):
-            warn(f"{NAME}: {record.place}: {one_line(record.why)}")
+            warn(f"migrate: {record.place}: {one_line(record.why)}")
         if not isinstance(record, Entry):
             continue
         fields = dict(record.fields)

@@ -5,18 +5,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from scrapy_neardup.cli.options import config_of
+from scrapy_neardup.cli.command import command, config_of, option
+from scrapy_neardup.cli.feeds import check_feed, open_feed
 from scrapy_neardup.cli.output import format_count, progress, warn
-from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files.writers import opened_output, output_format
 from scrapy_neardup.lab.documents import documents_of, spooled
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
 from scrapy_neardup.lab.labels import pair_row
 
-NAME = "pairs"
-HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."
-EXAMPLES = f"""\
+
+@command(
+    "pairs",
+    "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'.",
+    option("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)"),
+    option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
+    *(
+        option(f"--{name}", type=float, default=default, metavar="SHARE", help="(default: %(default)s)")
+        for name, default in (("jaccard", JACCARD), ("containment", CONTAINMENT))
+    ),
+    examples=f"""\
 pairs:
   Two documents are a pair if their Jaccard similarity is {JACCARD} or more, or if {CONTAINMENT} or more of
   the shorter one is in the longer one. Both figures compare the sets of character 5-grams of letters and digits, after
@@ -34,18 +42,9 @@ examples:
   scrapy neardup pairs crawl.jsonl -o pairs.jsonl
   scrapy neardup pairs crawl.csv -o pairs.csv --jaccard 0.7
   scrapy neardup evaluate crawl.jsonl --pairs pairs.jsonl --method all
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)")
-    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
-    for name, default in (("jaccard", JACCARD), ("containment", CONTAINMENT)):
-        parser.add_argument(f"--{name}", type=float, default=default, metavar="SHARE", help="(default: %(default)s)")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def compute_pairs(arguments: argparse.Namespace) -> int:
     """Write the pairs, the most similar first."""
     for name in ("jaccard", "containment"):
         share = getattr(arguments, name)
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
         gram_file() as sets,
     ):
-        check_feed(NAME, feed, documents, arguments.feed)
+        check_feed("pairs", feed, documents, arguments.feed)
         for place in range(len(documents)):
             sets.add(documents[place].text)
         found = sorted(
@@ -69,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         with opened_output(arguments.output, format, "") as out:
             for one in found:
                 out.write(pair_row(one, documents[one.a], documents[one.b]), None)
-        warn(f"{NAME}: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
+        warn(f"pairs: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
     return 0
 
 

@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scrapy_neardup.cli.command import (
+    METHOD,
+    command,
+    config_of,
+    json_option,
+    limit_option,
+    number,
+    option,
+    parse_method,
+)
+from scrapy_neardup.cli.feeds import check_feed, open_feed
 from scrapy_neardup.cli.opening import snapshot_state
-from scrapy_neardup.cli.options import add_json, add_method, check_minimum, config_of, parse_method
 from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
-from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.cli.tune_report import compare_methods, estimate, write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
@@ -31,9 +40,71 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 
-NAME = "tune"
-HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
-EXAMPLES = """\
+#: Methods to compare with by default.
+_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
+#: The label for each key, and the words for the keys.
+_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
+_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
+_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """The documents, the method with its thresholds, the candidate pairs and their strata."""
+
+    documents: Spool
+    tried: Thresholds
+    found: list[Candidate]
+    strata: list[Stratum]
+
+    def pair(self, place: int, stratum: Stratum) -> Question:
+        """Return a candidate as a pair to label."""
+        pair = self.found[place].alike
+        a, b = self.documents[pair.a], self.documents[pair.b]
+        row = {**pair_row(pair, a, b), "stratum": stratum.name, "stratum_size": stratum.size}
+        return make_question(_side(a), _side(b), row)
+
+
+def _side(document: Document) -> tuple[str, str, str, str]:
+    return document.id, document.title, document.url, document.page().text
+
+
+@command(
+    "tune",
+    "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do.",
+    option("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts"),
+    METHOD,
+    option("--pairs", type=number(1), default=40, metavar="N", help="number of pairs to draw (default: 40)"),
+    option("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)"),
+    option(
+        "-o",
+        dest="output",
+        type=Path,
+        default=Path("labels.jsonl"),
+        metavar="FILE",
+        help="file for the answers (default: %(default)s)",
+    ),
+    option("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing"),
+    option(
+        "--labels",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
+    ),
+    option(
+        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
+    ),
+    option(
+        "--against",
+        action="append",
+        metavar="NAME[:…]",
+        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
+    ),
+    limit_option(1500, "characters to show of a text (default: 1500; 0: all)"),
+    json_option("print the figures as one JSON object"),
+    examples="""\
 how it works:
   Each page is paired with the earlier page that it is most like. Some pairs are drawn: most where another threshold
   would change the verdict, some where none would, between sites and within a site. You say whether the later page is a
@@ -61,79 +132,10 @@ examples:
   scrapy neardup tune crawl.jsonl --labels labels.jsonl
   scrapy neardup tune crawl.jsonl --labels labels.jsonl --method simhash --cost 5
   scrapy neardup evaluate crawl.jsonl --pairs labels.jsonl --method all
-"""
-
-#: Methods to compare with by default.
-_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
-#: The label for each key, and the words for the keys.
-_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
-_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
-_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts")
-    add_method(parser)
-    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="number of pairs to draw (default: 40)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)")
-    parser.add_argument(
-        "-o",
-        dest="output",
-        type=Path,
-        default=Path("labels.jsonl"),
-        metavar="FILE",
-        help="file for the answers (default: %(default)s)",
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing")
-    parser.add_argument(
-        "--labels",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
-    )
-    parser.add_argument(
-        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
-    )
-    parser.add_argument(
-        "--against",
-        action="append",
-        metavar="NAME[:…]",
-        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
-    )
-    parser.add_argument(
-        "--limit", type=int, default=1500, metavar="N", help="characters to show of a text (default: 1500; 0: all)"
-    )
-    add_json(parser, "print the figures as one JSON object")
-
-
-@dataclass(frozen=True, slots=True)
-class _Material:
-    """The documents, the method with its thresholds, the candidate pairs and their strata."""
-
-    documents: Spool
-    tried: Thresholds
-    found: list[Candidate]
-    strata: list[Stratum]
-
-    def pair(self, place: int, stratum: Stratum) -> Question:
-        """Return a candidate as a pair to label."""
-        pair = self.found[place].alike
-        a, b = self.documents[pair.a], self.documents[pair.b]
-        row = {**pair_row(pair, a, b), "stratum": stratum.name, "stratum_size": stratum.size}
-        return make_question(_side(a), _side(b), row)
-
-
-def _side(document: Document) -> tuple[str, str, str, str]:
-    return document.id, document.title, document.url, document.page().text
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def find_threshold(arguments: argparse.Namespace) -> int:
     """Ask for labels or write the HTML page, or print what the labels mean."""
-    check_minimum(arguments, "pairs", 1)
-    check_minimum(arguments, "limit", 0)
     if not 0 < arguments.cost < 1e6:
         raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
     config = config_of(arguments)
@@ -187,7 +189,7 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
             yield documents
         return
     with open_feed(config) as feed, spooled(progress(documents_of(feed, name), what="documents read")) as documents:
-        check_feed(NAME, feed, documents, name)
+        check_feed("tune", feed, documents, name)
         yield documents
 
 
@@ -230,7 +232,7 @@ def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
     """Return the command that reads the labels."""
     method = ("--method", arguments.method) if arguments.method else ()
     files = [word for path in labels for word in ("--labels", str(path))]
-    return " ".join(map(shell_word, ("scrapy", "neardup", NAME, arguments.feed, *method, *files)))
+    return " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *files)))
 
 
 def _ask_for_labels(arguments: argparse.Namespace, pairs: list[Question]) -> list[Label]:
@@ -242,7 +244,7 @@ def _ask_for_labels(arguments: argparse.Namespace, pairs: list[Question]) -> lis
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
     done = _ask(left, known, file.add, limit=arguments.limit, coloured=is_coloured())
     if done < len(left):
-        warn(f"{NAME}: {format_count(len(left) - done, 'pair')} left. To go on, run the same command again.")
+        warn(f"tune: {format_count(len(left) - done, 'pair')} left. To go on, run the same command again.")
     return list(file.labels.values())
 
 
@@ -258,13 +260,13 @@ def _ask(
 
     ``answered`` pairs came before these. ``keep`` gets each answer at once. ``limit``: characters of a text; 0: all.
     """
-    for number, pair in enumerate(pairs):
-        write(f"\n{'─' * 72}\nPair {answered + number + 1} of {answered + len(pairs)}\n")
+    for place, pair in enumerate(pairs):
+        write(f"\n{'─' * 72}\nPair {answered + place + 1} of {answered + len(pairs)}\n")
         for when, side in zip(("EARLIER", "LATER"), pair.sides, strict=True):
             write(_format_side(when, side, limit, coloured))
         label = _read_label()
         if label is None:
-            return number
+            return place
         keep(pair.row, label)
     return len(pairs)
 

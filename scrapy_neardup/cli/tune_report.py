@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from scrapy_neardup.cli.options import parse_method
-from scrapy_neardup.cli.output import format_count, format_table, warn, write_result
+from scrapy_neardup.cli.command import parse_method
+from scrapy_neardup.cli.output import format_count, format_table, present, warn
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.candidates import Candidate, CopiesByMethod, Stratum, Thresholds, agreement, verdicts
 from scrapy_neardup.lab.documents import Spool
@@ -105,7 +105,7 @@ def write_report(
     arguments: argparse.Namespace, config: Config, tuning: Tuning, disagreement: Disagreement | None
 ) -> None:
     """Print the figures as text or JSON."""
-    write_result(arguments, _data(tuning, disagreement), _lines(tuning, disagreement, config))
+    present(arguments, _data(tuning, disagreement), lambda _: _lines(tuning, disagreement, config))
 
 
 def _data(tuning: Tuning, disagreement: Disagreement | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
+    from scrapy_neardup.judge.remote import RemoteCrawl
 
 logger = line_logger(__name__)
 

@@ -91,17 +91,15 @@ class ServerCrawl:
         on_error: Callable[[StoreError], None],
     ) -> None:
         """``waits``: wait for a server that is gone. ``bounds``: of the state; a second connection expires pages."""
-        from scrapy_neardup.judge.remote_crawl import RemoteCrawl  # needs redis-py
-        from scrapy_neardup.server.asynchronous import AsyncLink
+        from scrapy_neardup.judge.remote import RemoteCrawl  # needs redis-py
 
-        store = detector.store
-        assert isinstance(store, RedisStore)
-        self._store = store
+        assert isinstance(detector.store, RedisStore)
+        self._store = store = detector.store
         self._bounds = bounds
         self._waits = waits
         self._notes = notes
-        self._link = AsyncLink(store.location, ServerWatch(store.location, notes) if waits else None)
-        self.crawl = RemoteCrawl(detector, store, self._link, on_error, self._note_lost)
+        watch = ServerWatch(store.location, notes) if waits else None
+        self.crawl = RemoteCrawl(detector, on_error, self._note_lost, watch)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
@@ -115,7 +113,7 @@ class ServerCrawl:
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
-        await self._link.close()
+        await self.crawl.close()
 
     def give_up(self) -> None:
         """Cancel the periodic work of a crawl that does not begin."""

@@ -26,7 +26,7 @@ from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
-from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_drops
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
@@ -84,7 +84,7 @@ class Session:
                 on_error=self._outage.report,
             )
         shared = self._sharing.crawl if self._sharing is not None else None
-        self._watch = DropWatch(self.notes, {one.site: one for one in site_drops(store)})
+        self._watch = DropWatch(self.notes, {one.site: one for one in SITES.read(store)})
         self._remember_crawl()
         log_opening(store, config, self.notes, self._job)
         source = PageSource(
@@ -112,7 +112,7 @@ class Session:
             wait=config.wait,
             listings=config.listings,
             watch=self._watch,
-            shared=shared,
+            server=shared,
         )
         self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
@@ -220,7 +220,7 @@ class Session:
 
     def _remember_crawl(self, ended: int = 0) -> None:
         counts = stats.own_counts(self.notes.stats.get_stats()) if ended else {}
-        remember_crawl(self._detector.store, Crawl(self._detector.generation, self._spider_name, ended, counts))
+        CRAWLS.write(self._detector.store, Crawl(self._detector.generation, self._spider_name, ended, counts))
 
 
 def _open_detector(

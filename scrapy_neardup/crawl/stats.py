@@ -68,29 +68,17 @@ STATE_BYTES = "neardup/state/bytes"
 
 
 def verdict(kind: str, reason: str = "") -> str:
-    """The stat of a verdict.
-
-    >>> verdict("duplicate"), verdict("unjudged", "no_text")
-    ('neardup/duplicate', 'neardup/unjudged/no_text')
-    """
+    """The stat of a verdict."""
     return f"neardup/{kind}/{reason}" if reason else f"neardup/{kind}"
 
 
 def extraction(reader: str) -> str:
-    """The stat of a way to find the text of a page in its HTML.
-
-    >>> extraction("article")
-    'neardup/extraction/article'
-    """
+    """The stat of a way to find the text of a page in its HTML."""
     return f"neardup/extraction/{reader}"
 
 
 def likeness(name: str) -> str:
-    """The stat of a kind of likeness.
-
-    >>> likeness("retitled")
-    'neardup/kind/retitled'
-    """
+    """The stat of a kind of likeness."""
     return f"neardup/kind/{name}"
 
 

@@ -120,9 +120,7 @@ class Batch:
         return self._judge(marked, ready) if marked.html else verdict  # without a mark, nothing was written
 
     def _judge(self, page: Page, ready: PreparedFingerprint | None) -> Verdict:
-        if ready is None:
-            return self._now.judge(page, sealed=False)
-        return self._now.judge_prepared(page, ready, sealed=False)
+        return self._now.judge(page, sealed=False, prepared=ready)
 
     def _verdict_by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
         if isinstance(made, Page) or not made.body:
@@ -131,7 +129,7 @@ class Batch:
             self._upcoming[made.body] -= 1
         else:
             del self._upcoming[made.body]
-        return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
+        return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body)
 
     def _page(self, made: Page | UnreadPage, name: str, answer: Answer | None) -> Page:
         return made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)

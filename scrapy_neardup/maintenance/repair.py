@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
-from bisect import bisect_left
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,21 +16,14 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
-from scrapy_neardup.maintenance.verify import KEPT, Findings, KeptRows, check, unpacked
-from scrapy_neardup.state.boilerplate import Counts
-from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.history import FORMER_KEY as FORMER
-from scrapy_neardup.state.history import former_problem, unpack_former
+from scrapy_neardup.maintenance.verify import ROW_KINDS, Findings, PageColumns, RowKind, check, unpack_record
+from scrapy_neardup.state.history import FORMER_KEY, unpack_former
 from scrapy_neardup.state.layout import (
-    evidence_key,
     last_id,
     meta_key,
-    record_key,
-    unpack_block,
     unpack_seen,
     url_key,
 )
@@ -135,181 +128,143 @@ def _halved(low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
 
 #: Rows per batch.
 _BATCH = 20_000
-#: Lengths of the keys of pages, of URL rows and of postings.
-_ID_KEY, _SEEN, _PAIR = 9, 12, 17
+#: Lengths of the keys of URL rows and of unsealed pages, and of the values of URL rows.
+_ID_KEY, _PAIR, _SEEN = 9, 17, 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Refiled:
     """What was saved.
 
-    ``broken``: records that are damaged or have another URL than their URL row. ``named``: missing pages that other
-    rows name. ``unsealed``: pages of a killed crawl, rolled back. ``replaced``: earlier versions of a URL. ``gaps``:
-    unreadable ranges.
+    ``rows``: rows that no record implies, by the names of ``ROW_KINDS``. ``broken``: records that are damaged or have
+    another URL than their URL row. ``named``: missing pages that other rows name. ``unsealed``: pages of a killed
+    crawl, rolled back. ``replaced``: earlier versions of a URL. ``gaps``: unreadable ranges.
     """
 
-    pages: int
-    evidence: int
-    blocks: int
-    broken: int
-    named: int
-    unsealed: int
-    replaced: int
-    gaps: int
+    pages: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    broken: int = 0
+    named: int = 0
+    unsealed: int = 0
+    replaced: int = 0
+    gaps: int = 0
 
 
-def refile(salvage: Salvage, store: PageStore, watch: Watch = unwatched) -> Refiled:
-    """File every readable record in an empty store; records give postings and URLs."""
-    filing = _Filing(salvage, store)
-    filing.take_records(watch)
-    evidence = filing.take_evidence(watch)
-    blocks = filing.take_blocks()
-    filing.take_former(watch)
-    filing.take_kept()
-    return Refiled(
-        store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
-    )
+class _Refiling:
+    """Files every readable record in an empty store; records give postings and URLs."""
 
-
-class _Filing:
-    def __init__(self, salvage: Salvage, store: PageStore) -> None:
+    def __init__(self, salvage: Salvage, store: PageStore, watch: Watch) -> None:
+        self.found = Refiled()
         self._salvage = salvage
         self._store = store
+        self._watch = watch
         self._changes = Changes()
         self._waiting = 0
-        self.unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
-        self.broken = self.replaced = self.named = 0
-        #: Ids in URL rows; the hash of each URL, and its last sight in seconds since 1970.
-        self._ids, self._urls, self._seen = self._read_urls()
-
-    def _read_urls(self) -> tuple[array[int], array[int], array[int]]:
-        ids, urls, seconds = array("Q"), array("Q"), array("Q")
-        for key, seen in self._salvage.rows(b"u"):
-            if len(key) == _ID_KEY and len(seen) == _SEEN:
-                id, when = unpack_seen(seen)
+        self._unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
+        ids, seen, urls = (array("Q") for _ in range(3))
+        for key, packed in salvage.rows(b"u"):
+            if len(key) == _ID_KEY and len(packed) == _SEEN:
+                id, when = unpack_seen(packed)
                 ids.append(id)
+                seen.append(when)
                 urls.append(last_id(key))
-                seconds.append(when)
-        order = np.argsort(column(ids))
-        by_id = (array("Q", column(one)[order].tobytes()) for one in (ids, urls, seconds))
-        return next(by_id), next(by_id), next(by_id)
+        order = np.argsort(column(ids), kind="stable")
+        #: Ids in URL rows; the last sight of each URL in seconds since 1970, and its hash.
+        self._ids, self._seen, self._urls = (column(one)[order] for one in (ids, seen, urls))
 
-    def take_records(self, watch: Watch) -> None:
+    def run(self) -> Refiled:
+        """File everything."""
+        found = self.found
+        self._file_records()
+        self._copy_former_recipes()
+        pages = PageColumns.read(self._store)
+        for kind in ROW_KINDS:
+            if kind.prefix != b"x":  # which records imply
+                self._copy_rows(kind, pages)
+        found.pages, found.unsealed, found.gaps = self._store.pages, len(self._unsealed), self._salvage.gaps
+        return found
+
+    def _file_records(self) -> None:
         saved = array("Q")
-        for key, packed in watch(self._rows(b"r", saved)):
-            record = unpacked(key, packed)
+        for key, packed in self._watch(self._rows(b"r", saved, self._expected)):
+            record = unpack_record(key, packed)
             if record is None or self._is_of_another_url(record):
-                self.broken += 1
+                self.found.broken += 1
                 continue
             saved.append(record.id)
-            if record.id not in self.unsealed:
+            if record.id not in self._unsealed:
                 self._file(record)
         self._flush()
-        self.named = len(np.setdiff1d(self._expected(), column(saved)))
+        self.found.named = len(np.setdiff1d(self._expected(), column(saved)))
 
-    def _rows(self, prefix: bytes, taken: array[int]) -> Iterator[Row]:
-        """Yield the readable rows of pages; in gaps, look up pages that other rows name."""
+    def _rows(self, prefix: bytes, taken: array[int], expected: Callable[[], Ids]) -> Iterator[Row]:
+        """Yield the readable rows of pages; if there are gaps, look up the expected pages that are not ``taken``."""
         gaps = self._salvage.gaps
         yield from self._salvage.rows(prefix)
         if self._salvage.gaps > gaps:
-            missing = np.setdiff1d(self._expected(), column(taken))
+            missing = np.setdiff1d(expected(), column(taken))
             yield from self._salvage.look_up(prefix + id.to_bytes(8, "big") for id in missing.tolist())
 
     def _expected(self) -> Ids:
-        """Return ids in URL rows, and keys in gaps."""
-        ids = column(self._ids)
-        if self._salvage.gaps:
-            filed = array("Q", self._filed())
-            ids = np.union1d(ids, column(filed))
-        return ids
-
-    def _filed(self) -> Iterator[int]:
-        for row in self._salvage.rows(b"k"):
-            if is_posting(row):
-                yield from (id for _, id in pairs(row))
+        """Return the ids in URL rows, and if there are gaps in postings."""
+        if not self._salvage.gaps:
+            return self._ids
+        postings = filter(is_posting, self._salvage.rows(b"k"))
+        return np.union1d(self._ids, column(array("Q", (id for row in postings for _, id in pairs(row)))))
 
     def _file(self, record: Record) -> None:
-        url = url_key(record.url, self._store.hashes)
-        if url in self._changes.puts or self._store.value(url) is not None:
+        store, changes = self._store, self._changes
+        url = url_key(record.url, store.hashes)
+        if url in changes.puts or store.value(url) is not None:
             self._flush()
-            earlier = self._store.find(record.url)
+            changes, earlier = self._changes, store.find(record.url)
             if earlier is not None:  # else two URLs have one hash
-                self.replaced += 1
+                self.found.replaced += 1
                 if earlier.id > record.id:
                     return
-                self._store.forget([earlier.id])
-        self._store.file(record, self._changes, self._last_seen(record))
-        self._waiting += 1
-        if len(self._changes.puts) >= _BATCH:
-            self._flush()
-
-    def _last_seen(self, record: Record) -> float:
+                store.forget([earlier.id])
         at = self._place(record.id)
-        return record.first_seen if at is None else self._seen[at]
+        store.file(record, changes, record.first_seen if at is None else int(self._seen[at]))
+        self._waiting += 1
+        self._flush_if_full()
 
     def _is_of_another_url(self, record: Record) -> bool:
         """Whether a record has another URL than the row that names it."""
         at = self._place(record.id)
-        return at is not None and self._urls[at] != last_id(url_key(record.url, self._store.hashes))
+        return at is not None and int(self._urls[at]) != last_id(url_key(record.url, self._store.hashes))
 
     def _place(self, id: int) -> int | None:
-        at = bisect_left(self._ids, id)
-        return at if at < len(self._ids) and self._ids[at] == id else None
+        at = int(np.searchsorted(self._ids, np.uint64(id)))
+        return at if at < len(self._ids) and int(self._ids[at]) == id else None
 
-    def take_evidence(self, watch: Watch) -> int:
-        taken = array("Q")
-        for key, packed in watch(self._rows(b"e", taken), what="rows of evidence"):
-            if len(key) != _ID_KEY or self._store.value(record_key(last_id(key))) is None:
-                continue
+    def _copy_former_recipes(self) -> None:
+        packed = dict(self._salvage.look_up([FORMER_KEY])).get(FORMER_KEY)
+        with suppress(ValueError):
+            if packed is not None and unpack_former(packed):
+                self._changes.put(FORMER_KEY, packed)
+        self._flush()
+
+    def _copy_rows(self, kind: RowKind, pages: PageColumns) -> None:
+        """Copy the sound rows of a kind whose pages are there."""
+        unpack, taken = kind.unpack(self._store), array("Q")
+        rows = self._salvage.rows(kind.prefix)
+        if kind.prefix in (b"e", b"o"):  # their keys end in the id of a page
+            rows = self._rows(kind.prefix, taken, lambda: pages.members.ids)
+        for key, packed in self._watch(rows, what=f"rows of {kind.name}"):
             try:
-                Evidence.unpack(packed)
-            except ValueError:
+                unpack(key, packed)
+            except (ValueError, struct.error):
                 continue
-            taken.append(last_id(key))
-            self._changes.put(evidence_key(last_id(key)), packed)
-            if len(self._changes.puts) >= _BATCH:
-                self._flush()
-        self._flush()
-        return len(taken)
-
-    def take_former(self, watch: Watch) -> None:
-        """Take former recipes and sketches, which recognise unchanged pages."""
-        packed = dict(self._salvage.look_up([FORMER])).get(FORMER)
-        try:
-            recipes = len(unpack_former(packed)) if packed is not None else 0
-        except ValueError:
-            return
-        if packed is None or not recipes:
-            return
-        self._changes.put(FORMER, packed)
-        for key, sketch in watch(self._rows(b"o", array("Q")), what="former sketches"):
-            record = None if former_problem(key, sketch, recipes) else self._store.record(last_id(key))
-            if record is not None and record.former:
-                self._changes.put(key, sketch)
-                if len(self._changes.puts) >= _BATCH:
-                    self._flush()
+            if kind.fits(pages, key, packed):
+                taken.append(last_id(key))
+                self.found.rows[kind.name] += 1
+                self._changes.put(key, packed)
+                self._flush_if_full()
         self._flush()
 
-    def take_blocks(self) -> int:
-        counts, blocks = Counts(), 0
-        for key, packed in self._salvage.rows(b"b"):
-            try:
-                counts.load(unpack_block(key), packed)
-            except ValueError:
-                continue
-            self._changes.put(key, packed)
-            blocks += 1
-        self._flush()
-        return blocks
-
-    def take_kept(self) -> None:
-        judgements = KeptRows(b"n", "judgement", partial(ManualVerdict.of_row, hashes=self._store.hashes))
-        for kept in (*KEPT, judgements):
-            for key, packed in self._salvage.rows(kept.prefix):
-                with suppress(ValueError):
-                    kept.unpack(key, packed)
-                    self._changes.put(key, packed)
-        self._flush()
+    def _flush_if_full(self) -> None:
+        if len(self._changes.puts) >= _BATCH:
+            self._flush()
 
     def _flush(self) -> None:
         if self._changes.puts:
@@ -376,7 +331,7 @@ def repair(
                         f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
                 with closing(open_at(new_kind, draft, written or recipe, secret=found)) as store:
-                    filed = refile(salvage, store, watch)
+                    filed = _Refiling(salvage, store, watch).run()
             with closing(open_at(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
-from scrapy_neardup.maintenance.tables import Crawl, crawls, verdict_counts
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, verdict_counts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.report.data import Count, CrawlLine, Group, Report, Similarities, Threshold
 from scrapy_neardup.report.figures import Figures
@@ -22,7 +22,7 @@ from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
 #: Groups to show, copies of each, and pairs in all; crawls to show, the last ones.
-GROUPS, PAGES_OF_GROUP, PAIRS, CRAWLS = 100, 20, 24, 50
+GROUPS, PAGES_OF_GROUP, PAIRS, _LAST_CRAWLS = 100, 20, 24, 50
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
 #: Parameters of methods that are similarities. The words of the report explain them.
@@ -51,7 +51,7 @@ def gather(
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
     candidates = figures.candidates.best(2 * PAIRS)
-    remembered = list(crawls(store))
+    remembered = list(CRAWLS.read(store))
     own = _parameters(store.recipe)
     decided = {**own, **decisions_of(store)}
 
@@ -72,7 +72,7 @@ def gather(
             pairs=choose_pairs(candidates, reader, PAIRS),
             copies=tuple(copy_lines(reader, reversed(figures.newest))),
             unjudged=count_reasons(remembered),
-            crawls=tuple(map(_crawl_line, reversed(remembered[-CRAWLS:]))),
+            crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
             remembered=len(remembered),
             language=figures.language(),
         )

@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import check
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from tests.build import BREAD, HOSTILE, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
 from tests.cli import is_harmless, mask, run, run_on, run_process
+from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO (see --help).\n"
 SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 8 pages, \d+ blocks of counts\.\n"
@@ -36,13 +35,13 @@ def break_off(state: str, many: int = 1) -> None:
 
 @pytest.mark.slow
 def test_a_sound_state(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on(check, state=state, capsys=capsys)
+    done = run_on("check", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(SOUND, mask(done.stdout, state))
 
 
 def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(check, "--store", state, "--json") == 0
+    assert run("check", "--store", state, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found.pop("keys") > 0, found.pop("blocks") > 0) == (True, True)
     assert found == {
@@ -58,7 +57,7 @@ def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
         "counts": {},
     }
     break_off(state)
-    assert run(check, "--store", state, "--json") == 1
+    assert run("check", "--store", state, "--json") == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["sound"], found["counts"]) == (False, {"key without page": 1})
     assert found["problems"] == [
@@ -71,7 +70,7 @@ def test_problems_are_named_and_make_the_exit_code(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     break_off(state)
-    done = run_on(check, state=state, capsys=capsys)
+    done = run_on("check", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (1, "")
     first, second, third = mask(done.stdout, state).splitlines(keepends=True)
     assert first.startswith("The state at STATE is not sound: 1 problem (8 pages, ")
@@ -81,7 +80,7 @@ def test_problems_are_named_and_make_the_exit_code(
 
 def test_many_problems_are_counted(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     break_off(sqlite, 1030)
-    assert run(check, "--store", sqlite) == 1
+    assert run("check", "--store", sqlite) == 1
     said = capsys.readouterr().out
     assert said.count("which is missing\n") == 20
     assert "  (and 1,010 more)\n\n| problem          |   times |\n" in said
@@ -91,7 +90,7 @@ def test_many_problems_are_counted(sqlite: str, capsys: pytest.CaptureFixture[st
 def test_copies_without_original_are_remarked_on(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     with open_state(sqlite) as store:
         store.forget([read_records(sqlite)[PEAR].id])
-    assert run(check, "--store", sqlite) == 0
+    assert run("check", "--store", sqlite) == 0
     assert "\nNo problem: 2 copies without an original (it was updated or forgotten).\n" in capsys.readouterr().out
 
 
@@ -99,7 +98,7 @@ def test_what_opening_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     state = make_state("leveldb", tmp_path)
     (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
     before = state_files(tmp_path, tmp_path / "state.leveldb")
-    done = run_on(check, state=state, capsys=capsys)
+    done = run_on("check", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (1, "")
     said = mask(done.stdout, state)
     assert (
@@ -115,14 +114,13 @@ def test_what_is_read_first_may_be_noise(
     sqlite: str, capsys: pytest.CaptureFixture[str], name: str, value: bytes
 ) -> None:
     store = open_at(SQLite, sqlite.partition("://")[2], None)
-    assert isinstance(store.kv, CheckedStore)
     if name == "tally":  # which a close would write once more
-        store.kv._engine.write(Changes({meta_key(name): value}), sync=True)
+        engine_of(store).write(Changes({meta_key(name): value}), sync=True)
         store.kv.close()
     else:
         store.write(Changes({meta_key(name): value}))
         store.close()
-    assert run(check, "--store", sqlite) == 1
+    assert run("check", "--store", sqlite) == 1
     said = capsys.readouterr().out
     assert "  damaged: " in said
     assert said.endswith(ADVICE)
@@ -131,7 +129,7 @@ def test_what_is_read_first_may_be_noise(
 def test_a_file_that_is_no_database_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = make_state("sqlite", tmp_path)
     (tmp_path / "state.sqlite").write_bytes(b"no database " * 999)
-    assert run(check, "--store", state) == 1
+    assert run("check", "--store", state) == 1
     assert "its header is not that of a state" in capsys.readouterr().out
 
 
@@ -145,7 +143,7 @@ def test_a_state_that_cannot_be_closed_is_found(
         raise StoreError("There is no room.")
 
     monkeypatch.setattr(PageStore, "close", fail)
-    assert run(check, "--store", sqlite) == 1
+    assert run("check", "--store", sqlite) == 1
     assert "  unwritable: There is no room.\n" in capsys.readouterr().out
 
 
@@ -158,7 +156,7 @@ def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) ->
     with open_state(sqlite) as store:
         store.kv.write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
     with pytest.raises(StoreMismatch):
-        run(check, "--store", sqlite)
+        run("check", "--store", sqlite)
 
 
 def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,7 +165,7 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
         judge_pages(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
         store.kv.write(Changes(deletes={url_key(url, store.hashes)}), sync=True)
     for arguments in ([], ["--json"]):
-        assert run(check, "--store", sqlite, *arguments) == 1
+        assert run("check", "--store", sqlite, *arguments) == 1
         said = capsys.readouterr().out
         assert is_harmless(said)
         assert "梨" in said
@@ -197,7 +195,7 @@ def test_a_mended_copy(
     if kind == "leveldb":
         (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
     before = state_files(tmp_path, tmp_path / f"state.{kind}")
-    done = run_on(check, "--repair", f"mended.{kind}", state=state, capsys=capsys)
+    done = run_on("check", "--repair", f"mended.{kind}", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
     said = mask(done.stdout, state).replace(str((tmp_path / f"mended.{kind}").resolve()), "MENDED")
     assert re.sub(r"\d+ (keys|blocks)", r"N \1", said) == TOLD.replace("KIND", kind)
@@ -210,7 +208,7 @@ def test_json_of_a_mended_copy(sqlite: str, capsys: pytest.CaptureFixture[str], 
     with open_state(sqlite) as store:
         record = read_records(sqlite)[BREAD]
         store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
-    assert run(check, "--store", sqlite, "--repair", target, "--json") == 0
+    assert run("check", "--store", sqlite, "--repair", target, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     told = found.pop("check")
     assert (told["sound"], told["pages"], found.pop("blocks") > 0) == (True, 8, True)
@@ -244,7 +242,7 @@ def test_what_is_lost_or_left_out_is_told(sqlite: str, capsys: pytest.CaptureFix
             sealed=False,
         )
     drop_recipe_of_closed(sqlite)
-    assert run(check, "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe") == 0
+    assert run("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe") == 0
     said = capsys.readouterr().out
     assert "  lost: at least 1 page; it had 9 after its last write\n" in said
     assert "  left out: 1 page of a crawl that was killed, or whose feed was not stored\n" in said
@@ -261,9 +259,9 @@ def drop_recipe_of_closed(state: str) -> None:
 def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) -> None:
     drop_recipe(sqlite)
     with pytest.raises(StoreError, match="--assume-recipe"):
-        run(check, "--store", sqlite, "--repair", tmp_path / "new")
+        run("check", "--store", sqlite, "--repair", tmp_path / "new")
     settings = {"NEARDUP_METHOD": "shingle", "NEARDUP_PARAMETERS": {"n": 4}}
-    assert run(check, "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", **settings) == 0
+    assert run("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", **settings) == 0
     store = open_at(SQLite, str(tmp_path / "new"), None)
     store.close()
     assert (store.recipe["method"], store.recipe["parameters"]["n"]) == ("shingle", 4)
@@ -287,11 +285,11 @@ def test_where_the_copy_cannot_be(
     (tmp_path / "there").write_text("mine")
     before = state_files(tmp_path, tmp_path / "state.leveldb")
     with pytest.raises(error, match=said):
-        run(check, "--store", state, "--repair", target(tmp_path))
+        run("check", "--store", state, "--repair", target(tmp_path))
     assert state_files(tmp_path, tmp_path / "state.leveldb") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
 
 
 def test_a_state_in_use_is_not_copied(sqlite: str, tmp_path: Path) -> None:
     with open_state(sqlite), pytest.raises(StoreLocked):
-        run(check, "--store", sqlite, "--repair", tmp_path / "new")
+        run("check", "--store", sqlite, "--repair", tmp_path / "new")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import compact
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.pages import PageStore
@@ -36,7 +35,7 @@ def test_the_room_of_what_was_forgotten_is_given_back(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = read_records(state)
-    done = run_on(compact, state=state, capsys=capsys)
+    done = run_on("compact", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"STATE: SIZE → SIZE\n", mask(done.stdout, state))
     sizes = [float(number) for number in re.findall(r"([\d.]+) kB", done.stdout)]
@@ -46,11 +45,11 @@ def test_the_room_of_what_was_forgotten_is_given_back(
 
 
 def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(compact, "--store", state, "--json") == 0
+    assert run("compact", "--store", state, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {"store", "bytes_before", "bytes_after"}
     assert 0 < found["bytes_after"] < found["bytes_before"]
-    assert run(compact, "--store", state, "--json") == 0
+    assert run("compact", "--store", state, "--json") == 0
     assert json.loads(capsys.readouterr().out)["bytes_after"] == pytest.approx(found["bytes_after"], rel=0.2)
 
 
@@ -67,10 +66,10 @@ def test_without_room_the_error_says_how_much_is_needed(tmp_path: Path, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(SQLite, "compact", failing(StoreError("The disk is full.")))
         with pytest.raises(StoreError, match=r"The disk is full\. The state is not compacted, and no page .* kB free"):
-            run(compact, "--store", state)
+            run("compact", "--store", state)
         patched.setattr(SQLite, "compact", failing(StoreDamaged("It is damaged.")))
         with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
-            run(compact, "--store", state)
+            run("compact", "--store", state)
     assert read_records(state) == before
 
 
@@ -92,7 +91,7 @@ def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: 
         patched.setattr(sqlite3, "connect", tight)
         patched.setattr(SQLite, "compact", _grow)
         with pytest.raises(StoreError, match=r"database or disk is full.*not compacted"):
-            run(compact, "--store", state)
+            run("compact", "--store", state)
     assert len(read_records(state)) == 58
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.cascade.parameters import PROFILES
 from tests.cli import Invoke, make_project, run_process
 from tests.lab.corpus import lines, mixed
@@ -19,16 +17,10 @@ from tests.lab.methods import Broken, First, Unmakeable, Unsaid
 
 
 @pytest.fixture(autouse=True)
-def methods() -> Iterator[None]:
-    """A few methods; afterwards all are there again, in their order."""
-    all_methods = dict(METHODS)
-    METHODS.clear()
-    METHODS.update(
-        {"cascade": all_methods["cascade"], **{one.name: one for one in (First, Broken, Unmakeable, Unsaid)}}
-    )
-    yield
-    METHODS.clear()
-    METHODS.update(all_methods)
+def few_methods(methods: dict[str, type[Method]]) -> None:
+    for name in set(methods) - {"cascade"}:
+        del methods[name]
+    methods.update({one.name: one for one in (First, Broken, Unmakeable, Unsaid)})
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +33,7 @@ def run(invoke: Invoke) -> Any:
     """Runs the command in this process; returns exit code and lines."""
 
     def run(*arguments: str | Path) -> tuple[int, list[str]]:
-        code, out, err = invoke(evaluate, *arguments)
+        code, out, err = invoke("evaluate", *arguments)
         assert err == ""
         return code, out.splitlines()
 
@@ -135,7 +127,7 @@ def test_a_sweep_in_json_names_threshold_and_value(run: Any, corpus: Path) -> No
 def test_without_a_method_it_is_the_default_one_by_the_profile(
     invoke: Invoke, corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
 ) -> None:
-    done = invoke(evaluate, corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
+    done = invoke("evaluate", corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
     assert json.loads(done.out)["parameters"] == parameters
 
 

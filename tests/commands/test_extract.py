@@ -42,7 +42,7 @@ def run(invoke: Invoke) -> Run:
     """Runs the command in this process, with settings; returns what it prints."""
 
     def run(*arguments: str | Path, **settings: Any) -> str:
-        code, out, err = invoke(extract, *arguments, **settings)
+        code, out, err = invoke("extract", *arguments, **settings)
         assert (code, err) == (0, "")
         return out
 
@@ -321,7 +321,7 @@ def test_the_page_itself_is_written_with_its_parts_marked(run: Run, folder: Path
 def test_the_marked_page_can_be_printed(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_command(extract, "hostile.html", "--html", "-") == 0
+    assert run_command("extract", "hostile.html", "--html", "-") == 0
     sys.stdout.flush()
     assert capfdbinary.readouterr().out.startswith(b"<!doctype html>")
 

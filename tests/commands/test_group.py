@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Nam
     """Runs ``evaluate`` with another body; returns the exit code."""
 
     def run(body: Callable[[argparse.Namespace], int]) -> int:
-        monkeypatch.setattr("scrapy_neardup.cli.evaluate.run", body)
+        command = replace(load("evaluate"), run=body)
+        monkeypatch.setattr("scrapy_neardup.cli.load", lambda name: command)
         group, options, rest = parsed("evaluate news")
         group.run(rest, options)
         return group.exitcode
@@ -49,7 +51,7 @@ def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: P
     assert (done.returncode, done.stderr) == (2, "")
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
-        assert load(name).HELP in done.stdout
+        assert load(name).help in done.stdout
 
 
 def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,11 +99,11 @@ def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> N
 
 def test_every_command_says_what_it_is() -> None:
     for name in COMMANDS:
-        module = load(name)
-        assert name == module.NAME
-        assert module.HELP.endswith(".")
-        assert "\n" not in module.HELP
-        assert f"scrapy neardup {name} " in module.EXAMPLES
+        command = load(name)
+        assert name == command.name
+        assert command.help.endswith(".")
+        assert "\n" not in command.help
+        assert f"scrapy neardup {name} " in command.examples
 
 
 @pytest.mark.parametrize("code", [0, 1])

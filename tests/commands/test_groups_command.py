@@ -34,7 +34,7 @@ def found(output: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on(groups, state=state, capsys=capsys)
+    done = run_on("groups", state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
     pears, bread = found(done.stdout)
     there = read_records(state)
@@ -73,7 +73,7 @@ def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsy
 def test_sizes_and_limits(
     state: str, capsys: pytest.CaptureFixture[str], arguments: list[str], sizes: list[int]
 ) -> None:
-    assert run(groups, "--store", state, *arguments) == 0
+    assert run("groups", "--store", state, *arguments) == 0
     lines = found(capsys.readouterr().out)
     assert [line["size"] for line in lines] == sizes == [len(line["pages"]) for line in lines]
 
@@ -86,17 +86,17 @@ def test_a_file_is_written_all_or_nothing(
 
     target = tmp_path / "groups.jsonl"
     target.write_text("before")
-    run(groups, "--store", state)
+    run("groups", "--store", state)
     printed = capsys.readouterr().out
-    assert run(groups, "--store", state, "-o", target) == 0
+    assert run("groups", "--store", state, "-o", target) == 0
     assert capsys.readouterr().out == ""
     assert target.read_text(encoding="utf-8") == printed
     with pytest.raises(NearDupError, match="cannot be written"):
-        run(groups, "--store", state, "-o", tmp_path / "none" / "groups.jsonl")
+        run("groups", "--store", state, "-o", tmp_path / "none" / "groups.jsonl")
     target.write_text("before")
     monkeypatch.setattr(groups, "as_json", full)
     with pytest.raises(NearDupError, match="No space left"):
-        run(groups, "--store", state, "-o", target)
+        run("groups", "--store", state, "-o", target)
     assert target.read_text() == "before"
     assert sorted(file.name for file in tmp_path.iterdir() if "groups" in file.name) == ["groups.jsonl"]
 
@@ -104,7 +104,7 @@ def test_a_file_is_written_all_or_nothing(
 def test_copies_whose_original_is_gone_are_a_group(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     with open_state(state) as store:
         store.forget([read_records(state)[PEAR].id, read_records(state)[BREAD].id])
-    assert run(groups, "--store", state) == 0
+    assert run("groups", "--store", state) == 0
     [group] = found(capsys.readouterr().out)
     assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
     assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
@@ -124,15 +124,15 @@ def test_a_terminal_is_shown_a_listing(
     state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert run(groups, "--store", state, "--limit", "1") == 0
+    assert run("groups", "--store", state, "--limit", "1") == 0
     said = mask(capsys.readouterr().out, state)
     edited = read_records(state)[EDITED].similarity
     assert said == TOLD.replace("0.81", f"{edited:.2f}").replace("1 group", "2 groups")
-    assert run(groups, "--store", state, "--json") == 0
+    assert run("groups", "--store", state, "--json") == 0
     assert len(found(capsys.readouterr().out)) == 2
     with open_state(state) as store:
         store.forget([read_records(state)[PEAR].id])
-    assert run(groups, "--store", state) == 0
+    assert run("groups", "--store", state) == 0
     said = capsys.readouterr().out
     assert "  (the original is no longer in the state: updated or forgotten)\n" in said
     assert said.endswith("\n2 groups.\n")
@@ -145,10 +145,10 @@ def test_large_groups_are_cut_on_a_terminal_alone(
         original = read_records(state)[PEAR].id
         for n in range(20):
             store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
-    assert run(groups, "--store", state, "--limit", "1") == 0
+    assert run("groups", "--store", state, "--limit", "1") == 0
     assert len(found(capsys.readouterr().out)[0]["pages"]) == 23
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert run(groups, "--store", state, "--limit", "1") == 0
+    assert run("groups", "--store", state, "--limit", "1") == 0
     said = capsys.readouterr().out
     assert "  (and 13 more)\n" in said
     assert "0.90 copy       https://many.example/6\n" in said
@@ -157,7 +157,7 @@ def test_large_groups_are_cut_on_a_terminal_alone(
 
 def test_without_evidence_kinds_and_titles_are_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
-    assert run(groups, "--store", state) == 0
+    assert run("groups", "--store", state) == 0
     [group] = found(capsys.readouterr().out)
     assert [(one["kind"], one["title"]) for one in group["pages"]] == [(None, None)] * 3
     assert 0.5 < group["pages"][1]["similarity"] < 1

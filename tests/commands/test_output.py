@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli.options import parse_method, parse_parameters
+from scrapy_neardup.cli.command import parse_method, parse_parameters
 from scrapy_neardup.cli.output import format_parts, format_table, is_coloured, progress, write
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.text.marking import Mark, Part

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import closing
@@ -71,12 +70,10 @@ TOOLS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["", "sqlite:///{folder}/%(name)s.sqlite"], ids=["default", "by name"])
 @pytest.mark.parametrize("tool", TOOLS, ids=" ".join)
-def test_tools_for_developers_work_and_make_no_state(tool: list[str], store: str, shop: Path, site: Site) -> None:
-    options = ["-s", "NEARDUP_STORE=" + store.format(folder=shop)] if store else []
+def test_tools_for_developers_work_and_make_no_state(tool: list[str], shop: Path, site: Site) -> None:
     before = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
-    done = scrapy(shop, *(one.format(url=f"{site.base}/ferry") for one in tool), *options)
+    done = scrapy(shop, *(one.format(url=f"{site.base}/ferry") for one in tool))
     assert (done.returncode, "Traceback" in done.stderr, "CRITICAL" in done.stderr) == (0, False, False)
     if "shell" in tool or "fetch" in tool:
         assert article("kelp-en")[0] in done.stdout
@@ -85,14 +82,6 @@ def test_tools_for_developers_work_and_make_no_state(tool: list[str], store: str
     after = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
     if "--pipelines" not in tool:  # whose items are judged
         assert not [path for path in after - before if path.is_file()]
-
-
-@pytest.mark.slow
-def test_the_shell_works_outside_of_projects(site: Site, tmp_path: Path) -> None:
-    site.content["/ferry"] = html("kelp-en")
-    addons = 'ADDONS={"scrapy_neardup.Addon": 500}'
-    done = scrapy(tmp_path, "shell", "-s", addons, "-c", "response.status", f"{site.base}/ferry")
-    assert (done.returncode, done.stdout.strip()) == (0, "200")
 
 
 @pytest.mark.slow
@@ -185,52 +174,3 @@ def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, of_command_line
         shop, "crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *(["-O", "all.jsonl"] if of_command_line else [])
     )
     assert (done.returncode, (shop / "all.jsonl").read_text()) == (0, "yesterday\n")
-
-
-def test_the_message_does_not_say_to_switch_on_the_add_on_that_is_on(site: Site, tmp_path: Path) -> None:
-    site.content["/ferry"] = html("kelp-en")
-    folder = make_project(tmp_path)
-    (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "scrapy", "parse", f"{site.base}/ferry", "--spider", "daybook", "--pipelines"),
-            *("-s", "SPIDER_MODULES=shop.spiders", "-s", "NEARDUP_STORE=memory:"),
-        ],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    [line] = [line for line in done.stderr.splitlines() if "unjudged (no_content)" in line]
-    assert "scrapy parse --pipelines" in line
-    assert "ADDONS" not in line
-    assert f"{site.base}/ferry" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (["ADDONS={'scrapy_neardup.NearDupPipeline': 500}"], "ADDONS names scrapy_neardup.NearDupPipeline, which is a"),
-        (["ADDONS={}", "ITEM_PIPELINES={'scrapy_neardup.Addon': 300}"], "ITEM_PIPELINES names scrapy_neardup.Addon,"),
-    ],
-    ids=["the pipeline as an add-on", "the add-on as a pipeline"],
-)
-def test_add_on_and_pipeline_in_each_others_place_stop_the_crawl(
-    wrong: list[str], words: str, site: Site, tmp_path: Path
-) -> None:
-    """Scrapy takes both for components that have nothing to do, and every copy would pass."""
-    folder = make_project(tmp_path)
-    (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
-    options = [option.replace("'", '"') for option in ["SPIDER_MODULES=shop.spiders", *wrong]]
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", "daybook", *(part for option in options for part in ("-s", option))],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert words in done.stderr
-    assert 'ADDONS = {"scrapy_neardup.Addon": 500}' in done.stderr
-    assert "item_scraped_count" not in done.stderr

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state import journal as generations
-from scrapy_neardup.state.journal import LIST, Journal, add_to_list, prune_list
+from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
 from scrapy_neardup.state.record import Record
 from tests.build import article_url
 from tests.crawl.conftest import Crawl, Site
@@ -106,31 +105,6 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
     assert (tmp_path / "a" / LIST).read_text("utf-8").split() == ["http://a/2", "http://a/1"]
     assert (tmp_path / "b" / LIST).read_text("utf-8").split() == ["http://b/1"]
     assert not (tmp_path / "gone").exists()
-
-
-def test_two_crawls_that_were_killed_together_are_taken_back_the_newest_page_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(generations, "_BATCH", 3)
-    rows: Rows = {}
-    store = lasting_state(rows)
-    (tmp_path / "job").mkdir()
-    crawls = [store.begin("one", str(tmp_path / "job")), store.begin("other")]
-    for number in range(20):
-        id = store.new_id()
-        store.add(Record(id, f"http://a/{number}", id), generation=crawls[number % 2])
-    order: list[int] = []
-    roll_back = Journal._roll_back
-
-    def note(self: Journal, journal: bytes, changes: Any) -> int:
-        order.append(int.from_bytes(journal[-8:], "big"))
-        return roll_back(self, journal, changes)
-
-    monkeypatch.setattr(Journal, "_roll_back", note)
-    back = lasting_state(rows).taken_back
-    assert (back.pages, back.crawls) == (20, ("one", "other"))
-    assert order == sorted(order, reverse=True)
-    assert len((tmp_path / "job" / LIST).read_text("utf-8").split()) == 10
 
 
 def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) -> None:

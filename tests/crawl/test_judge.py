@@ -139,10 +139,6 @@ def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
     assert names[0].startswith("text:")
 
 
-def test_what_is_no_item_passes() -> None:
-    assert Court().kinds(("a string", Visit())) == ["unjudged (no_content)"]
-
-
 def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     court, listing = Court(), visit(1)
     assert (
@@ -216,10 +212,6 @@ def test_items_that_carry_the_url_of_their_page_or_bring_content_are_no_rows() -
     pages = court.pages((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
     assert pages[0] is pages[1]
     assert [page.verdict.headline for page in pages[1:]] == ["unique", "unique", "unjudged (listing)"]
-
-
-def test_a_single_item_of_a_response_is_its_page() -> None:
-    assert [page.verdict.url for page in Court().pages(({"n": "一"}, visit(1)))] == [article_url(1)]
 
 
 def test_all_items_of_a_response_are_its_page_where_that_is_asked_for() -> None:
@@ -385,13 +377,6 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
-
-
-def test_how_the_text_was_found_stands_in_the_verdict_and_in_a_stat() -> None:
-    court = Court()
-    read, brought = court.pages(({}, visit(1)), (own(2), visit(2)))
-    assert (read.verdict.as_tag()["reader"], brought.verdict.as_tag()["reader"]) == ("extractor", None)
-    assert court.count("extraction/extractor") == 1
 
 
 class Ahead:

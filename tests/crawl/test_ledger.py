@@ -129,30 +129,12 @@ def test_without_feeds_a_page_is_sealed_as_it_is_committed() -> None:
     assert desk.play("es") == [("commit", ID, True)], "another item of the page changes nothing"
 
 
-def test_with_a_feed_a_page_is_sealed_when_that_is_stored() -> None:
-    desk = Desk(slot := Slot())
-    assert desk.play("es") == [("commit", ID, False)]
-    slot.store(None)
-    assert desk.book.told[1:] == [("seal", ID)]
-
-
 def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
     desk = Desk(first := Slot())
     desk.play("ees")
     desk.exporter.slots = []
     first.store(None)
     assert desk.play("d") == [("commit", ID, False), ("seal", ID)]
-
-
-def test_a_later_item_of_a_page_makes_it_wait_for_its_feed_too() -> None:
-    desk = Desk(first := Slot())
-    desk.play("es")
-    desk.exporter.slots = [second := Slot()]
-    desk.play("es")
-    first.store(None)
-    assert desk.book.told == [("commit", ID, False)]
-    second.store(None)
-    assert desk.book.told[1:] == [("seal", ID)]
 
 
 @pytest.mark.parametrize("feeds", [0, 1])

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import migrate
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.opening import close_store, open_store
@@ -65,7 +64,7 @@ def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(news: S
     assert "response_received_count" not in refused.stats
     assert "which reads the test samples differently. Fingerprints of two recipes cannot be compared" in refused.log
     assert "scrapy neardup migrate" in refused.log
-    assert run(migrate, "--store", url) == 0
+    assert run("migrate", "--store", url) == 0
     again = crawl(NEWS, NEARDUP_STORE=url)
     assert (again.items, again.count("unchanged"), again.count("duplicate")) == ([], 2, 1)
 
@@ -75,7 +74,7 @@ def test_another_method_goes_on_with_what_was_delivered(news: Site, crawl: Crawl
     settings = {"NEARDUP_STORE": url, "NEARDUP_METHOD": "simhash"}
     crawl(NEWS, NEARDUP_STORE=url)
     assert "method is 'cascade' in the state and 'simhash' here" in crawl(NEWS, **settings).log
-    assert run(migrate, "--store", url, NEARDUP_METHOD="simhash") == 0
+    assert run("migrate", "--store", url, NEARDUP_METHOD="simhash") == 0
     news.content["/new"] = html("ferry-zh")
     news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
     second = crawl(["/copy", "/bridge-zh", "/tea-zh", "/new"], **settings)

@@ -87,29 +87,6 @@ def test_a_copy_that_passed_and_whose_item_was_lost_is_not_counted(site: Site, c
     assert (second.paths, third.paths) == ([f"/{fate}"], [])
 
 
-def test_a_copy_that_passed_into_a_feed_that_was_not_stored_is_taken_back(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
-    paths, policy = copies(site, "copy"), {"NEARDUP_POLICY": {"near": "pass"}}
-    broken = {
-        "FEEDS": {f"broken://{tmp_path}/out.jsonl": {"format": "jsonlines"}},
-        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-    }
-    assert crawl(paths, **broken, **policy).count("unsealed") == 3
-    second = crawl(paths, **policy, FEEDS={f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}})
-    assert (second.count("taken_back"), second.paths) == (3, paths)
-    assert crawl(paths, **policy).items == []
-
-
-def test_a_copy_that_passed_is_taken_back_after_a_kill(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    paths, policy = copies(site, "copy"), {"NEARDUP_POLICY": {"near": "pass"}}
-    feed = {"FEEDS": {f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}}}
-    killed = crawl(paths, **policy, **feed, ITEM_PIPELINES={"tests.crawl.project.Kill": 900}, env={"KILL_AFTER": "3"})
-    assert killed.code == 9
-    second = crawl(paths, **policy)
-    assert (second.count("taken_back"), second.paths) == (2, paths)
-
-
 def test_copies_that_pass_are_each_counted_once_however_many_are_on_their_way(
     site: Site, run: Callable[..., list[Result]], tmp_path: Path
 ) -> None:

@@ -268,8 +268,8 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
             sharing = ServerCrawl(detector, told, waits=True, bounds=None, on_error=errors.append)
             page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
             for _ in range(2):
-                async with sharing.crawl.judgement(page) as judgement:
-                    ruling = await judgement.check()
+                async with sharing.crawl.judgement() as judgement:
+                    ruling = await judgement.check(page)
                 assert isinstance(ruling, Ruled)
                 assert ruling.reservation is not None
                 await judgement.unregister()  # as if the server had never heard of it

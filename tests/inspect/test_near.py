@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.inspect.lookup import near_urls, variants
+from scrapy_neardup.inspect.urls import near_urls, variants
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Record
 

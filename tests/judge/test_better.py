@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.inspect.lookup import known
+from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
@@ -18,6 +18,7 @@ from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, leader
@@ -367,14 +368,12 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
 def test_the_state_tells_who_superseded_whom(store: PageStore) -> None:
     for one in (WIRE, PAPER, TIMES, LATE):
         answer(crawl(store), one)
-    found = {
-        one.record.url: one for one in known(store, [find_record(store, one) for one in (WIRE, PAPER, TIMES, LATE)])
-    }
-    assert [one.verdict for one in found.values()] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
-    assert [one.is_superseded for one in found.values()] == [True, True, False, False]
-    best = find_record(store, TIMES)
-    assert [one.original for one in found.values()] == [best, best, None, best]
-    assert not any(one.original_is_gone for one in found.values())
+    records = [find_record(store, one) for one in (WIRE, PAPER, TIMES, LATE)]
+    found = inspect_pages(store, records, Config())
+    assert [one.verdict for one in found] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
+    assert [one.superseded for one in found] == [True, True, False, False]
+    assert [one.original and one.original.url for one in found] == [TIMES.url, TIMES.url, None, TIMES.url]
+    assert not any(one.original_is_gone for one in found)
 
 
 def test_what_pages_are_weighed_by_is_kept_with_them_and_nothing_else_is(store: PageStore) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.inspect.dropped import Dropped, dropped, originals_of
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.drops import Dropped, dropped, originals_of
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method

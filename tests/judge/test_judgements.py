@@ -200,7 +200,7 @@ def test_a_row_that_is_none_of_a_judgement_is_told_of_and_left_behind_by_repair(
     with pytest.raises(StoreDamaged, match="manual verdict"):
         list(manual_verdicts(store))
     found = check(store)
-    assert (dict(found.counts), found.judgements) == ({"broken judgement": 1}, 2)
+    assert (dict(found.counts), found.rows["judgement"]) == ({"broken judgement": 1}, 2)
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
     mended = open_at(SQLite, str(tmp_path / "mended"), {})

@@ -14,7 +14,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.export import ExportFile, Filed, write_export
+from scrapy_neardup.maintenance.export import ExportFile, write_export
+from scrapy_neardup.maintenance.lines import Filed
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state

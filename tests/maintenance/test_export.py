@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.export import ExportFile, Filed, OpenState, from_data, import_state, to_data
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, import_state
+from scrapy_neardup.maintenance.lines import Filed, page_from_data, page_to_data
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
@@ -135,23 +136,23 @@ def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -
 
 def test_a_copy_that_was_delivered_is_told_to_be_one() -> None:
     filed = Filed(Record(0x1C, "https://c.example/", 0x1A, 1.0, (), b"\x01", delivered=True), 0)
-    data = to_data(filed)
+    data = page_to_data(filed)
     assert data["delivered"] is True
-    assert from_data(data) == filed
+    assert page_from_data(data) == filed
     with pytest.raises(ValueError, match="its delivered must be of the type bool"):
-        from_data({**data, "delivered": 1})
+        page_from_data({**data, "delivered": 1})
 
 
 def test_what_is_left_out_of_a_line_is_as_most_pages_have_it() -> None:
     plain = Filed(Record(26, "", 26), 0)
-    assert to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
-    assert from_data(to_data(plain)) == plain
+    assert page_to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
+    assert page_from_data(page_to_data(plain)) == plain
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535])
 def test_the_decimals_of_a_similarity_tell_each_step(steps: int) -> None:
     record = Record(5, "", 4, steps / 65535)
-    back = from_data(json.loads(json.dumps(to_data(Filed(record, 0))))).record
+    back = page_from_data(json.loads(json.dumps(page_to_data(Filed(record, 0))))).record
     assert back.pack() == record.pack()
 
 

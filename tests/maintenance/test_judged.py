@@ -10,7 +10,8 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
-from scrapy_neardup.maintenance.export import ExportFile, import_state, judgement_to, take_judgements
+from scrapy_neardup.maintenance.export import ExportFile, import_state, take_verdicts
+from scrapy_neardup.maintenance.lines import verdict_to_data
 from scrapy_neardup.maintenance.merge import Merged
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.state.opening import memory_state
@@ -32,7 +33,7 @@ def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_the
     said = [ManualVerdict("http://b.example/", ManualKind.COPY, FIRST.url, 4), ODD]
     write_manual_verdicts(store, *said)
     source = exported(store, tmp_path / "file")
-    assert source.judgements == said
+    assert source.verdicts == said
     target = memory_state(source.recipe, secret=source.secret)
     import_state(source, target)
     assert by_url(target) == {one.url: one for one in said}
@@ -54,7 +55,7 @@ def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_the
 )
 def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:
     lines = lines_of()
-    lines.insert(-1, {**judgement_to(ManualVerdict("http://a.example/", ManualKind.KEEP, "", 1)), **change})
+    lines.insert(-1, {**verdict_to_data(ManualVerdict("http://a.example/", ManualKind.KEEP, "", 1)), **change})
     with pytest.raises(NearDupError, match=why):
         ExportFile(written(tmp_path / "file", json.loads(json.dumps(lines))))
 
@@ -67,9 +68,9 @@ def test_of_two_judgements_the_newer_one_stays_whichever_state_it_is_in() -> Non
     for here, there, taken in ((older, newer, 1), (newer, older, 0)):
         store = memory_state({})
         write_manual_verdicts(store, here)
-        assert take_judgements([there, ODD], store) == (taken + 1, 1)
+        assert take_verdicts([there, ODD], store) == (taken + 1, 1)
         assert by_url(store) == {newer.url: newer, ODD.url: ODD}
-        assert take_judgements([older, newer, ODD], store)[0] == 0, "the same once more changes nothing"
+        assert take_verdicts([older, newer, ODD], store)[0] == 0, "the same once more changes nothing"
 
 
 @pytest.fixture

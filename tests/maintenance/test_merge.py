@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.export import Filed, OpenState, find_copy, method_of
-from scrapy_neardup.maintenance.merge import Merged, merge
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.merge import Merged, find_copy, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests import methods
 from tests.build import page, story
+from tests.faults import engine_of
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -438,7 +439,7 @@ def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
 
 def test_a_method_is_made_again_from_the_recipe() -> None:
     method = make_method("minhash", {"similarity": 0.6, "bands": 32})
-    found = method_of(memory_state({**method.recipe(), "hash": "x"}).recipe)
+    found = former_method(memory_state({**method.recipe(), "hash": "x"}).recipe)
     assert found is not None
     assert found.recipe() == method.recipe()
 
@@ -458,27 +459,14 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
     ],
 )
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
-    assert method_of(recipe) is None
-    assert method_of(recipe, make_method("cascade", {})) is None
-
-
-def test_ones_own_method_is_taken_if_it_fits() -> None:
-    lexicon = make_method("imatch", {"lexicon": str(Path(methods.__file__).parent / "lexicon.tsv")})
-    assert method_of(lexicon.recipe()) is None
-    assert method_of(lexicon.recipe(), lexicon) is lexicon
-    mine = make_method("cascade", {"base": 0.7})
-    assert method_of(mine.recipe(), mine) is mine
-    other = make_method("cascade", {"base": 0.6})
-    found = method_of(mine.recipe(), other)
-    assert found is not None
-    assert found.recipe() == mine.recipe()
+    assert former_method(recipe) is None
 
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Iterator[tuple[PageStore, PageStore]]:
     stores = open_at(SQLite, str(tmp_path / "ours"), RECIPE), open_at(SQLite, str(tmp_path / "theirs"), RECIPE)
     for store in stores:
-        cast(Any, store.kv)._engine._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
+        engine_of(store)._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
     yield stores
     for store in stores:
         store.close()

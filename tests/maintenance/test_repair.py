@@ -212,7 +212,7 @@ def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
     assert mended.lost >= PAGES - saved if mended.before is not None else mended.lost <= PAGES - saved
     assert mended.before in (PAGES, None)
     if share == 1:
-        assert (mended.lost, mended.filed.gaps, mended.filed.evidence) == (0, 0, 667)
+        assert (mended.lost, mended.filed.gaps, mended.filed.rows["evidence"]) == (0, 0, 667)
 
 
 def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[str], Path]) -> None:
@@ -231,13 +231,13 @@ def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kin
     source = copy(kind)
     mended = mend(kind, source, to)
     assert compare(source.parent / f"mended.{to}", to) == PAGES
-    assert (mended.filed.pages, mended.filed.evidence, mended.lost) == (PAGES, 667, 0)
+    assert (mended.filed.pages, mended.filed.rows["evidence"], mended.lost) == (PAGES, 667, 0)
     with (
         closing(open_at(STORES[kind], str(source), None)) as old,
         closing(open_at(STORES[to], mended.location, None)) as new,
     ):
         assert list(new.kv.scan(b"b")) == list(old.kv.scan(b"b"))
-        assert mended.filed.blocks == len(list(new.kv.scan(b"b"))) > 0
+        assert mended.filed.rows["counts"] == len(list(new.kv.scan(b"b"))) > 0
         assert new.recipe == old.recipe
 
 
@@ -313,7 +313,7 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
     assert len(kinds) > 6
     mended = mend("sqlite", source)
     assert compare(Path(mended.location), "sqlite") == mended.filed.pages == PAGES - 1
-    assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.evidence) == (1, 1, 1, 666)
+    assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.rows["evidence"]) == (1, 1, 1, 666)
 
 
 @pytest.mark.slow
@@ -407,7 +407,7 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
 
     source = copy("sqlite")
     before = state_files(source.parent, source)
-    monkeypatch.setattr(refile._Filing, "take_evidence", fail)
+    monkeypatch.setattr(refile._Refiling, "_copy_rows", fail)
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
     assert state_files(source.parent, source) == before

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from lxml import html as parser
 
-from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.report.data import GONE, OTHERS, PageLine, Report, SiteFlow
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.html import pack_data
@@ -277,8 +277,8 @@ def test_crawls_and_reasons_are_listed() -> None:
         counts = {"pages": 1200, "unique": 1100, "unjudged/no_text": 70, "unjudged/<b>odd": 30, "time/store": 0.5}
         counts["unjudged/listing"] = 7
         who = "news<script>" if number else "old"
-        remember_crawl(state.store, Crawl((BEGIN + number) * SECOND, who, BEGIN + 60 + number, counts))
-    remember_crawl(state.store, Crawl((BEGIN + 90) * SECOND, "open"))
+        CRAWLS.write(state.store, Crawl((BEGIN + number) * SECOND, who, BEGIN + 60 + number, counts))
+    CRAWLS.write(state.store, Crawl((BEGIN + 90) * SECOND, "open"))
     report = gather(state.store)
     html = render_report(report)
     assert (report.remembered, len(report.crawls), report.crawls[0].ended) == (61, 50, 0)

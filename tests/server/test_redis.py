@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.cli import check, dropped, export, import_, merge, stats
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check as check_state
@@ -529,17 +528,17 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     here, there = f"sqlite://{tmp_path.resolve()}/state", redis_server.url(redis_server.new_state())
     with open_state(here) as store:
         judge_pages(store, PAGES)
-    assert run(merge, here, "--store", there) == 0
+    assert run("merge", here, "--store", there) == 0
     assert read_records(there) == read_records(here)
-    assert run(check, "--store", there) == 0
+    assert run("check", "--store", there) == 0
     capsys.readouterr()
-    assert run(stats, "--store", there, "--json") == 0
+    assert run("stats", "--store", there, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"]) == ("unix", len(PAGES))
-    assert run(dropped, "--store", there) == 0
-    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    assert run("dropped", "--store", there) == 0
+    assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = redis_server.url(redis_server.new_state())
-    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
+    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
     assert read_records(again) == read_records(here)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import check, export, import_, merge, stats
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.nodes import Address, Slot, Unlocated
@@ -72,17 +71,17 @@ def test_commands_do_on_a_cluster_what_they_do_on_one_server(
         judge_pages(store, PAGES)
     states = [cluster.new_state() for _ in range(3)]
     there = cluster.url(states[0], of=1)
-    assert run(merge, here, "--store", there) == 0
+    assert run("merge", here, "--store", there) == 0
     assert read_records(there) == read_records(here)
-    assert run(check, "--store", there) == 0
+    assert run("check", "--store", there) == 0
     capsys.readouterr()
-    assert run(stats, "--store", there, "--json") == 0
+    assert run("stats", "--store", there, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"]) == ("redis+cluster", len(PAGES))
-    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = cluster.url(states[1])
-    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
-    assert run(merge, there, "--store", cluster.url(states[2])) == 0
+    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
+    assert run("merge", there, "--store", cluster.url(states[2])) == 0
     assert read_records(again) == read_records(cluster.url(states[2])) == read_records(here)
 
 

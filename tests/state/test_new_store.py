@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import check, export, merge, stats
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, Engine, Row, UnreadableError
 from scrapy_neardup.kv.options import DEFAULT, Options
@@ -121,7 +120,7 @@ def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"--to is .*three slashes: lines:///path"):
         parse_url("lines:state", "--to")
     with pytest.raises(StoreError, match="--store leveldb:///path, sqlite:///path or lines:///path"):
-        run(stats, "--store", Lines.url(location))
+        run("stats", "--store", Lines.url(location))
 
 
 def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> None:
@@ -134,13 +133,13 @@ def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> No
 
 
 def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(stats, "--store", url, "--json") == 0
+    assert run("stats", "--store", url, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"], found["copies"]) == ("lines", 8, 2)
-    assert run(check, "--store", url) == 0
-    assert run(export, "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
+    assert run("check", "--store", url) == 0
+    assert run("export", "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
     other = Lines.url(str(tmp_path / "other"))
-    assert run(merge, url, "--store", other) == 0
+    assert run("merge", url, "--store", other) == 0
     assert read_records(other) == read_records(url)
 
 
@@ -160,9 +159,9 @@ def test_what_can_be_read_of_a_damaged_one_is_saved(
     key = record_key(read_records(url)[PEAR].id).hex()
     lines = path.read_text().splitlines()
     path.write_text("".join("noise\n" if line.startswith(key) else f"{line}\n" for line in lines))
-    assert run(check, "--store", url) == 1
+    assert run("check", "--store", url) == 1
     mended = STORES[to].url(str(tmp_path / "mended"))
-    assert run(check, "--store", url, "--repair", mended) == 0
+    assert run("check", "--store", url, "--repair", mended) == 0
     assert set(read_records(mended)) == {one[0] for one in PAGES} - {PEAR}
 
 
@@ -178,7 +177,7 @@ def test_a_new_state_in_the_root_of_the_disk_is_warned_of_and_the_relative_one_s
     assert warned.startswith("NEARDUP_STORE: ")
     assert meant in warned
     with pytest.raises(StoreError) as refused:
-        run(stats, "--store", url)
+        run("stats", "--store", url)
     assert meant in str(refused.value)
     caplog.clear()
     parse_url(meant)

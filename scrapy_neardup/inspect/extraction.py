@@ -1,4 +1,4 @@
-"""What is known of one page: how it is read, its lines, its boilerplate, and whether it can be judged."""
+"""The text of a page as a crawl would judge it: how it is read, its lines, its boilerplate."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scrapy_neardup.cli.pages import describe_unjudged, fingerprint_page, limit_text, read_html
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
+from scrapy_neardup.inspect.sources import describe_unjudged, fingerprint_page, limit_text, read_html
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import analyse
@@ -22,7 +22,7 @@ from scrapy_neardup.text.marking import own_letters
 
 
 @dataclass(frozen=True, slots=True)
-class Dissection:
+class ExtractedPage:
     """A page, how it was read, and its lines.
 
     ``letters`` counts letters and digits of its text, ``quoted`` those in quotes, ``own`` those that are neither quotes
@@ -45,9 +45,9 @@ class Dissection:
     why_no_state: str
 
 
-def dissect(
+def inspect_extraction(
     served: PageResponse, method: Method, config: Config, store: PageStore | None, why_no_state: str = ""
-) -> Dissection:
+) -> ExtractedPage:
     """Read a page as a crawl would now. The state is only read, for its boilerplate.
 
     Raises ExtractionError if the response has no page.
@@ -60,7 +60,7 @@ def dissect(
     page = replace(limit_text(found.page, config), site=site_of(served.url))
     fingerprint, reason, why = _fingerprint(method, page, config.min_letters, store)
     simplified = method.parameters.simplified
-    return Dissection(
+    return ExtractedPage(
         html=html,
         page=page,
         reading=found.reading,
