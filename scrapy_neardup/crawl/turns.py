@@ -179,13 +179,13 @@ class AsyncPageReader:
         """The page, or the draft of a page that may take long."""
         pool = self._page_pool  # None once another page finds that no worker can start
         if pool is None or self.spent < self._start_after:
-            return _as_read_page(self._timed(self._source.read_here, draft))
+            return _as_read_page(self._timed(self._source.read_quickly, draft))
         result = await self._run(pool, draft.content, turn)
         self._report_replaced(pool)
         if isinstance(result, ReadPage):
-            return _as_read_page(self._source.accept(draft, result.page), result.prepared)
+            return _as_read_page(self._source.read_quickly(draft, result.page), result.prepared)
         if not isinstance(result, NoWorker):
-            return _as_read_page(self._source.accept(draft, result))
+            return _as_read_page(self._source.read_quickly(draft, result))
         self._page_pool = None
         self._notes.warn_once(
             "workers",
@@ -193,7 +193,7 @@ class AsyncPageReader:
             "NEARDUP_METHOD, move it to a module that they can import.",
             str(result).rstrip("."),
         )
-        return _as_read_page(self._timed(self._source.read_here, draft))
+        return _as_read_page(self._timed(self._source.read_quickly, draft))
 
     def _timed(self, read: Callable[[UnreadPage], _Read], draft: UnreadPage) -> _Read:
         started = perf_counter()

@@ -2,11 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from scrapy_neardup.lab.labels import NEG, POS, REPOST, TEMPLATE, GoldScore
+from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, Pair
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerScore:
+    """Agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
+
+    ``unsure`` pairs count in neither.
+    """
+
+    pairs: int
+    agree: int
+    different: int
+    dropped_wrongly: int
+    copies: int
+    kept_wrongly: int
+    unsure: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoldScore(AnswerScore):
+    """The agreement on all pairs, and ``by_label`` on the pairs of each label."""
+
+    by_label: dict[str, AnswerScore] = field(default_factory=dict)
+
+
+def compare_answers(gold: Iterable[Pair], dropped: Set[str]) -> GoldScore:
+    """Return the agreement of a method that ``dropped`` these documents.
+
+    >>> gold = [Pair("a", "b", answer="copy"), Pair("a", "c", answer="different")]
+    >>> compare_answers(gold, {"b", "c"}).dropped_wrongly
+    1
+    """
+    gold = list(gold)
+    labels = sorted({one.label for one in gold} - {""})
+    by_label = {label: _compare([one for one in gold if one.label == label], dropped) for label in labels}
+    return GoldScore(**asdict(_compare(gold, dropped)), by_label=by_label)
+
+
+def _compare(gold: list[Pair], dropped: Set[str]) -> AnswerScore:
+    different = [one.b in dropped for one in gold if one.answer == DIFFERENT]
+    copies = [one.b in dropped for one in gold if one.answer == COPY]
+    pairs, dropped_wrongly, kept_wrongly = len(different) + len(copies), sum(different), copies.count(False)
+    return AnswerScore(
+        pairs=pairs,
+        agree=pairs - dropped_wrongly - kept_wrongly,
+        different=len(different),
+        dropped_wrongly=dropped_wrongly,
+        copies=len(copies),
+        kept_wrongly=kept_wrongly,
+        unsure=len(gold) - pairs,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +66,10 @@ class Score:
     """One method on one corpus; ``parameters`` are those that differ from defaults.
 
     Counts are documents by label: of ``pos`` duplicates ``missed`` were kept, of ``neg`` different documents
-    ``false_drops`` were dropped. ``ms_per_page``: CPU time of this process. ``bytes_per_page``: size of the state per
-    document, dropped ones too. ``gold``: agreement with pairs that a person has read.
+    ``false_drops`` were dropped. ``precision``: the share of labelled drops that are duplicates, 1 without drops.
+    ``recall``: the share of duplicates that were dropped, 1 without duplicates. ``f1``: their harmonic mean.
+    ``ms_per_page``: CPU time of this process. ``bytes_per_page``: size of the state per document, dropped ones too.
+    ``gold``: agreement with pairs that a person has read.
     """
 
     method: str
@@ -25,6 +79,10 @@ class Score:
     pos: int
     false_drops: int
     neg: int
+    false_per_10k: float
+    precision: float
+    recall: float
+    f1: float
     reposts_dropped: int
     reposts: int
     templates_dropped: int
@@ -38,51 +96,14 @@ class Score:
         """Labelled documents; 0 if only a person's pairs are known."""
         return self.pos + self.neg + self.reposts + self.templates
 
-    @property
-    def false_per_10k(self) -> float:
-        """Drops per 10,000 documents that differ from all earlier ones."""
-        return 1e4 * self.false_drops / max(1, self.neg)
-
-    @property
-    def precision(self) -> float:
-        """The share of labelled drops that are duplicates; 1 without drops."""
-        dropped = self.pos - self.missed + self.false_drops
-        return (self.pos - self.missed) / dropped if dropped else 1.0
-
-    @property
-    def recall(self) -> float:
-        """The share of duplicates that were dropped; 1 without duplicates."""
-        return (self.pos - self.missed) / self.pos if self.pos else 1.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        if self.missed == self.pos:
-            return 0.0
-        return 2 * self.precision * self.recall / (self.precision + self.recall)
-
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data, rounded to significant digits."""
-        return {
-            "method": self.method,
-            "parameters": self.parameters,
-            "documents": self.documents,
-            "missed": self.missed,
-            "pos": self.pos,
-            "false_drops": self.false_drops,
-            "neg": self.neg,
-            "false_per_10k": round(self.false_per_10k, 1),
-            "precision": round(self.precision, 4),
-            "recall": round(self.recall, 4),
-            "f1": round(self.f1, 4),
-            "reposts_dropped": self.reposts_dropped,
-            "reposts": self.reposts,
-            "templates_dropped": self.templates_dropped,
-            "templates": self.templates,
-            "ms_per_page": round(self.ms_per_page, 3),
-            "bytes_per_page": round(self.bytes_per_page, 1),
-            **({"gold": self.gold.as_dict()} if self.gold else {}),
-        }
+        """Return plain data, without ``gold`` and its labels where there are none."""
+        data = asdict(self)
+        if self.gold is None:
+            del data["gold"]
+        elif not self.gold.by_label:
+            del data["gold"]["by_label"]
+        return data
 
 
 def score(
@@ -106,6 +127,8 @@ def score(
     (found, pos), (false, neg) = both(POS), both(NEG)
     (reposts_dropped, reposts), (templates_dropped, templates) = both(REPOST), both(TEMPLATE)
     documents = sum(counts.values())
+    precision = found / (found + false) if found + false else 1.0
+    recall = found / pos if pos else 1.0
     return Score(
         method=method,
         parameters=parameters,
@@ -114,11 +137,15 @@ def score(
         pos=pos,
         false_drops=false,
         neg=neg,
+        false_per_10k=round(1e4 * false / max(1, neg), 1),
+        precision=round(precision, 4),
+        recall=round(recall, 4),
+        f1=round(2 * precision * recall / (precision + recall), 4) if found else 0.0,
         reposts_dropped=reposts_dropped,
         reposts=reposts,
         templates_dropped=templates_dropped,
         templates=templates,
-        ms_per_page=1e3 * seconds / max(1, documents),
-        bytes_per_page=size / max(1, documents),
+        ms_per_page=round(1e3 * seconds / max(1, documents), 3),
+        bytes_per_page=round(size / max(1, documents), 1),
         gold=gold,
     )

@@ -52,6 +52,7 @@ class SharedBoilerplate(Boilerplate):
             return False
 
     def load(self) -> Counts:
+        """Return the counts in the blocks. Raises StoreDamaged."""
         while True:
             self._blocks_position = self._redis.server_rows.get(COUNTED)
             counts = super().load()
@@ -61,11 +62,13 @@ class SharedBoilerplate(Boilerplate):
                 return counts
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
+        """See ``PageStore.note``."""
         own = np.array([] if page is None else [page], np.uint32)
         if not self.counts.stood_on(own, site, self._rows.hashes).any():
             self._add_note(Note(np.concatenate((sentences, own)), site, everywhere))
 
     def note_form(self, site: str, *, in_form: bool) -> None:
+        """See ``PageStore.note_form``."""
         self._add_note(Note(None, site, in_form))
 
     def _add_note(self, note: Note) -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check as check_state
-from scrapy_neardup.server.nodes import Address, Slot, Unlocated
+from scrapy_neardup.server.errors import Unlocated
+from scrapy_neardup.server.nodes import Address, Slot
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.state.record import Record
