@@ -134,7 +134,7 @@ def is_let_go(place: Path, scheme: str) -> bool:
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
 @pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["remember_crawl", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
+@pytest.mark.parametrize("step", ["DropWatch", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
 ) -> None:
@@ -153,7 +153,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     ("where", "step"),
     [
         *((Detector, "trim"), (Detector, "end"), (PageStore, "size"), (AsyncPageReader, "close")),
-        *((session, "log_unsealed"), (session.Session, "_remember_end")),
+        *((session, "log_unsealed"), (session.Session, "_remember_counts")),
     ],
 )
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
