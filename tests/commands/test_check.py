@@ -22,7 +22,6 @@ from tests.cli import is_harmless, mask, run, run_on, run_process
 from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO (see --help).\n"
-SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 8 pages, \d+ blocks of counts\.\n"
 
 
 def break_off(state: str, many: int = 1) -> None:
@@ -31,51 +30,6 @@ def break_off(state: str, many: int = 1) -> None:
         changes = Changes()
         store._rows.postings.file(range(many), 7, changes)
         store.kv.write(changes, sync=True)
-
-
-@pytest.mark.slow
-def test_a_sound_state(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on("check", state=state, capsys=capsys)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(SOUND, mask(done.stdout, state))
-
-
-def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("check", "--store", state, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found.pop("keys") > 0, found.pop("blocks") > 0) == (True, True)
-    assert found == {
-        "store": str(Path(state.partition("://")[2])),
-        "sound": True,
-        "pages": 8,
-        "urls": 8,
-        "evidence": 8,
-        "judged_by_hand": 0,
-        "copies_without_original": 0,
-        "urls_of_one_hash": 0,
-        "problems": [],
-        "counts": {},
-    }
-    break_off(state)
-    assert run("check", "--store", state, "--json") == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["sound"], found["counts"]) == (False, {"key without page": 1})
-    assert found["problems"] == [
-        {"kind": "key without page", "what": "a key names the page 0000000000000007, which is missing"}
-    ]
-
-
-@pytest.mark.slow
-def test_problems_are_named_and_make_the_exit_code(
-    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    break_off(state)
-    done = run_on("check", state=state, capsys=capsys)
-    assert (done.returncode, done.stderr) == (1, "")
-    first, second, third = mask(done.stdout, state).splitlines(keepends=True)
-    assert first.startswith("The state at STATE is not sound: 1 problem (8 pages, ")
-    assert second == "  key without page: a key names the page ID, which is missing\n"
-    assert third.endswith(ADVICE)
 
 
 def test_many_problems_are_counted(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,14 +128,6 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
 
 
 # Mended copies
-
-TOLD = """\
-The state at STATE is unchanged. The repaired copy is at MENDED.
-  saved: 8 pages, evidence of 8 pages, N blocks of counts
-  lost: no known page; it had 8 after its last write
-The state at MENDED is sound: 8 pages, N keys, 8 URLs, evidence of 8 pages, N blocks of counts.
-To use the copy, set NEARDUP_STORE = 'KIND://MENDED', or move it and its witness to the place of the damaged one.
-"""
 
 
 @pytest.mark.slow

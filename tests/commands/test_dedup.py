@@ -22,15 +22,14 @@ from scrapy_neardup.kv import transaction
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import close_store, open_store
-from tests.build import join_text, state_url
+from tests.build import BAKERY, PEARS, join_text, state_url
 from tests.cli import Invoke, command_line, environment, run_process
-from tests.commands.test_compare import FERRY, LIBRARY
 from tests.files.samples import Archive
 
-FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*FERRY)}
-COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*FERRY[:7], "转载请联系本站")}
-OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": join_text(*LIBRARY)}
-EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": join_text(*FERRY[:3])}
+FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*PEARS)}
+COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*PEARS[:7], "转载请联系本站")}
+OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": join_text(*BAKERY)}
+EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": join_text(*PEARS[:3])}
 SHORT: dict[str, Any] = {"id": "short", "title": "短", "text": "太短。"}
 RECORDS = [FIRST, COPY, OTHER, EXCERPT, SHORT]
 SAID = "5 records: 3 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged."
@@ -59,8 +58,8 @@ def run(invoke: Invoke) -> Invoke:
 
 @pytest.mark.slow
 def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
-    kept = b'{"text": "' + join_text(*LIBRARY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
-    dropped = b'{"text": "' + join_text(*LIBRARY).encode() + b'", "id":"again"}'
+    kept = b'{"text": "' + join_text(*BAKERY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
+    dropped = b'{"text": "' + join_text(*BAKERY).encode() + b'", "id":"again"}'
     (folder / "odd.jl").write_bytes(b"\xef\xbb\xbf" + kept + b"\r\n\n" + dropped + b"\n" + lines(SHORT).rstrip())
     done = run_process("dedup", "odd.jl", "-o", "out.jsonl", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -93,7 +92,7 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     }
     assert 0.7 < copy["similarity"] < 1
     assert copy["shared"]
-    assert set(copy["shared"]) < set(FERRY)
+    assert set(copy["shared"]) < set(PEARS)
     nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
     assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
@@ -127,23 +126,6 @@ def test_standard_input_to_standard_output(folder: Path) -> None:
     assert done.stdout == lines(FIRST, OTHER, EXCERPT, SHORT)
     assert done.stderr.decode().splitlines()[0] == f"{SAID} 4 written to standard output."
     assert done.returncode == 0
-
-
-@pytest.mark.slow
-def test_a_reader_that_goes_away_ends_the_command_without_a_word(folder: Path) -> None:
-    many = lines(*({"id": number, "text": f"{number}"} for number in range(20_000)))
-    (folder / "many.jsonl").write_bytes(many)
-    done = subprocess.run(
-        f"{' '.join(command_line('dedup', 'many.jsonl'))} | head -n 1; echo ${{PIPESTATUS[0]}}",
-        shell=True,
-        executable="/bin/bash",
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        timeout=60,
-    )
-    assert done.stdout.splitlines() == [b'{"id": 0, "text": "0"}', b"141"]
-    assert done.stderr == b""
 
 
 def named(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -207,7 +189,7 @@ TEXTS = ["-12", "+1,234.5", "-1e3", "渡口 = 开航", "'quoted", ""]
 def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
     run: Invoke, folder: Path, name: str, delimiter: str
 ) -> None:
-    records = [{"id": cell or "none", "text": join_text(*FERRY), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
+    records = [{"id": cell or "none", "text": join_text(*PEARS), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
     (folder / "evil.jsonl").write_bytes(lines(*records))
 
     def table() -> list[dict[str, str]]:
@@ -235,7 +217,7 @@ def test_a_table_that_is_read_and_written_is_the_same(run: Invoke, folder: Path)
     with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["id", "=note", "text"])
-        table.writerows([f"{number}", cell, join_text(*FERRY)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
+        table.writerows([f"{number}", cell, join_text(*PEARS)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
     _, _, warned = run("feed.csv", "-o", "out.csv", NEARDUP_POLICY={"identical": "pass"})
     assert (folder / "out.csv").read_bytes() == (folder / "feed.csv").read_bytes()
     assert "5 cells" in warned
@@ -279,7 +261,7 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
             {"id": None, "url": "http://b.example/", "text": body},
             {"text": body},
             {"id": 7, "url": "http://a.example/", "text": body},
-            {"id": 7, "text": join_text(*LIBRARY)},
+            {"id": 7, "text": join_text(*BAKERY)},
         )
     )
     run("ids.jsonl", "-o", "out.jsonl", "--tag")
@@ -443,7 +425,7 @@ HTML += "<body><article>{}</article></body></html>"
 
 def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
     (folder / "site" / "a").mkdir(parents=True)
-    body = "".join(f"<p>{one}。</p>" for one in FERRY)
+    body = "".join(f"<p>{one}。</p>" for one in PEARS)
     (folder / "site" / "a" / "one.html").write_bytes(HTML.format("渡口", body).encode("gbk"))
     (folder / "site" / "b.htm").write_text(HTML.format("又是渡口", body), encoding="utf-8")
     (folder / "site" / "c.html").write_bytes(b"%PDF-1.4")
@@ -454,13 +436,13 @@ def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
     )
     first, copy, broken = read(folder / "out.jsonl")
     assert (first["path"], first["title"], first["keywords"]) == ("a/one.html", "渡口", ["渡口", "船"])
-    assert first["text"] == "\n".join(f"{one}。" for one in FERRY)
+    assert first["text"] == "\n".join(f"{one}。" for one in PEARS)
     assert (copy["neardup"]["kind"], copy["neardup"]["verdict"]) == ("identical", "duplicate")
     assert (broken["path"], broken["neardup"]["reason"]) == ("c.html", "not_html")
 
 
 def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: Path) -> None:
-    body = HTML.format("渡口", "".join(f"<p>{one}。</p>" for one in FERRY)).encode("gbk")
+    body = HTML.format("渡口", "".join(f"<p>{one}。</p>" for one in PEARS)).encode("gbk")
     html = [("Content-Type", "text/html; charset=gbk")]
     archive = Archive(gzipped=True)
     archive.add(body, url="http://a.example/1", headers=html).add(body, url="http://b.example/2", headers=html)
@@ -475,21 +457,7 @@ def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: 
         "渡口",
         "http://a.example/1",
     )
-    assert FERRY[0] in first["text"]
-
-
-def test_the_numbers_can_be_had_as_json(run: Invoke) -> None:
-    _, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--json")
-    assert json.loads(said) == {
-        "records": 5,
-        "verdicts": {"unique": 3, "duplicate": 1, "unchanged": 0, "updated": 0, "better": 0, "unjudged": 1},
-        "kinds": {"retitled": 1, "excerpt": 1},
-        "unjudged": {"too_short": 1},
-        "skipped": {},
-        "written": 4,
-        "malformed": 0,
-        "rejects": None,
-    }
+    assert PEARS[0] in first["text"]
 
 
 def test_the_policy_of_the_project_says_what_is_dropped(run: Invoke, folder: Path) -> None:

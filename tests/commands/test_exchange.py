@@ -63,25 +63,6 @@ def west(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_state_goes_through_a_file_and_is_merged_with_another(tmp_path: Path, east: Path, west: Path) -> None:
-    done = run_process("export", "-o", "east.gz", "--store", url(east), cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"east.gz: 3 pages in {(tmp_path / 'east.gz').stat().st_size:,} bytes\n"
-    copy = tmp_path / "copy.sqlite"
-    done = run_process("import", "east.gz", "--store", url(copy), cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{copy}: 3 pages imported from east.gz\n"
-    assert content(copy) == content(east)
-    done = run_process("merge", "east.gz", url(west), "--store", url(copy), cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
-        "east.gz: 0 pages added, 3 known already, 0 newer\n"
-        f"{west}: 2 pages added, 0 known already, 0 newer; copies across the states: 1\n"
-        f"{copy}: 5 pages\n"
-    )
-
-
-@pytest.mark.slow
 def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Path, west: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -176,12 +157,6 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
         run("export", "-o", output, "--store", url(east), "--force")
     assert output.read_text() == "precious"
     assert {file.name for file in tmp_path.iterdir()} == {"east.gz", "east.sqlite", "east.sqlite.witness"}
-
-
-def test_where_there_is_no_state_nothing_is_merged_and_none_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="There is no state at"):
-        run("merge", url(tmp_path / "other"), "--store", url(tmp_path / "none"))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Path) -> None:

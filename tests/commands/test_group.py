@@ -63,14 +63,6 @@ def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
-def test_help_of_a_command_is_its_own(tmp_path: Path) -> None:
-    one = run_process("evaluate", "--help", cwd=tmp_path)
-    assert (one.returncode, one.stderr) == (0, "")
-    assert one.stdout.startswith("usage: scrapy neardup evaluate ")
-    assert "scrapy neardup evaluate corpora/news --sweep" in one.stdout
-
-
-@pytest.mark.slow
 def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scrapy"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
@@ -95,15 +87,6 @@ def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> N
     assert (options.corpus, rest) == ([Path("news")], [])
     assert group.settings is not None
     assert group.settings["NEARDUP_WAIT"] == "3"
-
-
-def test_every_command_says_what_it_is() -> None:
-    for name in COMMANDS:
-        command = load(name)
-        assert name == command.name
-        assert command.help.endswith(".")
-        assert "\n" not in command.help
-        assert f"scrapy neardup {name} " in command.examples
 
 
 @pytest.mark.parametrize("code", [0, 1])

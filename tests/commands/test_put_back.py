@@ -18,7 +18,6 @@ from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from tests.build import (
     BREAD,
     EDITED,
-    EXCERPT,
     HOSTILE,
     PAGES,
     PEAR,
@@ -268,26 +267,6 @@ def test_judgements_are_listed_and_are_labels_that_evaluate_takes(sqlite: str, t
     docs.write_text("".join(json.dumps({"id": url, "text": text * 3}) + "\n" for url, _, text in PAGES[:4]), "utf-8")
     corpus = read(docs, tmp_path / "labels.jsonl")
     assert (corpus.labels[BREAD], corpus.labels[SAME]) == ("pos", "neg")
-
-
-def test_other_commands_say_what_was_said_by_hand(sqlite: str, capsys: Capture) -> None:
-    assert run("keep", SAME, "--store", sqlite) == 0
-    assert run("copy", BREAD, PEAR, "--store", sqlite) == 0
-    capsys.readouterr()
-    assert run("explain", SAME, BREAD, "--store", sqlite) == 0
-    told = capsys.readouterr().out
-    assert f"manual        keep: no copy of {PEAR}\n" in told
-    assert f"manual        a copy of {PEAR}\n" in told
-    assert run("explain", SAME, EXCERPT, "--store", sqlite, "--json") == 0
-    same, excerpt = json.loads(capsys.readouterr().out)["pages"]
-    assert (same["judged"]["said"], same["judged"]["other"], excerpt["judged"]) == ("keep", PEAR, None)
-    assert run("groups", "--store", sqlite) == 0
-    [group] = map(json.loads, capsys.readouterr().out.splitlines())
-    assert {page["url"]: page["judged"] for page in group["pages"]} == {PEAR: None, EDITED: None, SAME: "keep"}
-    assert run("stats", "--store", sqlite) == 0
-    assert "manual        1 keep, 1 copy; see: scrapy neardup judgements" in capsys.readouterr().out
-    assert run("check", "--store", sqlite) == 0
-    assert "2 manual verdicts" in capsys.readouterr().out
 
 
 def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, capsys: Capture) -> None:

@@ -77,18 +77,6 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     assert "Pair" not in capsys.readouterr().out
 
 
-def test_the_verdict_of_the_method_is_not_told_before_the_answer(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed(monkeypatch)
-    run("tune", feed, "-o", tmp_path / "labels.jsonl", *QUIET)
-    asked = capsys.readouterr().out.partition("Is the later page a copy?")[0]
-    assert "EARLIER: Article" in asked
-    assert "[[" in asked
-    assert "0." not in asked
-    assert "copy up to" not in asked
-
-
 def test_labels_say_what_each_value_would_have_done(
     feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
