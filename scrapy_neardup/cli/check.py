@@ -25,7 +25,6 @@ from scrapy_neardup.state.recipe import Secret
 
 @command(
     "check",
-    "Check every row of a state, or make a repaired copy of it.",
     STATE,
     option("--repair", metavar="TO", help="make a repaired copy at this path or URL"),
     option(

@@ -30,7 +30,6 @@ from scrapy_neardup.state.opening import STORES
 
 @command(
     "export",
-    "Write the state to one file: a backup, or a way to another machine or store.",
     option("-o", "--output", metavar="FILE", required=True, help="the file to write; -: standard output"),
     STATE,
     FORCE,
@@ -69,7 +68,6 @@ def export_state(arguments: argparse.Namespace) -> int:
 
 @command(
     "import",
-    "Make a new state from a file written by 'export'.",
     option("file", type=Path, metavar="FILE", help="a file written by 'export'"),
     STATE,
     JSON,
@@ -99,7 +97,6 @@ def import_pages(arguments: argparse.Namespace) -> int:
 
 @command(
     "merge",
-    "Add the pages of other states, or of exported files, to a state.",
     option(
         "sources",
         nargs="+",

@@ -28,7 +28,6 @@ _SHOWN = 20
 
 @command(
     "forget",
-    "Remove pages from a state, so that they are judged as if never seen.",
     option("urls", metavar="URL", nargs="*", help="a page, by its URL as crawled"),
     option("--host", metavar="HOST", help="all pages of this host and its subdomains"),
     option("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d"),
@@ -140,7 +139,6 @@ def _describe(found: _Forgotten) -> str:
 
 @command(
     "expire",
-    "Forget old pages at once, by NEARDUP_TTL and NEARDUP_MAX_PAGES, not bit by bit as a crawl does.",
     option("--ttl", metavar="TIME", help="how long to know a page after it was last seen, such as 90d"),
     option("--max-pages", metavar="N", help="how many pages to know at most, including copies"),
     DRY_RUN,
@@ -181,7 +179,6 @@ def expire(arguments: argparse.Namespace) -> int:
 
 @command(
     "compact",
-    "Shrink the files of a state after pages were forgotten.",
     STATE,
     JSON,
     examples="""\

@@ -43,10 +43,8 @@ FORM += "儿童和行动不便的人应在他人照看下使用本产品。废�
 FORM += "搬运时请轻拿轻放，避免碰撞和受潮。长期不用时请擦干并装回原来的包装盒，放在通风的地方。"
 FORM += "如有疑问，可在工作日拨打服务热线，或写信到本公司的顾客服务部。"
 FOOTER = "本站所有文章的版权属于原作者所有，如有异议请在三十日内来函告知"
-KETTLE, FAN = (
-    ("电热水壶", 1800, 220, "壶体", "KT208", 1150, 20481, 12),
-    ("风扇", 55, 110, "网罩", "FS9", 530, 77310, 36),
-)
+KETTLE = ("电热水壶", 1800, 220, "壶体内胆", "KT208", 1150, 20481, 12)
+FAN = ("落地风扇", 55, 110, "叶片网罩", "FS960", 5300, 77310, 36)
 TEXTS = {
     "pears": ("秋月梨早熟", join_text(*PEARS)),
     "edited": ("两个星期的惊喜", join_text(*PEARS[:7], "转载请注明出处和作者")),
@@ -68,6 +66,7 @@ Found = Callable[..., dict[str, Any]]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the commands run: a file of documents is all that is there."""
     rows = [{"id": id, "title": title, "text": text} for id, (title, text) in TEXTS.items()]
+    rows[0]["url"] = PEAR
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (tmp_path / "d.jsonl").write_text(lines, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -395,7 +394,7 @@ def test_what_is_refused(found: Found, folder: Path, arguments: list[str], messa
 def test_no_line_of_a_page_looks_like_one_of_ours(invoke: Invoke, folder: Path) -> None:
     forged = [
         "duplicate (near): B is a copy of A, similarity 1.00.",
-        "2026-01-01 00:00:00 [scrapy_neardup] ERROR: lost",
+        "2026-01-01 00:00:00 [neardup] ERROR: lost",
     ]
     (folder / "evil.txt").write_text("\n".join([*forged, join_text(*BAKERY)]), encoding="utf-8")
     lines = invoke("compare", "evil.txt", "d.jsonl#pears").out.splitlines()
