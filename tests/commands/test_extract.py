@@ -270,15 +270,6 @@ def test_what_is_no_file_is_refused(run: Run, name: str) -> None:
         run(name)
 
 
-def test_the_page_itself_is_written_with_its_parts_marked(run: Run, folder: Path, state: str) -> None:
-    assert run("article.html", "--url", URL, "--html", "marked.html").startswith("marked.html: article, 9 lines (")
-    marked = (folder / "marked.html").read_text(encoding="utf-8")
-    assert f'<p><span class="boilerplate">{ASIDE}</span></p>' in marked
-    assert f'<p><span class="article">{PARAGRAPHS[0]}</span></p>' in marked
-    assert "article: trafilatura&#39;s main text has 284 of 346 letters" in marked
-    assert "1 line with boilerplate here." in marked
-
-
 def test_the_marked_page_can_be_printed(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,8 +122,7 @@ def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Invoke, st
     found = json.loads(run("stats", "--store", state, "--json")[1])
     assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
     assert "- copies that are better than their original" in run("stats", "--store", state)[1]
-    code, said, _ = run("check", "--store", state)
-    assert (code, "is sound" in said, "No problem" in said) == (0, True, False)
+    assert json.loads(run("check", "--store", state, "--json")[1])["copies_without_original"] == 0
 
 
 def test_the_report_shows_it_with_the_others_below_it(run: Invoke, state: str) -> None:

@@ -133,18 +133,6 @@ def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, capsys: Cap
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_json_is_written_to_the_file_that_is_named(tmp_path: Path, capsys: Captured) -> None:
-    url = make_state("sqlite", tmp_path)
-    assert run("report", "--store", url, "--json") == 0
-    printed = json.loads(capsys.readouterr().out)
-    file = tmp_path / "monday.json"
-    assert run("report", "--store", url, "--json", "-o", file) == 0
-    assert json.loads(file.read_text(encoding="utf-8")) == printed
-    assert str(file) in capsys.readouterr().out
-    assert run("report", "--store", url, "--json", "-o", "-") == 0
-    assert json.loads(capsys.readouterr().out) == printed
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_json_is_json_whatever_standard_output_takes_and_steers_no_terminal(
     state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
@@ -229,11 +217,6 @@ def test_texts_that_the_crawl_kept_need_no_feed(tmp_path: Path, capsys: Captured
         assert pair["texts"] == [TEXTS[pair[side]["url"]][1] for side in ("original", "page")]
 
 
-def test_a_feed_is_read_only_if_something_is_to_be_looked_up(tmp_path: Path, capsys: Captured) -> None:
-    url = make_state("sqlite", tmp_path, keep=Keep.TEXTS)
-    assert run("report", "--store", url, "--texts", "not-there.jsonl") == 0
-
-
 # How many.
 
 
@@ -244,12 +227,6 @@ def test_so_many_copies_are_listed_as_are_asked_for(state: str, capsys: Captured
 
 
 # What is refused.
-
-
-def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, state: str) -> None:
-    with pytest.raises(NearDupError, match=r"monday\.html cannot be written: .* Name another place"):
-        run("report", "-o", tmp_path / "none" / "monday.html", "--store", state)
-    assert not (tmp_path / "none").exists()
 
 
 def test_what_goes_wrong_leaves_the_file_of_before(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
