@@ -28,10 +28,9 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
 from scrapy_neardup.lab.documents import Document, spooled
-from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, evaluate, sweep, threshold_of
+from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, sweep, threshold_of
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
 from scrapy_neardup.lab.replay import STORES
-from scrapy_neardup.lab.scores import GoldScore, Score
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Verdict

@@ -34,8 +34,11 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 
 
 @contextmanager
-def open_source(config: Config, fields: Mapping[str, str] | None = None) -> Iterator[PageSource]:
-    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it."""
+def open_source(config: Config, fields: Mapping[str, str] | None = None, *, marks: bool = True) -> Iterator[PageSource]:
+    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it.
+
+    ``marks``: see ``PageSource``.
+    """
     risky_pool = config.make_risky_pool()
     with closing(risky_pool) if risky_pool else nullcontext():
         yield PageSource(
@@ -44,13 +47,14 @@ def open_source(config: Config, fields: Mapping[str, str] | None = None) -> Iter
             config.make_extractor(),
             max_text=config.max_text,
             read_risky=risky_pool.read if risky_pool else None,
+            marks=marks,
         )
 
 
 @contextmanager
 def open_feed(config: Config) -> Iterator[DocumentReader]:
     """Open a reader of documents as a crawl with these settings would judge them."""
-    with open_source(config) as source:
+    with open_source(config, marks=False) as source:  # no document is met again
         yield DocumentReader(source)
 
 

@@ -1,23 +1,119 @@
-"""The score of a method on a labelled corpus."""
+"""The score of a method on a labelled corpus: missed copies, wrong drops, agreement with a person, and cost."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import asdict, dataclass, field, fields
 from time import process_time
 from typing import Any
 
 from scrapy_neardup.errors import PageError, SettingsError
-from scrapy_neardup.lab.corpus import GREY, Corpus
+from scrapy_neardup.lab.corpus import GREY, NEG, POS, REPOST, TEMPLATE, Corpus
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.groups import GroupingJudge
-from scrapy_neardup.lab.replay import MIN_LETTERS, Judge, make_judge, open_empty_store, replay
-from scrapy_neardup.lab.scores import Score, compare_answers, score
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, Pair
+from scrapy_neardup.lab.replay import MIN_LETTERS, GroupingJudge, Judge, make_judge, open_empty_store, replay
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.text.prose import has_prose
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerScore:
+    """Agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
+
+    ``unsure`` pairs count in neither.
+    """
+
+    pairs: int
+    agree: int
+    different: int
+    dropped_wrongly: int
+    copies: int
+    kept_wrongly: int
+    unsure: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoldScore(AnswerScore):
+    """The agreement on all pairs, and ``by_label`` on the pairs of each label."""
+
+    by_label: dict[str, AnswerScore] = field(default_factory=dict)
+
+
+def compare_answers(gold: Iterable[Pair], dropped: Set[str]) -> GoldScore:
+    """Return the agreement of a method that ``dropped`` these documents.
+
+    >>> gold = [Pair("a", "b", answer="copy"), Pair("a", "c", answer="different")]
+    >>> compare_answers(gold, {"b", "c"}).dropped_wrongly
+    1
+    """
+    gold = list(gold)
+    labels = sorted({one.label for one in gold} - {""})
+    by_label = {label: _compare([one for one in gold if one.label == label], dropped) for label in labels}
+    return GoldScore(**asdict(_compare(gold, dropped)), by_label=by_label)
+
+
+def _compare(gold: list[Pair], dropped: Set[str]) -> AnswerScore:
+    different = [one.b in dropped for one in gold if one.answer == DIFFERENT]
+    copies = [one.b in dropped for one in gold if one.answer == COPY]
+    pairs, dropped_wrongly, kept_wrongly = len(different) + len(copies), sum(different), copies.count(False)
+    return AnswerScore(
+        pairs=pairs,
+        agree=pairs - dropped_wrongly - kept_wrongly,
+        different=len(different),
+        dropped_wrongly=dropped_wrongly,
+        copies=len(copies),
+        kept_wrongly=kept_wrongly,
+        unsure=len(gold) - pairs,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One method on one corpus; ``parameters`` are those that differ from defaults.
+
+    Counts are documents by label: of ``pos`` duplicates ``missed`` were kept, of ``neg`` different documents
+    ``false_drops`` were dropped. ``precision``: the share of labelled drops that are duplicates, 1 without drops.
+    ``recall``: the share of duplicates that were dropped, 1 without duplicates. ``f1``: their harmonic mean.
+    ``ms_per_page``: CPU time of this process. ``bytes_per_page``: size of the state per document, dropped ones too.
+    ``gold``: agreement with pairs that a person has read.
+    """
+
+    method: str
+    parameters: dict[str, Any]
+    documents: int
+    missed: int
+    pos: int
+    false_drops: int
+    neg: int
+    false_per_10k: float
+    precision: float
+    recall: float
+    f1: float
+    reposts_dropped: int
+    reposts: int
+    templates_dropped: int
+    templates: int
+    ms_per_page: float
+    bytes_per_page: float
+    gold: GoldScore | None = None
+
+    @property
+    def labelled(self) -> int:
+        """Labelled documents; 0 if only a person's pairs are known."""
+        return self.pos + self.neg + self.reposts + self.templates
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data, without ``gold`` and its labels where there are none."""
+        data = asdict(self)
+        if self.gold is None:
+            del data["gold"]
+        elif not self.gold.by_label:
+            del data["gold"]["by_label"]
+        return data
+
 
 #: Whether a page is compared with originals alone, as in a crawl, or with their copies too.
 GROUPINGS = SINGLE_PASS, UNION_FIND = "single-pass", "union-find"
@@ -62,26 +158,61 @@ def evaluate(
                 dropped.add(document.id)
             on_verdict(document, verdict)
         size = measure_size()
-    return score(
-        counts,
+    gold = compare_answers(corpus.gold, dropped) if corpus.gold else None
+    return make_score(method, counts, seconds, size, gold)
+
+
+def make_score(
+    method: Method,
+    counts: Mapping[tuple[str, bool], int],
+    seconds: float,
+    size: int,
+    gold: GoldScore | None = None,
+) -> Score:
+    """Return the score from ``counts``: documents by label, dropped (True) and kept (False).
+
+    ``seconds`` and ``size`` (bytes) cover all documents.
+    """
+
+    def both(label: str) -> tuple[int, int]:
+        dropped = counts.get((label, True), 0)
+        return dropped, dropped + counts.get((label, False), 0)
+
+    (found, pos), (false, neg) = both(POS), both(NEG)
+    (reposts_dropped, reposts), (templates_dropped, templates) = both(REPOST), both(TEMPLATE)
+    documents = sum(counts.values())
+    precision = found / (found + false) if found + false else 1.0
+    recall = found / pos if pos else 1.0
+    return Score(
         method=method.name,
         parameters=overrides(method),
-        seconds=seconds,
-        size=size,
-        gold=compare_answers(corpus.gold, dropped) if corpus.gold else None,
+        documents=documents,
+        missed=pos - found,
+        pos=pos,
+        false_drops=false,
+        neg=neg,
+        false_per_10k=round(1e4 * false / max(1, neg), 1),
+        precision=round(precision, 4),
+        recall=round(recall, 4),
+        f1=round(2 * precision * recall / (precision + recall), 4) if found else 0.0,
+        reposts_dropped=reposts_dropped,
+        reposts=reposts,
+        templates_dropped=templates_dropped,
+        templates=templates,
+        ms_per_page=round(1e3 * seconds / max(1, documents), 3),
+        bytes_per_page=round(size / max(1, documents), 1),
+        gold=gold,
     )
 
 
-def sweep(
-    name: str, corpus: Corpus, parameters: Mapping[str, Any], values: Iterable[Any] | None = None, **options: Any
-) -> Iterator[tuple[Any, Score]]:
-    """Yield a score for each value of the method's threshold: ``values``, or those that the method wants tried.
+def sweep(name: str, corpus: Corpus, parameters: Mapping[str, Any], **options: Any) -> Iterator[tuple[Any, Score]]:
+    """Yield a score for each value of the threshold that the method wants tried.
 
     ``options``: see ``evaluate``. Raises SettingsError if the method does not name its threshold.
     """
     method = make_method(name, parameters)
     threshold = threshold_of(method)
-    for value in type(method).sweep if values is None else values:
+    for value in type(method).sweep:
         yield value, evaluate(make_method(name, {**parameters, threshold: value}), corpus, **options)
 
 

@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import Corpus
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import evaluate, overrides, sweep
-from scrapy_neardup.lab.groups import GroupingJudge, UnionFind
+from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, make_score, overrides, sweep
 from scrapy_neardup.lab.pairs import Pair
-from scrapy_neardup.lab.replay import MIN_LETTERS, STORES
-from scrapy_neardup.lab.scores import Score, compare_answers, score
+from scrapy_neardup.lab.replay import MIN_LETTERS, STORES, GroupingJudge, UnionFind
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Page, Verdict
@@ -103,15 +101,15 @@ def test_a_file_that_a_method_loads_once_is_not_on_the_clock(corpus: Corpus, mon
     assert evaluate(Slow(), corpus).ms_per_page == pytest.approx(28 * 500 / 30, abs=0.001)
 
 
-def test_a_sweep_tries_the_values_of_the_method_or_others(corpus: Corpus) -> None:
+def test_a_sweep_tries_the_values_of_the_method(corpus: Corpus) -> None:
     points = list(sweep("first", corpus, {}))
     assert [(value, score.parameters, score.missed) for value, score in points] == [
         (0.0, {"least": 0.0}, 0),
         (1.0, {}, 3),
     ]
     assert points[0][1].false_drops > 0
-    points = list(sweep("first", corpus, {"letters": 1, "least": 0.3}, [0.5]))
-    assert [(value, score.parameters) for value, score in points] == [(0.5, {"letters": 1, "least": 0.5})]
+    points = list(sweep("first", corpus, {"letters": 1, "least": 0.3}))
+    assert [score.parameters for _, score in points] == [{"letters": 1, "least": 0.0}, {"letters": 1}]
     with pytest.raises(SettingsError, match="The method unsaid"):
         next(sweep("unsaid", corpus, {}))
 
@@ -181,12 +179,12 @@ COUNTS = Counter(
 )
 
 
-def make_score(counts: dict[tuple[str, bool], int], seconds: float = 0.0, size: int = 0) -> Score:
-    return score(counts, method="first", parameters={"letters": 5}, seconds=seconds, size=size)
+def score(counts: dict[tuple[str, bool], int], seconds: float = 0.0, size: int = 0) -> Score:
+    return make_score(First(FirstParameters(letters=5)), counts, seconds, size)
 
 
 def test_a_score_by_hand() -> None:
-    assert make_score(COUNTS, seconds=1.5, size=50_000).as_dict() == {
+    assert score(COUNTS, seconds=1.5, size=50_000).as_dict() == {
         "method": "first",
         "parameters": {"letters": 5},
         "documents": 500,
@@ -221,14 +219,12 @@ def test_a_score_by_hand() -> None:
     ],
 )
 def test_precision_recall_and_f1(found: int, pos: int, false: int, precision: float, recall: float, f1: float) -> None:
-    one = make_score(
-        {("pos", True): found, ("pos", False): pos - found, ("neg", True): false, ("neg", False): 20 - false}
-    )
+    one = score({("pos", True): found, ("pos", False): pos - found, ("neg", True): false, ("neg", False): 20 - false})
     assert (one.precision, one.recall, one.f1, one.false_per_10k) == (precision, recall, f1, 500 * false)
 
 
 def test_no_documents_are_no_error() -> None:
-    nothing = make_score({})
+    nothing = score({})
     assert (nothing.documents, nothing.false_per_10k, nothing.ms_per_page, nothing.bytes_per_page) == (0, 0, 0, 0)
 
 
@@ -251,8 +247,8 @@ def test_an_agreement_by_hand() -> None:
         "repost": dict(zip(names, (2, 1, 0, 0, 2, 1, 0), strict=True)),
     }
     assert asdict(found) == {**dict(zip(names, (6, 2, 3, 2, 3, 2, 1), strict=True)), "by_label": by_label}
-    assert replace(make_score({}), gold=found).as_dict()["gold"] == asdict(found)
-    assert "by_label" not in replace(make_score({}), gold=compare_answers(ANSWERS[-1:], set())).as_dict()["gold"]
+    assert replace(score({}), gold=found).as_dict()["gold"] == asdict(found)
+    assert "by_label" not in replace(score({}), gold=compare_answers(ANSWERS[-1:], set())).as_dict()["gold"]
 
 
 #: d21 to d23 are copies of d00 to d02, and d25 is an edited one of d04.

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.scan import last_seen, members
+from scrapy_neardup.maintenance.forget import last_seen
+from scrapy_neardup.maintenance.scan import members
 from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.record import Record
