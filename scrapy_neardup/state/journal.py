@@ -93,6 +93,14 @@ class TakenBack:
     pages: int
     crawls: tuple[str, ...]
 
+    def sentence(self) -> str:
+        """Describe them for a log."""
+        return (
+            f"{self.pages} pages are rolled back in the state, because their crawl "
+            f"({', '.join(self.crawls) or 'unknown'}) was killed or its feed was not stored. They are judged again "
+            "when they come again."
+        )
+
 
 class Generations(Expiry):
     """The crawls that write to a store. Each is a generation whose journal lists unsealed pages."""
