@@ -34,12 +34,12 @@ from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import KeepPolicy, make_preference
 from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import one_line
@@ -215,7 +215,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         if asked or method.memory_only:
-            store = open_store(asked or MemoryStore.form(), recipe, STORE, config.secret)
+            store = open_store(asked or Memory.form(), recipe, STORE, config.secret)
         else:
             store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
         try:

@@ -205,7 +205,7 @@ def compact(arguments: argparse.Namespace) -> int:
     try:
         with open_state(arguments.store, config_of(arguments)) as store:
             before, location = store.size(), store.location
-            store.compact()
+            store.kv.compact()
             after = store.size()
     except StoreDamaged:
         raise

@@ -16,7 +16,7 @@ from scrapy_neardup.crawl.state_location import data_directory, state_url, state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.judge.former import check_tools
-from scrapy_neardup.kv.base import SETTING
+from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import (
@@ -182,7 +182,7 @@ def _no_state(place: object, options: str, hint: str = "") -> StoreError:
     return StoreError(f"{sentence} {hint}" if hint else sentence)
 
 
-def locate_state(url: str) -> tuple[type[PageStore], str]:
+def locate_state(url: str) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
     kind, location = parse_url(url, STORE)
     if not kind.lasts:

@@ -245,7 +245,7 @@ def old(tmp_path: Path) -> str:
     url = make_state("sqlite", tmp_path)
     with open_state(url) as store:
         days = {PEAR: 50, EDITED: 50, SAME: 5, BREAD: 100, POWER: 40, SHORT: 80}
-        set_last_seen(store, {url: store.now() - many * DAY for url, many in days.items()})
+        set_last_seen(store, {url: store.clock.now() - many * DAY for url, many in days.items()})
     return url
 
 
