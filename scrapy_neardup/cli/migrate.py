@@ -12,6 +12,7 @@ from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.lab.documents import make_page
@@ -64,7 +65,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = arguments.store or only_state(config)
     kind, place = locate_state(arguments.to or url)
-    if kind.is_shared:
+    if not issubclass(kind, FileEngine):
         raise StoreError(
             f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
             "migrate the file, and merge it into a new state on the server."

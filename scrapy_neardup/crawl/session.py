@@ -31,7 +31,6 @@ from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
-from scrapy_neardup.state.transaction import Overlay
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
@@ -191,14 +190,14 @@ class Session:
         numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
-        numbers.set_value(stats.STATE_PAGES, store.pages_found if isinstance(store, Overlay) else store.pages)
+        numbers.set_value(stats.STATE_PAGES, store.pages if store.snapshot is None else store.snapshot.pages)
         numbers.set_value(stats.STATE_BYTES, store.size())
 
     def _end_generation(self) -> None:
         """End the crawl in the state, and warn of pages that were not sealed."""
         store = self._detector.store
         unsealed = self._detector.end()
-        if unsealed and not isinstance(store, Overlay):
+        if unsealed and store.snapshot is None:
             log_unsealed(unsealed, self._ledger.feeds.unstored(), self.notes, self._job)
         if self._job:
             log_not_requested(store, self.notes, self._job, is_over=True)

@@ -120,7 +120,7 @@ def expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> Forge
     found, seen = last_sights(store, watch)
     going = np.zeros(len(seen), np.bool_)
     if bounds.ttl is not None:
-        going = seen < np.uint64(max(store.now() - bounds.ttl, 0))
+        going = seen < np.uint64(max(store.clock.now() - bounds.ttl, 0))
     if bounds.exceeded(len(seen) - int(going.sum())):
         # Seen at the same time: a copy goes before its original, and an older page before a newer one.
         order = np.lexsort((found.ids, ~found.copies, seen, ~going))

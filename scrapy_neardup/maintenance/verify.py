@@ -28,8 +28,9 @@ from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
+from scrapy_neardup.state.history import DECISIONS_KEY, FORMER_KEY, former_problem, former_recipes
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
-from scrapy_neardup.state.pages import DECISIONS_KEY, FORMER_KEY, PageStore, former_problem, former_recipes
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
 
@@ -382,5 +383,5 @@ class _Checker:
         """Verify the tally, and the files of the engine."""
         for problem in self._store.tally_problems(tally_alone=True):
             self.found.add("wrong tally", problem)
-        for problem in self._store.file_problems():
+        for problem in self._store.kv.file_problems():
             self.found.add("broken file", problem)

@@ -129,7 +129,8 @@ def crawled(place: Path, scheme: str) -> dict[str, Any]:
 
 def is_let_go(place: Path, scheme: str) -> bool:
     """Whether nobody holds the state any more, in this process or by its lock."""
-    return str(place) not in opening._open and not is_held(STORES[scheme].lock_of(str(place)))
+    lock = place / "lock" if scheme == "leveldb" else Path(f"{place}.lock")
+    return str(place) not in opening._open_stores and not is_held(lock)
 
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import (
     ExportFile,
     OpenState,
@@ -29,11 +30,9 @@ from scrapy_neardup.maintenance.export import (
 )
 from scrapy_neardup.maintenance.lines import Filed, page_from_data, page_to_data, verdict_to_data
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -106,7 +105,7 @@ def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> No
     source = exported(store, tmp_path / "file")
     assert source.counts.blocks() == OpenState(store).counts.blocks() == blocks
     assert source.verdicts == [COPIED, KEEP]  # by time
-    copy = MemoryStore("memory:", RECIPE)
+    copy = memory_state(RECIPE)
     import_state(source, copy)
     assert sorted(manual_verdicts(copy), key=lambda one: one.when) == [COPIED, KEEP]
     assert packed(copy) == packed(store)
@@ -119,7 +118,7 @@ def test_an_exported_and_imported_state_is_the_same_and_makes_the_same_file(
     tmp_path: Path, filed: list[Filed], notes: int
 ) -> None:
     store = state(filed, notes)
-    copy = MemoryStore("memory:", RECIPE)
+    copy = memory_state(RECIPE)
     assert import_state(exported(store, tmp_path / "file"), copy) == len(filed)
     assert rows(copy) == rows(store)
     assert packed(copy) == packed(store)
@@ -128,16 +127,16 @@ def test_an_exported_and_imported_state_is_the_same_and_makes_the_same_file(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -> None:
-    store = fill(STORES[scheme](str(tmp_path / "from"), RECIPE), KINDS, notes=3)
+    store = fill(open_at(STORES[scheme], str(tmp_path / "from"), RECIPE), KINDS, notes=3)
     source = exported(store, tmp_path / "file")
     for other in SCHEMES:
-        copy = STORES[other](str(tmp_path / f"to {other}"), source.recipe)
+        copy = open_at(STORES[other], str(tmp_path / f"to {other}"), source.recipe)
         assert import_state(source, copy) == 5
         assert rows(copy) == rows(store)
         assert copy.new_id() > LIKE.id
         copy.close()
         if other != "memory":
-            copy = STORES[other](str(tmp_path / f"to {other}"), RECIPE)
+            copy = open_at(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
             assert (rows(copy), copy.taken_back.pages) == (rows(store), 0)
             check(copy)
             copy.close()
@@ -176,17 +175,17 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
     """Before each of its writes: the generation, the pages, their seal, the end of the generation, the counts."""
     source = exported(state(KINDS, notes=1), tmp_path / "file")
     for writes in range(len(KINDS) + 4):
-        store = SQLiteStore(str(tmp_path / f"state {writes}"), source.recipe)
+        store = open_at(SQLite, str(tmp_path / f"state {writes}"), source.recipe)
         with killed_before(store, writes), pytest.raises(Killed):
             import_state(source, store)
-        store._disconnect()
-        store = SQLiteStore(store.location, source.recipe)
+        store.kv.close()
+        store = open_at(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
         assert store.pages == (len(KINDS) if sealed else 0)
         assert store.taken_back.pages == (0 if sealed else max(0, writes - 1))
         check(store)
         store.close()
-    with killed_before(whole := MemoryStore("memory:", RECIPE), len(KINDS) + 4):
+    with killed_before(whole := memory_state(RECIPE), len(KINDS) + 4):
         import_state(source, whole)  # there is no further write
 
 
@@ -341,7 +340,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_the_first(tmp
     path.write_bytes(packed(state(KINDS)))
     source = ExportFile(path)
     path.write_bytes(packed(state(KINDS))[:-9])
-    store = MemoryStore("memory:", RECIPE)
+    store = memory_state(RECIPE)
     with pytest.raises(NearDupError, match="is damaged"):
         import_state(source, store)
     assert len(list(store.rows(b"j"))) == len(KINDS)  # nothing is sealed
@@ -350,11 +349,11 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_the_first(tmp
 def test_another_recipe_or_secret_is_refused_with_what_differs() -> None:
     ours = state(KINDS)
     before = rows(ours)
-    theirs = MemoryStore("memory:", {**RECIPE, "hash": "md5", "parameters": {"n": (5, 4), "ü": "新"}})
+    theirs = memory_state({**RECIPE, "hash": "md5", "parameters": {"n": (5, 4), "ü": "新"}})
     with pytest.raises(StoreMismatch, match=r"hash is 'md5'.*parameters\.n is \[5, 4\]"):
         check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
     for secret in (Secret(b"another"), Secret.shared("a secret of several states")):
-        theirs = MemoryStore("memory:", {**RECIPE, "hash": "md5"}, secret=secret)
+        theirs = memory_state({**RECIPE, "hash": "md5"}, secret=secret)
         with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
             check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
     check_recipes([OpenState(ours), OpenState(ours)], ours.recipe)
@@ -380,7 +379,7 @@ def test_a_full_disk_leaves_no_half_of_a_file_unnoticed() -> None:
 def test_of_two_manual_verdicts_the_newer_one_stays_whichever_state_it_is_in() -> None:
     older, newer = (ManualVerdict("a", ManualKind.KEEP, "", 4), ManualVerdict("a", ManualKind.COPY, "x", 5))
     for here, there, taken in ((older, newer, 1), (newer, older, 0)):
-        store = MemoryStore("memory:", {})
+        store = memory_state({})
         write_manual_verdicts(store, here)
         assert take_verdicts([there, KEEP], store) == (taken + 1, 1)
         assert {one.url: one for one in manual_verdicts(store)} == {newer.url: newer, KEEP.url: KEEP}

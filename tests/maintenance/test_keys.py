@@ -15,7 +15,7 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
@@ -44,7 +44,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def opened(url: str, method: str = "cascade") -> PageStore:
     kind, location = parse_url(url)
-    return kind(location, make_method(method, {}).recipe())
+    return open_at(kind, location, make_method(method, {}).recipe())
 
 
 def crawl(store: PageStore, method: str = "cascade") -> Detector:

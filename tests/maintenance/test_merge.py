@@ -14,17 +14,18 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.lines import Filed
 from scrapy_neardup.maintenance.merge import Merged, find_copy, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.build import page, story
+from tests.faults import engine_of
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -111,8 +112,8 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], thei
             with killed_before(one, writes):
                 merged(one, state(theirs))
         except Killed:
-            one._take_back()
-            one.pages = sum(1 for _ in one.records())
+            one.journal.roll_back(one.journal.crawls())
+            assert one.pages == sum(1 for _ in one.records())
         else:
             break
         check(one)
@@ -262,7 +263,7 @@ def cascade() -> Method:
 
 def crawl(method: Method, found: list[Page], keep: Keep = Keep.EVIDENCE) -> PageStore:
     """What a crawl leaves of these pages."""
-    store = MemoryStore("memory:", method.recipe())
+    store = memory_state(method.recipe())
     detector = Detector(method, store, who="test", policy=Policy(keep=keep))
     for one in found:
         detector.judge_now(one, sealed=True)
@@ -328,7 +329,7 @@ def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade
     ours = crawl(cascade, [page("a", story(1)), page("b", story(1))])
     theirs = crawl(cascade, [page("b", story(1)), page("c", story(1))])
     later = [replace(one, seen=one.seen + 60) for one in OpenState(theirs).pages()]
-    theirs = fill(MemoryStore("memory:", cascade.recipe()), later)
+    theirs = fill(memory_state(cascade.recipe()), later)
     assert merged(ours, theirs, cascade) == Merged(1, 0, 1, 1)
     assert originals(ours) == {"a": "a", "b": "a", "c": "a"}
     check(ours)
@@ -371,7 +372,7 @@ def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
 
 def test_a_method_is_made_again_from_the_recipe() -> None:
     method = make_method("minhash", {"similarity": 0.6, "bands": 32})
-    found = former_method(MemoryStore("memory:", {**method.recipe(), "hash": "x"}).recipe)
+    found = former_method(memory_state({**method.recipe(), "hash": "x"}).recipe)
     assert found is not None
     assert found.recipe() == method.recipe()
 
@@ -396,9 +397,9 @@ def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Iterator[tuple[PageStore, PageStore]]:
-    stores = SQLiteStore(str(tmp_path / "ours"), RECIPE), SQLiteStore(str(tmp_path / "theirs"), RECIPE)
+    stores = open_at(SQLite, str(tmp_path / "ours"), RECIPE), open_at(SQLite, str(tmp_path / "theirs"), RECIPE)
     for store in stores:
-        store._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
+        engine_of(store)._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
     yield stores
     for store in stores:
         store.close()

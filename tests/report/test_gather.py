@@ -19,8 +19,8 @@ from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.history import decide
 from scrapy_neardup.state.layout import FORMAT
-from scrapy_neardup.state.pages import decide
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE, clean_line
@@ -359,6 +359,6 @@ def _strings(data: Any) -> Iterator[str]:
 def test_a_damaged_state_is_told_in_a_sentence(key: Any) -> None:
     state = State()
     first = state.add("https://a.example/", told=Evidence(title="A"))
-    state.store._write(Changes({key(first): b"scribble"}), sync=False)
+    state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
     with pytest.raises(StoreDamaged, match="check"):
         gather(state.store)

@@ -6,7 +6,7 @@
     <location>/witness     how far the state had come: see ``Witness``
 
 LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes files that the manifest does
-not name. So the seal is compared before LevelDB opens. Without a seal, as after a kill, ``Snapshot`` keeps the files
+not name. So the seal is compared before LevelDB opens. Without a seal, as after a kill, ``FileLinks`` keeps the files
 until all rows are verified.
 """
 
@@ -16,20 +16,21 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
-from scrapy_neardup.kv.lock import lock
-from scrapy_neardup.state import layout
-from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Row, after
+from scrapy_neardup.kv.checkpoint import checkpoint
+from scrapy_neardup.kv.exchange import ScratchDirectory
+from scrapy_neardup.kv.lock import StateLock, is_held, lock
+from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.kv.salvage import damaged_leveldb
+from scrapy_neardup.kv.tally import CLOSED, Witness
 
 # LevelDB changes files when it opens. It never writes into an existing file, so a hard link to each keeps them all at
 # no cost.
@@ -40,10 +41,12 @@ from scrapy_neardup.state.pages import PageStore
 
 #: Files without data.
 NOISE = ("LOCK", "LOG", "LOG.old")
+#: Endings of tables.
+_TABLES = (".ldb", ".sst")
 
 
-class Snapshot:
-    """Hard links to the files of a directory. Without hard links there is no snapshot."""
+class FileLinks:
+    """Hard links to the files of a directory, if the file system has such links."""
 
     def __init__(self, files: Path) -> None:
         self._files = files
@@ -65,7 +68,7 @@ class Snapshot:
             self._draft.rename(self._kept)
 
     def drop(self) -> None:
-        """Drop the snapshot. Raises OSError."""
+        """Drop the links. Raises OSError."""
         if self._kept.exists():
             self._kept.rename(self._gone)
         shutil.rmtree(self._gone, ignore_errors=True)
@@ -79,65 +82,6 @@ class Snapshot:
             self._kept.rename(self._files)
         shutil.rmtree(self._gone, ignore_errors=True)
         shutil.rmtree(self._draft, ignore_errors=True)
-
-
-_REPAIR = "import sys, plyvel; plyvel.repair_db(sys.argv[1], paranoid_checks=True)"
-
-
-@contextmanager
-def damaged_leveldb(root: Path, folder: Path) -> Iterator[DamagedCopy]:
-    """See ``Place.damaged_copy``."""
-    # Repair the copy before LevelDB opens it, because opening deletes files that a damaged manifest does not name.
-    # Paranoid checks reject blocks with a wrong checksum. A table with a damaged index is lost as a whole, some
-    # megabytes.
-    try:
-        import plyvel
-    except ImportError as error:
-        raise StoreError(
-            "Repairing a LevelDB state needs plyvel. Run: pip install 'scrapy-neardup[leveldb]'"
-        ) from error
-    copy = folder / "copy.leveldb"
-    held = lock(root / "lock", str(root))
-    try:
-        with copying(root):
-            kept = root / "db.before"  # by an opening that was cut short: see ``Snapshot``
-            shutil.copytree(
-                kept if kept.exists() else root / "db", copy, ignore=shutil.ignore_patterns("LOCK", "LOG", "LOG.old")
-            )
-    finally:
-        held.release()
-    # In its own process, because LevelDB may abort.
-    done = subprocess.run(  # noqa: S603 - nothing but our own path comes from outside
-        [sys.executable, "-c", _REPAIR, str(copy)], check=False, capture_output=True, text=True, errors="replace"
-    )
-    if done.returncode:
-        raise hopeless(root, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    try:
-        db = plyvel.DB(str(copy), create_if_missing=False)
-    except (plyvel.Error, OSError) as error:
-        raise hopeless(root, str(error)) from None
-    with closing(db):
-        yield _LevelDBCopy(db, plyvel.Error)
-
-
-class _LevelDBCopy:
-    def __init__(self, db: Any, error: type[Exception]) -> None:
-        self._db = db
-        self._error = error
-
-    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        try:
-            with closing(self._db.raw_iterator(verify_checksums=True)) as at:
-                if reverse:
-                    at.seek(high)
-                    at.prev() if at.valid() else at.seek_to_last()
-                else:
-                    at.seek(low)
-                while at.valid() and low <= at.key() < high:
-                    yield at.item()
-                    at.prev() if reverse else at.next()
-        except self._error as error:
-            raise UnreadableError(str(error)) from None
 
 
 _WITNESS = "witness"
@@ -156,10 +100,10 @@ _OUTSIDE = tuple(
 )
 
 
-class LevelDBStore(PageStore):
+class LevelDB(FileEngine):
     """The default store: small on disk, safe against kills."""
 
-    scheme: ClassVar[str] = "leveldb"
+    scheme = "leveldb"
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -188,25 +132,28 @@ class LevelDBStore(PageStore):
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         return damaged_leveldb(Path(location), folder)
 
-    def _load(self) -> None:
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
         try:
             import plyvel
         except ImportError as error:
             raise StoreError(
                 "The leveldb store needs plyvel, which has no wheel for this platform. Run: pip install "
                 "'scrapy-neardup[leveldb]' (this needs a C++ compiler and the LevelDB headers), "
-                f"or set {self.named_by} to sqlite:///path."
+                f"or set {named_by} to sqlite:///path."
             ) from error
         self._plyvel = plyvel
-        self._failed = False
+        self._has_failed = self._is_accepted = False
         self._guard = _Guard(self)
-        self._root = Path(self.location)
+        self._root = Path(location)
         self._files = self._root / "db"
         self._seal = self._root / "seal.json"
-        self._snapshot = Snapshot(self._files)
+        self._links = FileLinks(self._files)
+        self._lock: StateLock | None = None
+        self._folder: ScratchDirectory | None = None
+        self._db: Any = None
 
-    def _connect(self) -> None:
-        self._load()
+    def lock(self) -> bool:
         try:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds its secret
         except OSError as error:
@@ -217,97 +164,138 @@ class LevelDBStore(PageStore):
         self._lock = lock(self.lock_of(self.location), self.location)
         try:
             with self._guard:
-                self._open()
+                self._links.restore()
+                # A process killed while it made a new state leaves a manifest at most.
+                return not _holds_pages(self._files)
         except BaseException:
-            self._release_witness()
-            self._lock.release()
+            self.unlock()
             raise
 
-    def _open(self) -> None:
-        self._snapshot.restore()
-        # A process killed while it made a new state leaves a manifest at most; these files hold pages.
-        new = not self._files.exists() or not any(f.suffix in (".log", ".ldb", ".sst") for f in self._files.iterdir())
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def is_held(self) -> bool:
+        return is_held(self.lock_of(self.location))
+
+    def open(self, witness: Witness | None) -> None:
+        with self._guard:
+            self._open(new=not _holds_pages(self._files))
+
+    def _open(self, *, new: bool) -> None:
         sealed = self._seal.read_bytes() if self._seal.exists() else None
-        self._meet_witness(new=new)
         if sealed is not None:
             self._check_seal(sealed, self._files)
         if sealed is None and not new and not (self._files / "CURRENT").exists():
             raise self.damaged("its file CURRENT is missing")
-        self._untouched = sealed is not None
+        self.is_untouched = sealed is not None
         if not new and sealed is None:
-            self._snapshot.take()
+            self._links.take()
         # Before LevelDB changes a file; a kill right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
-            self._db = self._database(self._files, new=new)
+            self.open_at(self._files, new=new)
         except BaseException:
             if sealed is not None:
                 self._seal.write_bytes(sealed)
-            self._snapshot.restore()
+            self._links.restore()
             raise
 
-    def _database(self, files: Path, *, new: bool = False) -> Any:
+    def open_at(self, files: Path, *, new: bool = False) -> None:
+        """Open the database in a directory, without lock and witness."""
         options = self.options
-        return self._plyvel.DB(
-            str(files),
-            create_if_missing=new,
-            paranoid_checks=True,
-            bloom_filter_bits=options.bloom,
-            lru_cache_size=options.cache,
-            write_buffer_size=options.write_buffer,
-            block_size=options.block,
-            max_open_files=options.open_files,
-            max_file_size=_TABLE,
-        )
-
-    def _accept(self) -> None:
         with self._guard:
-            self._snapshot.drop()
+            self._db = self._plyvel.DB(
+                str(files),
+                create_if_missing=new,
+                paranoid_checks=True,
+                bloom_filter_bits=options.bloom,
+                lru_cache_size=options.cache,
+                write_buffer_size=options.write_buffer,
+                block_size=options.block,
+                max_open_files=options.open_files,
+                max_file_size=_TABLE,
+            )
 
-    def _disconnect(self) -> None:
-        if self._db.closed:
-            return
-        try:
+    def accept(self) -> None:
+        with self._guard:
+            self._links.drop()
+        self._is_accepted = True
+
+    def settle(self) -> None:
+        """Do nothing: LevelDB rewrites no file."""
+
+    def close_files(self) -> str:
+        if not self._db.closed:
             with self._guard:
                 self._db.close()
-                if not self._accepted:
-                    self._snapshot.restore()
-                if self._accepted or self._untouched:
+                if not self._is_accepted:
+                    self._links.restore()
+                if self._is_accepted or self.is_untouched:
                     self._write_seal()
-                self._end_witness()
-        finally:
-            self._release_witness()
-            self._lock.release()
+        return CLOSED
+
+    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
+        with self._guard:
+            kept = self._root / "db.before"  # it counts if it is there; see ``FileLinks``
+            files = kept if kept.exists() else self._files
+            if not _holds_pages(files):
+                return False
+            sealed = self._seal.read_bytes() if self._seal.exists() else None
+            self._folder = ScratchDirectory(self._root)
+            copy = self._folder.path / "db"
+            try:
+                checkpoint(files, copy)
+            except ValueError as error:
+                raise self.damaged(str(error)) from None
+            except OSError as error:
+                raise StoreError(
+                    f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be "
+                    "read and that the disk is not full."
+                ) from error
+            if sealed is not None and not is_held:
+                self._check_seal(sealed, files)
+                self.is_untouched = True
+            self.open_at(copy)
+            return True
+
+    def close_snapshot(self) -> None:
+        self.is_untouched = False
+        if self._db is not None and not self._db.closed:
+            self._db.close()
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None
 
     # Hot paths avoid the context manager.
 
-    def _get(self, key: bytes) -> bytes | None:
+    def get(self, key: bytes) -> bytes | None:
         try:
             value: bytes | None = self._db.get(key, verify_checksums=True)
         except Exception as error:
-            self._raise_for(error)
+            self.raise_for(error)
             raise
         return value
 
-    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         get = self._db.get
         try:
             return [get(key, verify_checksums=True) for key in keys]
         except Exception as error:
-            self._raise_for(error)
+            self.raise_for(error)
             raise
 
-    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
             at.seek(max(low, prefix))
             while at.valid() and at.key().startswith(prefix):
                 yield at.item()
                 at.next()
 
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         # plyvel's other iterator ends silently at a damaged block; this one raises.
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
-            behind = layout.after(prefix)
+            behind = after(prefix)
             if not reverse:
                 at.seek(prefix)
             elif behind is None:
@@ -325,8 +313,8 @@ class LevelDBStore(PageStore):
                 else:
                     at.next()
 
-    def _apply(self, changes: Changes, *, sync: bool) -> None:
-        if self._failed:
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        if self._has_failed:
             raise StoreError(
                 f"The state at {self.location} takes no more pages after a failed write. The pages before it are safe. "
                 "Check the disk and start the crawl again."
@@ -340,12 +328,12 @@ class LevelDBStore(PageStore):
             batch.write()
         except BaseException as error:
             # The log may end in half a record. LevelDB would append to it and not read past it later.
-            self._failed = True
-            self._raise_for(error)
+            self._has_failed = True
+            self.raise_for(error)
             raise
 
-    def _raise_for(self, error: BaseException) -> None:
-        """Translate errors of plyvel and the system."""
+    def raise_for(self, error: BaseException) -> None:
+        """Raise an error of plyvel or the system as a StoreError."""
         plyvel = self._plyvel
         if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
             raise self.damaged(str(error)) from error
@@ -356,7 +344,7 @@ class LevelDBStore(PageStore):
 
     def size(self) -> int:
         total = 0
-        for file in self._files.iterdir():
+        for file in self._files.iterdir() if self._files.is_dir() else ():
             with suppress(FileNotFoundError):  # LevelDB tidies up whenever it likes
                 total += file.stat().st_size
         return total
@@ -395,8 +383,8 @@ class LevelDBStore(PageStore):
 class _Guard:
     """Translates errors. A class, because generators are slow."""
 
-    def __init__(self, store: LevelDBStore) -> None:
-        self._store = store
+    def __init__(self, engine: LevelDB) -> None:
+        self._engine = engine
 
     def __enter__(self) -> None: ...
 
@@ -404,7 +392,12 @@ class _Guard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._store._raise_for(error)
+            self._engine.raise_for(error)
+
+
+def _holds_pages(files: Path) -> bool:
+    """Whether a directory has a log or a table."""
+    return files.is_dir() and any(file.suffix in (".log", *_TABLES) for file in files.iterdir())
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:
@@ -413,6 +406,6 @@ def _inventory(files: Path) -> dict[str, list[int]]:
     for file in files.iterdir():
         if file.name in NOISE:
             continue
-        table = file.suffix in (".ldb", ".sst")
+        table = file.suffix in _TABLES
         found[file.name] = [file.stat().st_size, 0 if table else zlib.crc32(file.read_bytes())]
     return found

@@ -21,16 +21,16 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
-from scrapy_neardup.kv.lock import lock
-from scrapy_neardup.kv.tally import CLOSED, check_bytes
-from scrapy_neardup.state import layout
-from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, after
+from scrapy_neardup.kv.exchange import ScratchDirectory
+from scrapy_neardup.kv.lock import StateLock, is_held, lock
+from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.kv.salvage import damaged_sqlite
+from scrapy_neardup.kv.tally import CLOSED, Witness, check_bytes
 
 #: "ndup" in the header, so that we never write to another program's database.
 APPLICATION = 0x6E647570
@@ -84,15 +84,6 @@ def is_ours(path: Path) -> bool:
     return _header(path) == (APPLICATION, VERSION)
 
 
-def is_database(path: Path) -> bool:
-    """Whether a file begins like an SQLite database."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
-
-
 def _header(path: Path) -> tuple[int, int]:
     """Return application and version; zeros for another file."""
     with path.open("rb") as file:
@@ -118,73 +109,15 @@ def is_outside(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)
 
 
-#: The beginning of the file: unused bytes, page size (1: 65536), more, pages.
-_HEADER = struct.Struct(">16sH10xI")
-#: A header with a larger size in bytes is noise.
-_LARGEST = 2**42
-
-
-@contextmanager
-def damaged_sqlite(path: Path, folder: Path) -> Iterator[DamagedCopy]:
-    """See ``Place.damaged_copy``."""
-    if not is_database(path) and not Path(f"{path}.witness").exists():  # whatever it is, nothing is put beside it
-        raise hopeless(path, "it is no SQLite database")
-    copy = folder / "copy.sqlite"
-    held = lock(path.with_name(path.name + ".lock"), str(path))
-    try:
-        with copying(path):
-            shutil.copyfile(path, copy)
-            log = path.with_name(path.name + "-wal")
-            if log.exists():
-                shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
-            _lengthen(copy)
-    finally:
-        held.release()
-    with closing(sqlite3.connect(copy, isolation_level=None)) as db:
-        try:
-            db.execute("PRAGMA cell_size_check = ON")
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-        except sqlite3.Error as error:
-            raise hopeless(path, str(error)) from None
-        if "kv" not in tables:
-            raise hopeless(path, "its table kv is missing")
-        yield _SQLiteCopy(db)
-
-
-def _lengthen(copy: Path) -> None:
-    """Extend a truncated file to the length in its header, or SQLite refuses it."""
-    with copy.open("rb+") as file:
-        _, size, pages = _HEADER.unpack(file.read(_HEADER.size).ljust(_HEADER.size, b"\0"))
-        length = pages * (size if size > 1 else 65536)
-        if copy.stat().st_size < length <= _LARGEST:
-            file.truncate(length)
-
-
-class _SQLiteCopy:
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        order = "DESC" if reverse else "ASC"
-        query = f"SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k {order}"  # noqa: S608 - nothing from outside
-        try:
-            for key, value in self._db.execute(query, (low, high)):
-                # A damaged row is left out. If it is a page, other rows name it.
-                if type(key) is type(value) is bytes and value[-4:] == check_bytes(key, value[:-4]):
-                    yield key, value[:-4]
-        except sqlite3.Error as error:
-            raise UnreadableError(str(error)) from None
-
-
 _ROWS = 500
 #: Bytes of a value's checksum.
 _CHECK = 4
 
 
-class SQLiteStore(PageStore):
+class SQLite(FileEngine):
     """One table of ordered bytes, written through a log."""
 
-    scheme: ClassVar[str] = "sqlite"
+    scheme = "sqlite"
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -209,46 +142,55 @@ class SQLiteStore(PageStore):
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         return damaged_sqlite(Path(location), folder)
 
-    def _connect(self) -> None:
-        path = Path(self.location)
-        refuse_foreign(path, self.witness_of(self.location), self.named_by)
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        self._path = Path(location)
+        self._log = _log_of(self._path)
+        self._is_accepted = False
+        self._lock: StateLock | None = None
+        self._folder: ScratchDirectory | None = None
+        self._db: sqlite3.Connection
+
+    def lock(self) -> bool:
+        refuse_foreign(self._path, self.witness_of(self.location), self.named_by)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"The directory of the state at {path} cannot be made: {error}. Set {self.named_by} to another path."
+                f"The directory of the state at {self._path} cannot be made: {error}. Set {self.named_by} to another "
+                "path."
             ) from error
         self._lock = lock(self.lock_of(self.location), self.location)
-        try:
-            self._open(path)
-        except BaseException:
-            self._release_witness()
-            self._lock.release()
-            raise
+        return not _has_bytes(self._path)
 
-    def _open(self, path: Path) -> None:
-        self._path, self._log = path, path.with_name(path.name + "-wal")
-        new = not path.exists() or path.stat().st_size == 0
-        self._meet_witness(new=new)
-        if new or (self._witness is not None and not self._witness.newest.sequence):  # making it was cut short
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def is_held(self) -> bool:
+        return is_held(self.lock_of(self.location))
+
+    def open(self, witness: Witness | None) -> None:
+        path = self._path
+        if not _has_bytes(path) or (witness is not None and not witness.newest.sequence):  # making it was cut short
             with self._guard():  # it holds its secret, which is not for everybody
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._db = self._connection("rwc")
+            self._db = self._connection(path, "rwc")
             self._begin()
             return
         if not is_ours(path):
             raise self.damaged("its header is not that of a state")
-        logged = self._log.exists() and self._log.stat().st_size > 0
+        logged = _has_bytes(self._log)
         with self._guard():
-            self._untouched = not logged and self._witness is not None and self._witness.digest == digest(path)
+            self.is_untouched = not logged and witness is not None and witness.digest == digest(path)
         # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
         # read-only connection does not.
-        self._db = self._connection("ro" if logged else "ro&immutable=1")
+        self._db = self._connection(path, "ro" if logged else "ro&immutable=1")
 
-    def _connection(self, mode: str) -> sqlite3.Connection:
+    def _connection(self, path: Path, mode: str) -> sqlite3.Connection:
         with self._guard():
             # Two crawls may use different threads, but never write at the same time.
-            uri = f"{self._path.as_uri()}?mode={mode}"
+            uri = f"{path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA cell_size_check = ON")
@@ -276,29 +218,75 @@ class SQLiteStore(PageStore):
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
 
-    def _accept(self) -> None:
+    def accept(self) -> None:
         with self._guard():
             self._db.close()
-            self._db = self._connection("rw")
+            self._db = self._connection(self._path, "rw")
             self._log_all()
+        self._is_accepted = True
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         with self._guard():
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def _disconnect(self) -> None:
+    def close_files(self) -> str:
+        with self._guard():
+            self._db.close()
+            return CLOSED if _has_bytes(self._log) or not self._is_accepted else digest(self._path)
+
+    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
+        """Begin a read transaction, during which the log of a crawl only grows; or copy the file of a closed state."""
+        if not is_held:
+            return self._open_copy(witness)
+        # Opening the file ourselves would drop SQLite's lock if this process uses it too.
+        if witness is None or not witness.newest.sequence:
+            return False
+        self._db = self._connection(self._path, "ro")
+        with self._guard():
+            self._db.execute("BEGIN")
+            self._db.execute("SELECT 1 FROM kv LIMIT 1").fetchone()
+        return True
+
+    def _open_copy(self, witness: Witness | None) -> bool:
+        path = self._path
+        refuse_foreign(path, self.witness_of(self.location), self.named_by)
+        if not _has_bytes(path):
+            return False
+        self._folder = ScratchDirectory(path)
+        copy = self._folder.path / "state"
+        before = _as_they_are(path)
+        logged = bool(before[1])
         try:
+            shutil.copyfile(path, copy)
+            if logged:
+                shutil.copyfile(self._log, _log_of(copy))
+        except FileNotFoundError:
+            raise Moving from None
+        except OSError as error:
+            raise StoreError(
+                f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
+                "that the disk has room for a copy."
+            ) from error
+        if _as_they_are(path) != before or self.is_held():
+            raise Moving
+        if not is_ours(copy):
+            raise self.damaged("its header is not that of a state")
+        self.is_untouched = not logged and witness is not None and witness.digest == digest(copy)
+        self._db = self._connection(copy, "ro" if logged else "ro&immutable=1")
+        return True
+
+    def close_snapshot(self) -> None:
+        self.is_untouched = False
+        if hasattr(self, "_db"):
             with self._guard():
                 self._db.close()
-                logged = self._log.exists() and self._log.stat().st_size > 0
-                self._end_witness(CLOSED if logged or not self._accepted else digest(self._path))
-        finally:
-            self._release_witness()
-            self._lock.release()
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None
 
     # Hot paths avoid the context manager.
 
-    def _get(self, key: bytes) -> bytes | None:
+    def get(self, key: bytes) -> bytes | None:
         try:
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         except Exception as error:
@@ -306,7 +294,7 @@ class SQLiteStore(PageStore):
             raise
         return None if row is None else self._checked(key, row[0])
 
-    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         values: dict[bytes, bytes] = {}
         for at in range(0, len(keys), _ROWS):
             few = keys[at : at + _ROWS]
@@ -320,11 +308,11 @@ class SQLiteStore(PageStore):
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
 
-    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return self._between(max(low, prefix), layout.after(prefix))
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self._between(max(low, prefix), after(prefix))
 
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return self._between(prefix, layout.after(prefix), reverse=reverse)
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self._between(prefix, after(prefix), reverse=reverse)
 
     def _between(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         # In pages of their own query, so that no cursor stays open over a write.
@@ -348,7 +336,7 @@ class SQLiteStore(PageStore):
                 low = found[-1][0] + b"\0"
             rows = _ROWS
 
-    def _apply(self, changes: Changes, *, sync: bool) -> None:
+    def write(self, changes: Changes, *, sync: bool) -> None:
         try:
             if not sync:
                 self._write_rows(changes)
@@ -388,9 +376,7 @@ class SQLiteStore(PageStore):
         raise self.damaged(f"the row {key!r:.60} is not what was written")
 
     def size(self) -> int:
-        path = Path(self.location)
-        files = (path, path.with_name(path.name + "-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
 
     def compact(self) -> None:
         with self._guard():
@@ -419,3 +405,22 @@ class SQLiteStore(PageStore):
             raise self.damaged(str(error)) from error
         if isinstance(error, (sqlite3.Error, OSError)):
             raise self.out_of_reach(error) from error
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _as_they_are(path: Path) -> list[tuple[int, int] | None]:
+    """Return size and time of the database and its log; None for no log."""
+    found: list[tuple[int, int] | None] = []
+    for file in (path, _log_of(path)):
+        found.append(None)
+        with suppress(FileNotFoundError):
+            stat = file.stat()
+            found[-1] = (stat.st_size, stat.st_mtime_ns) if stat.st_size else None
+    return found
