@@ -26,7 +26,7 @@ from scrapy_neardup.maintenance.tables import SITES, add_site_drops
 from scrapy_neardup.model import Kind, Match, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 
 CONSONANTS, VOWELS = "bdfgklmnprstv", "aeiou"
 CONFIG = Config()
@@ -154,7 +154,7 @@ class State:
     """One state and the crawls on it; ``missing``: pages whose last version was dropped."""
 
     def __init__(self) -> None:
-        self.store = MemoryStore("memory:", {})
+        self.store = memory_state({})
         self.missing: dict[str, str] = {}
         self.pages = 0
 

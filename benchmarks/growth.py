@@ -45,7 +45,7 @@ from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -193,8 +193,8 @@ class Crawl:
         most = self.bounds.max_pages
         self.span = most // 2 if most else 2**62
         clock = self.clock = Clock(max(1, most // 4) if most else 2**62)
-        self.store.new_id = clock.new_id  # type: ignore[method-assign]
-        self.store.now = lambda: clock.now  # type: ignore[method-assign]
+        self.store.clock.new_id = clock.new_id  # type: ignore[method-assign]
+        self.store.clock.now = lambda: clock.now  # type: ignore[method-assign]
         self.detector = Detector(
             Drawn(), self.store, who="benchmark", bounds=self.bounds, policy=Policy(keep=self.keep)
         )
@@ -294,13 +294,13 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         bounds = Bounds(given.ttl * 3600 or None, given.max_pages or None)
-        with closing(STORES[given.store](f"{directory}/state", {}, options=options)) as store:
+        with closing(open_at(STORES[given.store], f"{directory}/state", {}, options=options)) as store:
             crawl = Crawl(store, bounds, Keep(given.keep))
             for size in sorted(given.pages):
                 crawl.run(size - crawl.number - given.window)
                 print(row(crawl, given.window), flush=True)
             crawl.detector.end()
-            store.compact()
+            store.kv.compact()
             print(f"compacted: {store.size() / store.pages:.0f} bytes a page; {', '.join(parts(store))}")
 
 

@@ -26,7 +26,7 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
+from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url, url_of
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.tasks import MAX_SECONDS
@@ -236,7 +236,7 @@ class Deduplicator:
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{self._store.pages:,} pages"
-        return f"<Deduplicator on {self._store.url(self._store.location)}, {state}>"
+        return f"<Deduplicator on {url_of(self._store)}, {state}>"
 
     def _checked(self, item: Mapping[str, Any], served: PageResponse | None, url: str, *, remember: bool) -> Verdict:
         """Judge a page. A page that cannot be read is unjudged, as in a crawl."""

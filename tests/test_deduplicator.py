@@ -48,7 +48,7 @@ def rows(dedup: Deduplicator) -> list[tuple[bytes, bytes]]:
     """Everything that its state holds, with the counts of sentences that are not written yet."""
     store: PageStore = dedup._store
     counts = [(str(number).encode(), packed) for number, packed in store.counted().items()]
-    return [*store._scan(b""), *counts]
+    return [*store.kv.scan(b""), *counts]
 
 
 def said(call: Callable[[], object], kind: type[NearDupError]) -> str:

@@ -16,10 +16,10 @@ from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_count, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.maintenance.repair import Repaired, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 
 
@@ -93,7 +93,7 @@ def _check(url: str, secret: Secret | None) -> Findings:
     return found
 
 
-def _target(asked: str, kind: type[PageStore], source: str) -> tuple[type[PageStore], str]:
+def _target(asked: str, kind: type[Engine], source: str) -> tuple[type[Engine], str]:
     """Return kind and place of the repaired copy; raises StoreError for a place inside the damaged state."""
     target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
     if Path(target[1]).is_relative_to(source):

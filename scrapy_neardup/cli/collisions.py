@@ -6,11 +6,11 @@ import argparse
 import json
 from dataclasses import asdict
 
-from scrapy_neardup.cli.command import DOCUMENTS, command, json_option, option
+from scrapy_neardup.cli.command import DOCUMENTS, command, config_of, json_option, option
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import format_table, progress, write
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.collisions import Collisions, collisions
-from scrapy_neardup.lab.documents import read_documents
 
 
 @command(
@@ -34,10 +34,10 @@ examples:
 )
 def count_collisions(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
-    documents = read_documents(*arguments.file)
-    found = collisions((document.page() for document in progress(documents)), arguments.bits)
-    if not any(one.strings for one in found):
-        raise NearDupError("These documents contain no text. Name other documents.")
+    with open_feed(config_of(arguments)) as feed:
+        documents = progress(feed.read(*arguments.file))
+        found = collisions((document.page for document in documents), arguments.bits)
+        check_feed("collisions", feed, sum(one.strings for one in found), *arguments.file)
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,20 +22,25 @@ from scrapy_neardup.cli.command import (
     parse_method,
     parse_parameters,
 )
-from scrapy_neardup.cli.feeds import open_feed
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
-from scrapy_neardup.lab.labels import NEG, POS, REPOST, TEMPLATE, Corpus, Gold, GoldScore, read_corpus
-from scrapy_neardup.lab.scores import Score
+from scrapy_neardup.inspect.sources import open_feed
+from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
+from scrapy_neardup.lab.documents import Document, spooled
+from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, sweep, threshold_of
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
+from scrapy_neardup.lab.replay import STORES
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.settings import Config
 
 _COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
 _GOLD_COLUMNS = ("label", "agreement", "dropped wrongly", "kept wrongly")
 _NONE = "–"
+#: The words for answers in the output.
+_DROP = {COPY: "yes", DIFFERENT: "no", SKIP: "unsure"}
 
 
 @command(
@@ -108,13 +113,21 @@ def score_methods(arguments: argparse.Namespace) -> int:
         raise SettingsError("--pairs works with one corpus. Name one, or put a pairs.jsonl into each.")
     if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(specs) > 1 or arguments.sweep):
         raise SettingsError("--verdicts works with one method on one corpus, without --sweep. Name one of each.")
-    with open_feed(config) as feed:
-        corpora = [read_corpus(path, arguments.pairs, feed, arguments.gold) for path in arguments.corpus]
+    with ExitStack() as stack:
+        corpora = [_open_corpus(path, config, arguments, stack) for path in arguments.corpus]
         if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
             names = " or ".join(corpus.name for corpus in corpora)
             raise SettingsError(f'No line of {arguments.gold} is about {names}. Check "corpus" in its lines.')
         failures = sum(_report(corpus, specs, arguments) for corpus in corpora)
     return 1 if failures else 0
+
+
+def _open_corpus(path: Path, config: Config, arguments: argparse.Namespace, stack: ExitStack) -> Corpus:
+    """Return a corpus; its documents are in a temporary file, which the stack closes."""
+    with open_feed(config) as feed:
+        documents = stack.enter_context(spooled(progress(feed.read(path), what="documents read")))
+        check_feed("evaluate", feed, len(documents), path)
+    return read_corpus(path, documents, arguments.pairs, arguments.gold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,31 +198,23 @@ def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) ->
         "progress": partial(progress, total=len(corpus.labels)),
     }
     if arguments.sweep:
-        for value, score in sweep(spec.name, corpus, parameters=spec.parameters, **options):
+        for value, score in sweep(spec.name, corpus, spec.parameters, **options):
             yield {"threshold": threshold_of(method), "value": value}, score
         return
     with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
-        score = evaluate(
-            method,
-            corpus.documents(),
-            corpus.labels,
-            on_verdict=on_verdict,
-            different=corpus.different,
-            gold=corpus.gold,
-            **options,
-        )
+        score = evaluate(method, corpus, on_verdict=on_verdict, **options)
     yield {}, score
 
 
 @contextmanager
-def _open_verdicts(path: Path | None, gold: tuple[Gold, ...]) -> Iterator[Callable[[Document, Verdict], None] | None]:
-    """Open a writer of verdicts, which adds the reader's answers; None without a file."""
+def _open_verdicts(path: Path | None, gold: tuple[Pair, ...]) -> Iterator[Callable[[Document, Verdict], None]]:
+    """Open a writer of verdicts, which adds the reader's answers; it does nothing without a file."""
     if path is None:
-        yield None
+        yield lambda document, verdict: None
         return
-    answers: dict[str, list[Gold]] = defaultdict(list)
+    answers: dict[str, list[Pair]] = defaultdict(list)
     for one in gold:
-        answers[one.later].append(one)
+        answers[one.b].append(one)
     try:
         with path.open("w", encoding="utf-8") as file:
 
@@ -235,9 +240,9 @@ def _verdict_row(document: Document, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _gold_row(one: Gold, verdict: Verdict) -> dict[str, Any]:
-    agrees = None if one.drop is None else one.drop == verdict.is_copy
-    return {"a": one.earlier, "drop": one.answer, "label": one.label, "agrees": agrees}
+def _gold_row(one: Pair, verdict: Verdict) -> dict[str, Any]:
+    agrees = None if one.answer == SKIP else (one.answer == COPY) == verdict.is_copy
+    return {"a": one.a, "drop": _DROP[one.answer or SKIP], "label": one.label, "agrees": agrees}
 
 
 class _Tables:
@@ -281,7 +286,7 @@ def _describe_corpus(corpus: Corpus) -> str:
 
 
 def _describe_gold(corpus: Corpus) -> str:
-    unsure = sum(one.drop is None for one in corpus.gold)
+    unsure = sum(one.answer == SKIP for one in corpus.gold)
     left_out = f", and {unsure:,} where the reader is unsure" if unsure else ""
     return f"{corpus.name}: {format_count(len(corpus.gold) - unsure, 'pair')} read by a person{left_out}"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scrapy_neardup.cli.command import DOCUMENTS, FORCE, command, number, option
+from scrapy_neardup.cli.command import DOCUMENTS, FORCE, command, config_of, number, option
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import check_new_file, progress, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from scrapy_neardup.text.normalize import converter_name, normalize
 from scrapy_neardup.text.tokens import words
@@ -52,9 +53,11 @@ def count_words(arguments: argparse.Namespace) -> int:
     if arguments.simplified:
         converter_name()  # raises if there is no converter
     builder = LexiconBuilder()
-    for document in progress(read_documents(*arguments.file)):
-        text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
-        builder.add(words(text, singles=True))
+    with open_feed(config_of(arguments)) as feed:
+        for document in progress(feed.read(*arguments.file)):
+            text = normalize(f"{document.page.title}\n{document.page.text}", simplified=arguments.simplified)
+            builder.add(words(text, singles=True))
+        check_feed("lexicon", feed, builder.documents, *arguments.file)
     kept = builder.write(output, at_least=arguments.at_least)
     write(f"{output}: {kept:,} words that occur in {arguments.at_least} or more of {builder.documents:,} documents\n")
     return 0

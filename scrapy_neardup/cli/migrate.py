@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, fields_of, fields_option, format_option, option
-from scrapy_neardup.cli.feeds import open_source
 from scrapy_neardup.cli.opening import find_state, locate_state, only_state, open_or_make_state
 from scrapy_neardup.cli.output import format_count, format_table, present, progress, warn, write
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
+from scrapy_neardup.lab.documents import make_page
 from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
@@ -66,7 +65,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = arguments.store or only_state(config)
     kind, place = locate_state(arguments.to or url)
-    if kind.is_shared:
+    if not issubclass(kind, FileEngine):
         raise StoreError(
             f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
             "migrate the file, and merge it into a new state on the server."
@@ -116,7 +115,7 @@ def _migrate(old: PageStore, new: PageStore, method: Method, config: Config, arg
     migration = Migration(old, new, method, config.min_letters)
     migration.take_all(progress)
     if arguments.feeds:
-        with open_source(fields_of(arguments, config), config) as source:
+        with open_source(config, fields_of(arguments, config)) as source:
             records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
             migration.take_feed(_pages(progress(records, what="records"), source))
     return migration.found
@@ -129,13 +128,9 @@ def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page 
             warn(f"migrate: {record.place}: {one_line(record.why)}")
         if not isinstance(record, Entry):
             continue
-        fields = dict(record.fields)
+        url = source.fields.url(record.fields)
         try:
-            if record.html:
-                fields[source.fields.names["html"]] = decode_body(record.html, record.content_type or None)
-            url = source.fields.url(fields)
-            name = source.fields.article_url(fields, url)
-            yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
+            yield make_page(source, record, source.fields.article_url(record.fields, url), url) if url else None
         except PageError:
             yield None
 

@@ -16,7 +16,7 @@ from scrapy_neardup.crawl.state_location import data_directory, state_url, state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.judge.former import check_tools
-from scrapy_neardup.kv.base import SETTING
+from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import (
@@ -115,13 +115,13 @@ def report_rollback(store: PageStore) -> None:
 
 def _describe_snapshot(store: PageStore) -> str:
     """Return when the snapshot was taken and which pages are unsealed; nothing if nobody changes the state."""
-    pending = store.pending()
-    if not store.is_held and not pending.pages:
+    unsealed = store.pending()
+    if not store.is_held and not unsealed.pages:
         return ""
-    crawls = ", ".join(map(to_line, pending.crawls))
+    crawls = ", ".join(map(to_line, unsealed.crawls))
     user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
     sentence = f"As of {utc_time(store.as_of)}, {user}."
-    if not pending.pages:
+    if not unsealed.pages:
         return sentence
     future = "pages become permanent when their feeds are stored"
     if not store.is_held:
@@ -129,7 +129,7 @@ def _describe_snapshot(store: PageStore) -> str:
             f"the crawl ({crawls or 'unknown'}) was killed or its feed was not stored, so the next crawl rolls back "
             "what it left"
         )
-    return f"{sentence} {_pages_are(pending.pages)} unsealed: {future}."
+    return f"{sentence} {_pages_are(unsealed.pages)} unsealed: {future}."
 
 
 def _pages_are(number: int) -> str:
@@ -154,15 +154,6 @@ def find_state(asked: str | None, config: Config) -> str:
     return url
 
 
-def find_or_place_state(asked: str | None, config: Config) -> str:
-    """Return the URL ``asked``, else the only state here, else the place where a crawl would make one.
-
-    Raises SettingsError if it may be one of several, or if each spider has its own.
-    """
-    there = [] if asked else states_there(config)
-    return asked or (there[0] if len(there) == 1 else state_url(config))
-
-
 def only_state(config: Config) -> str:
     """Return the only state that crawls here have made, else the place where one would make it."""
     there = states_there(config)
@@ -182,7 +173,7 @@ def _no_state(place: object, options: str, hint: str = "") -> StoreError:
     return StoreError(f"{sentence} {hint}" if hint else sentence)
 
 
-def locate_state(url: str) -> tuple[type[PageStore], str]:
+def locate_state(url: str) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
     kind, location = parse_url(url, STORE)
     if not kind.lasts:

@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Iterable
 
 from scrapy_neardup.cli.command import command, config_of, option
-from scrapy_neardup.cli.feeds import check_feed, open_feed
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import format_count, progress, warn
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files.writers import opened_output, output_format
-from scrapy_neardup.lab.documents import documents_of, spooled
+from scrapy_neardup.inspect.sources import open_feed
+from scrapy_neardup.lab.documents import spooled
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
-from scrapy_neardup.lab.labels import pair_row
+from scrapy_neardup.lab.pairs import compare_documents
 
 
 @command(
@@ -55,19 +56,19 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
     format = output_format(arguments.output)
     with (
         open_feed(config_of(arguments)) as feed,
-        spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
+        spooled(progress(feed.read(arguments.feed), what="documents read")) as documents,
         gram_file() as sets,
     ):
-        check_feed("pairs", feed, documents, arguments.feed)
-        for place in range(len(documents)):
-            sets.add(documents[place].text)
+        check_feed("pairs", feed, len(documents), arguments.feed)
+        for document in documents:
+            sets.add(document.page.text)
         found = sorted(
             alike_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
             key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
         )
         with opened_output(arguments.output, format, "") as out:
             for one in found:
-                out.write(pair_row(one, documents[one.a], documents[one.b]), None)
+                out.write(compare_documents(one, documents[one.a], documents[one.b]).row(), None)
         warn(f"pairs: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
     return 0
 

@@ -6,19 +6,23 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scrapy_neardup.cli.command import DOCUMENTS, command, json_option, method_option, number, option, parse_method
+from scrapy_neardup.cli.command import (
+    DOCUMENTS,
+    command,
+    config_of,
+    json_option,
+    method_option,
+    number,
+    option,
+    parse_method,
+)
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import as_json, format_table, progress, warn, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.inspect.sources import open_feed
+from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.lab.robustness import (
-    CONTROL,
-    Point,
-    check_drawable,
-    draw_curves,
-    robustness,
-    sample_documents,
-)
+from scrapy_neardup.lab.robustness import CONTROL, Point, robustness, sample_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 
@@ -57,8 +61,10 @@ def measure_robustness(arguments: argparse.Namespace) -> int:
     edits = list(_edits(arguments.edits))
     methods = [make_method(*parse_method(spec)) for spec in arguments.method or ()]
     methods = methods or [method for method in map(_make_default, METHODS) if method]
-    read = progress(read_documents(*arguments.file), what="documents read")
-    documents = sample_documents(read, arguments.pages, arguments.seed)
+    with open_feed(config_of(arguments)) as feed:
+        read = progress(feed.read(*arguments.file), what="documents read")
+        documents = sample_documents(read, arguments.pages, arguments.seed)
+        check_feed("robustness", feed, len(documents), *arguments.file)
     points = robustness(
         methods,
         documents,

@@ -13,7 +13,7 @@ from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_facts, format_size, format_table, present, progress, to_line
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
-from scrapy_neardup.state.pages import decisions_of
+from scrapy_neardup.state.history import decisions_of
 
 _WIDTH = 100
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from scrapy_neardup.cli.command import (
     METHOD,
@@ -20,23 +20,23 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.feeds import check_feed, open_feed
+from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
-from scrapy_neardup.cli.tune_report import compare_methods, estimate, write_report
+from scrapy_neardup.cli.tune_report import write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.inspect.sources import open_feed
+from scrapy_neardup.lab.agreement import compare_methods
 from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
-from scrapy_neardup.lab.documents import Document, Spool, documents_of, spooled
-from scrapy_neardup.lab.estimates import Label, LabelFile, read_answers
+from scrapy_neardup.lab.documents import Document, Spool, kept_documents, spooled
+from scrapy_neardup.lab.estimates import tune
 from scrapy_neardup.lab.exact import gram_file
-from scrapy_neardup.lab.labels import COPY, DIFFERENT, SKIP, pair_row
-from scrapy_neardup.maintenance.scan import with_evidence
-from scrapy_neardup.methods import METHODS
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
+from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 
@@ -48,25 +48,16 @@ _WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
 _QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
 
 
-@dataclass(frozen=True, slots=True)
-class _Material:
-    """The documents, the method with its thresholds, the candidate pairs and their strata."""
-
-    documents: Spool
-    tried: Thresholds
-    found: list[Candidate]
-    strata: list[Stratum]
-
-    def pair(self, place: int, stratum: Stratum) -> Question:
-        """Return a candidate as a pair to label."""
-        pair = self.found[place].alike
-        a, b = self.documents[pair.a], self.documents[pair.b]
-        row = {**pair_row(pair, a, b), "stratum": stratum.name, "stratum_size": stratum.size}
-        return make_question(_side(a), _side(b), row)
+def _make_question(documents: Spool, candidate: Candidate, stratum: Stratum) -> tuple[Pair, Question]:
+    """Return a candidate as a pair without answer, and as a question."""
+    found = candidate.alike
+    a, b = documents[found.a], documents[found.b]
+    pair = replace(compare_documents(found, a, b), stratum=stratum.name, stratum_size=stratum.size)
+    return pair, make_question(_side(a), _side(b), pair.row())
 
 
 def _side(document: Document) -> tuple[str, str, str, str]:
-    return document.id, document.title, document.url, document.page().text
+    return document.id, document.page.title, document.url, document.page.text
 
 
 @command(
@@ -144,43 +135,52 @@ def find_threshold(arguments: argparse.Namespace) -> int:
     if arguments.html:
         check_template()
     elif not arguments.labels and arguments.output.exists():
-        read_answers(arguments.output)  # raises for another kind of file, before the feed is read
+        read_answers(arguments.output, "stratum_size")  # raises for another kind of file, before the feed is read
     with _documents(arguments.feed, config) as documents, gram_file() as sets:
         found = candidates(documents, sets, tried, config.min_letters, progress)
         if not found:
             raise NearDupError(
                 f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune. Name a larger feed."
             )
-        material = _Material(documents, tried, found, strata(found, tried))
-        draws = drawn(material.strata, tried, arguments.pairs, arguments.seed)
-        if arguments.html:
-            _write_page(arguments, config, [material.pair(*one) for one in draws])
-            return 0
-        labels = [one for path in arguments.labels for one in read_answers(path)]
-        if not arguments.labels:
-            labels = _ask_for_labels(arguments, [material.pair(*one) for one in draws])
-        against = _methods_to_compare(arguments.against, tried)
-        write_report(
-            arguments,
-            config,
-            estimate(documents, found, material.strata, tried, labels, arguments.cost),
-            compare_methods(documents, found, tried, against, [place for place, _ in draws], progress),
+        parts = strata(found, tried)
+        draws = drawn(parts, tried, arguments.pairs, arguments.seed)
+        labels = [pair for path in arguments.labels for pair in read_answers(path, "stratum_size")]
+        if arguments.html or not arguments.labels:
+            questions = [_make_question(documents, found[place], stratum) for place, stratum in draws]
+            if arguments.html:
+                _write_page(arguments, config, questions, labels)
+                return 0
+            labels = _ask_for_labels(arguments, questions)
+        tuning = tune(documents, found, parts, tried, labels, arguments.cost)
+        agreement = compare_methods(
+            documents,
+            found,
+            tried,
+            _methods_to_compare(arguments.against, tried),
+            [place for place, _ in draws],
+            lambda name, error: warn(f"tune: {name} is left out: {error}"),
+            progress,
         )
+    write_report(arguments, config, tuning, agreement)
     return 0
 
 
-def _methods_to_compare(names: list[str] | None, tried: Thresholds) -> list[str]:
+def _methods_to_compare(names: list[str] | None, tried: Thresholds) -> dict[str, Callable[[], Method]]:
     names = [one for one in names or _AGAINST if one != "none"]
     if "all" in names:
         names = list(METHODS)
-    return [one for one in dict.fromkeys(names) if one != tried.name]
+    return {name: partial(_make_method, name) for name in names if name != tried.name}
+
+
+def _make_method(spec: str) -> Method:
+    return make_method(*parse_method(spec))
 
 
 @contextmanager
 def _documents(name: str, config: Config) -> Iterator[Spool]:
     """Open the documents of a feed, or of a state that keeps texts."""
     if name.partition(":")[0] in STORES and "://" in name:
-        with snapshot_state(name, config) as store, spooled(_kept_texts(store)) as documents:
+        with snapshot_state(name, config) as store, spooled(kept_documents(store, progress)) as documents:
             if not len(documents):
                 raise NearDupError(
                     f"The state at {store.location} keeps no texts, so tune cannot judge its pages. Name a feed with "
@@ -188,31 +188,26 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
                 )
             yield documents
         return
-    with open_feed(config) as feed, spooled(progress(documents_of(feed, name), what="documents read")) as documents:
-        check_feed("tune", feed, documents, name)
+    with open_feed(config) as feed, spooled(progress(feed.read(name), what="documents read")) as documents:
+        check_feed("tune", feed, len(documents), name)
         yield documents
 
 
-def _kept_texts(store: PageStore) -> Iterator[Document]:
-    """Yield the pages that have a text, the oldest first."""
-    for record, evidence in with_evidence(store, progress):
-        if evidence is not None and evidence.text:
-            yield Document(record.url, evidence.title, evidence.text, url=record.url)
-
-
-def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[Question]) -> None:
+def _write_page(
+    arguments: argparse.Namespace, config: Config, pairs: list[tuple[Pair, Question]], labels: list[Pair]
+) -> None:
     """Write the HTML page with the pairs that have no label yet."""
     path, files = arguments.html, arguments.labels
-    labelled = {(one.a, one.b) for file in files for one in read_answers(file)}
-    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in labelled]
+    labelled = {(one.a, one.b) for one in labels}
+    left = [question for pair, question in pairs if (pair.a, pair.b) not in labelled]
     if not left:
         raise NearDupError(
             f"All {format_count(len(pairs), 'pair')} have labels. Draw others with --seed or --pairs, or leave --html "
             "out."
         )
-    labels = _new_label_file(files)
-    command = _next_command(arguments, [*files, labels])
-    save(render_questions(left, command, labels.name, config.lang), path)
+    file = _new_label_file(files)
+    command = _next_command(arguments, [*files, file])
+    save(render_questions(left, command, file.name, config.lang), path)
     without = len(pairs) - len(left)
     more = f", without {format_count(without, 'pair')} that have labels" if without else ""
     write(
@@ -235,40 +230,23 @@ def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
     return " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *files)))
 
 
-def _ask_for_labels(arguments: argparse.Namespace, pairs: list[Question]) -> list[Label]:
+def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Question]]) -> list[Pair]:
     """Ask for the labels that the file does not have yet, and return all of them."""
-    file = LabelFile(arguments.output)
-    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in file.labels]
+    file = AnswerFile(arguments.output)
+    left = [(pair, question) for pair, question in pairs if not file.has(pair)]
     known = len(pairs) - len(left)
     if known:
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
-    done = _ask(left, known, file.add, limit=arguments.limit, coloured=is_coloured())
-    if done < len(left):
-        warn(f"tune: {format_count(len(left) - done, 'pair')} left. To go on, run the same command again.")
-    return list(file.labels.values())
-
-
-def _ask(
-    pairs: Sequence[Question],
-    answered: int,
-    keep: Callable[[Mapping[str, Any], str], None],
-    *,
-    limit: int,
-    coloured: bool,
-) -> int:
-    """Show pairs until all are answered or the reader quits; return how many were answered.
-
-    ``answered`` pairs came before these. ``keep`` gets each answer at once. ``limit``: characters of a text; 0: all.
-    """
-    for place, pair in enumerate(pairs):
-        write(f"\n{'─' * 72}\nPair {answered + place + 1} of {answered + len(pairs)}\n")
-        for when, side in zip(("EARLIER", "LATER"), pair.sides, strict=True):
-            write(_format_side(when, side, limit, coloured))
-        label = _read_label()
-        if label is None:
-            return place
-        keep(pair.row, label)
-    return len(pairs)
+    for place, (pair, question) in enumerate(left):
+        write(f"\n{'─' * 72}\nPair {known + place + 1} of {len(pairs)}\n")
+        for when, side in zip(("EARLIER", "LATER"), question.sides, strict=True):
+            write(_format_side(when, side, arguments.limit, is_coloured()))
+        answer = _read_label()
+        if answer is None:
+            warn(f"tune: {format_count(len(left) - place, 'pair')} left. To go on, run the same command again.")
+            break
+        file.add(pair, answer)
+    return file.pairs
 
 
 def _read_label() -> str | None:

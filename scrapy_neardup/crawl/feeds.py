@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
 from scrapy_neardup.crawl.notes import Unstored
+from scrapy_neardup.maintenance.tables import Span
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -29,10 +30,6 @@ logger = line_logger(__name__)
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 #: Formats with an item on each line. In CSV a broken quoted field would swallow whatever follows it.
 _LINES = ("jsonlines", "jsonl", "jl")
-
-
-#: The first and the last id of some pages, and their number.
-Span = tuple[int, int, int]
 
 
 @dataclass(eq=False, slots=True)

@@ -15,7 +15,6 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.journal import LIST, prune_list
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.transaction import Overlay
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -140,9 +139,9 @@ def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> Non
 def _log_dry_run(store: PageStore, place: str, config: Config, notes: Notes) -> None:
     for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
         notes.count(stat, 0)
-    if isinstance(store, Overlay):
+    if store.snapshot is not None:
         in_use = ", which another crawl is using" if store.is_held else ""
-        place += f", a snapshot with {store.pages_found} pages{in_use}"
+        place += f", a snapshot with {store.snapshot.pages} pages{in_use}"
     logger.warning(
         "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is dropped%s, "
         "and the state stays unchanged. Later pipelines get and store all items, copies too. To end the dry run, set "

@@ -18,7 +18,7 @@ from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -135,7 +135,7 @@ class ServerCrawl:
             with suppress(StoreError):  # who judges a page meets it too
                 await self.crawl.catch_up()
             seconds = loop.time() - tidied
-            if seconds >= self._store.lease or (self._bounds and seconds >= _EXPIRY):
+            if seconds >= self._store.leases.seconds or (self._bounds and seconds >= _EXPIRY):
                 tidied = loop.time()
                 with suppress(StoreError):
                     await self._tidy()
@@ -160,7 +160,8 @@ class ServerCrawl:
 
     def _tidy_blocking(self) -> tuple[int, int]:
         """Roll back the pages of dead crawls, expire pages and old drops; return how many of the first two."""
-        store = type(self._store)(self._store.location, None, self._store.named_by, self._store.secret)
+        kv = self._store.kv
+        store = open_at(type(kv), kv.location, None, kv.named_by, self._store.secret)
         try:
             expired = 0
             for _ in range(_STEPS if self._bounds else 0):

@@ -17,10 +17,9 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files.archives import read_wacz, read_warc
 from scrapy_neardup.files.compression import PACKINGS, open_packed, packing_of, unpacked, unpacked_name
 from scrapy_neardup.files.entry import LARGEST, Entry, InputRecord, Malformed, Skipped, reading
+from scrapy_neardup.files.feeds import read_json, read_jsonl, read_xml
 from scrapy_neardup.files.folders import HTML, TEXT, read_folder, read_html, read_text
-from scrapy_neardup.files.json_records import read_json, read_jsonl
 from scrapy_neardup.files.tables import read_csv, read_excel, read_parquet
-from scrapy_neardup.files.xml_items import read_xml
 
 __all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "format_of", "read_input"]
 

@@ -16,7 +16,8 @@ from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.pages import PageStore, decisions_of, stands_for
+from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.pages import PageStore, stands_for
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason
+from scrapy_neardup.files.compression import open_packed
+from scrapy_neardup.files.entry import BOM, decode_utf8, reading
 from scrapy_neardup.files.folders import HTML
-from scrapy_neardup.lab.documents import is_text, read_documents
+from scrapy_neardup.lab.documents import DocumentReader, guess_format
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.limits import is_risky, limit_page
-from scrapy_neardup.page.source import PageContent
+from scrapy_neardup.page.source import PageContent, PageSource
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -28,6 +31,31 @@ _WHY_UNJUDGED: dict[Reason, str] = {
     "quotes": "has fewer than {} letters besides quotes and boilerplate",
 }
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
+
+
+@contextmanager
+def open_source(config: Config, fields: Mapping[str, str] | None = None, *, marks: bool = True) -> Iterator[PageSource]:
+    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it.
+
+    ``marks``: see ``PageSource``.
+    """
+    risky_pool = config.make_risky_pool()
+    with closing(risky_pool) if risky_pool else nullcontext():
+        yield PageSource(
+            fields or config.fields,
+            config.max_html,
+            config.make_extractor(),
+            max_text=config.max_text,
+            read_risky=risky_pool.read if risky_pool else None,
+            marks=marks,
+        )
+
+
+@contextmanager
+def open_feed(config: Config) -> Iterator[DocumentReader]:
+    """Open a reader of documents as a crawl with these settings would judge them."""
+    with open_source(config, marks=False) as source:  # no document is met again
+        yield DocumentReader(source)
 
 
 def read_html(html: str, url: str, config: Config) -> Page:
@@ -100,7 +128,7 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
         return _read_file(Path(name), config)
     for at, char in enumerate(name):
         if char == "#" and at and _exists(name[:at]):
-            return _read_document(Path(name[:at]), name[at + 1 :])
+            return _read_document(Path(name[:at]), name[at + 1 :], config)
     if or_url:
         return None
     raise NearDupError(
@@ -138,8 +166,8 @@ def find_side(url: str, store: PageStore) -> Side:
 
 def _read_file(path: Path, config: Config) -> Page:
     if not path.name.lower().endswith(HTML):
-        if path.is_file() and is_text(path):
-            return next(read_documents(path)).page()
+        if path.is_file() and guess_format(str(path)) == "text":
+            return _read_text(path)
         raise NearDupError(
             f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
         )
@@ -151,12 +179,22 @@ def _read_file(path: Path, config: Config) -> Page:
         raise NearDupError(f"{path} has no readable page: {error} ({error.reason}). Name another file.") from None
 
 
-def _read_document(path: Path, id: str) -> Page:
+def _read_text(path: Path) -> Page:
+    with reading(str(path)), open_packed(path) as file:
+        raw = file.read()
+    try:
+        return Page(path.name, text=decode_utf8(raw.removeprefix(BOM)))
+    except ValueError as error:
+        raise NearDupError(f"{path} is {error}. Convert it to UTF-8.") from None
+
+
+def _read_document(path: Path, id: str, config: Config) -> Page:
     first = ""
-    for document in read_documents(path):
-        if document.id == id:
-            return document.page()
-        first = first or document.id
+    with open_feed(config) as feed:
+        for document in feed.read(path):
+            if document.id == id:
+                return document.page
+            first = first or document.id
     example = f", for example {path}#{first}" if first else ""
     raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists{example}.")
 

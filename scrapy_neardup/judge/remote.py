@@ -21,13 +21,14 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
-from scrapy_neardup.server.counting import FEW, OvertakenError
+from scrapy_neardup.server.counting import FEW
+from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
 from scrapy_neardup.server.in_flight import PendingPage, PendingPlace, heads_of, places_in
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import PageLost
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.rows import NotFetched, RemoteTransaction, newest_of
-from scrapy_neardup.server.store import BATCH, TRIES, RedisStore, overtaken_too_often
+from scrapy_neardup.server.store import BATCH, RedisStore
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
@@ -166,13 +167,13 @@ class RemoteCrawl:
 
     def count(self, transaction: RemoteTransaction) -> None:
         """Count the sentences of a written page. Others learn of them later."""
-        self.store.count(transaction.notes)
-        if self.store.has_entry_to_publish:
+        self.store.boilerplate.count(transaction.notes)
+        if self.store.boilerplate.has_entry_to_publish:
             self.start(self._publish(), writes=False)
 
     async def _publish(self) -> None:
         with suppress(NoAnswer):  # it may have been published, and must not be twice
-            while self.store.publish(program := self.link.program()):
+            while self.store.boilerplate.publish(program := self.link.program()):
                 await self.link.run_once(program)
 
     async def catch_up(self) -> None:
@@ -183,8 +184,8 @@ class RemoteCrawl:
         await self._publish()
         many = FEW
         while many == FEW:
-            entries = await self.link.read_stream(self.store.stream_position)
-            self.store.count_entries(entries)
+            entries = await self.link.read_stream(self.store.boilerplate.stream_position)
+            self.store.boilerplate.count_entries(entries)
             many = len(entries)
 
     async def _remove_revived(self) -> None:

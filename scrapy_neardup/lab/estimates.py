@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import sqrt
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.candidates import Stratum
-from scrapy_neardup.lab.labels import ANSWERS, COPY, SKIP, pair_lines
+from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds
+from scrapy_neardup.lab.documents import Document
+from scrapy_neardup.lab.pairs import COPY, SKIP, Pair
 
 # A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
 # weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
@@ -72,10 +68,6 @@ class Estimate:
     precision: Figure
     recall: Figure
     best: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,86 +219,51 @@ def _drawn_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: fl
     return found
 
 
-_NEED = (
-    'each line must be one JSON object as written by `scrapy neardup tune`: {"a": id, "b": id, "jaccard": 0.83, '
-    '"containment": 0.91, "label": "copy", "stratum": "…", "stratum_size": 12}'
-)
-
-
 @dataclass(frozen=True, slots=True)
-class Label:
-    """The label of documents ``a`` and ``b``: one of ``ANSWERS``, and the stratum they were drawn from."""
+class Tuning:
+    """What the labels say about the thresholds. ``lost``: labels of pairs that are no candidates now."""
 
-    a: str
-    b: str
-    said: str
-    stratum: str
-    size: int
+    tried: Thresholds
+    strata: Sequence[Stratum]
+    answers: Mapping[str, Sequence[Answer]]
+    outlook: Outlook
+    lost: int
 
-
-class LabelFile:
-    """A file of labels. Each answer is on disk before the next pair is shown."""
-
-    def __init__(self, path: Path) -> None:
-        """``path``: existing answers stay."""
-        self.path = path
-        if path.exists():
-            _mend(path)
-        self.labels = {(one.a, one.b): one for one in read_answers(path)} if path.exists() else {}
-
-    def add(self, row: Mapping[str, Any], said: str) -> None:
-        """Append an answer. Raises NearDupError if it cannot be written."""
-        line = json.dumps({**row, "label": said}, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        try:
-            with self.path.open("ab") as file:
-                file.write(line + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise NearDupError(
-                f"{self.path} cannot be written: {error.strerror or error}. Name another file with -o."
-            ) from None
-        self.labels[row["a"], row["b"]] = _label(row, said)
+    @property
+    def labels(self) -> int:
+        """The number of labels that count."""
+        return sum(map(len, self.answers.values()))
 
 
-def _mend(path: Path) -> None:
-    """Complete the last line, or remove it if a killed process left it unfinished."""
-    last = path.read_bytes().rpartition(b"\n")[2]
-    if not last:
-        return
-    try:
-        json.loads(last)
-    except ValueError:
-        os.truncate(path, path.stat().st_size - len(last))
-    else:
-        with path.open("ab") as file:
-            file.write(b"\n")
+def tune(
+    documents: Sequence[Document],
+    found: Sequence[Candidate],
+    strata: Sequence[Stratum],
+    tried: Thresholds,
+    labels: Sequence[Pair],
+    cost: float,
+) -> Tuning:
+    """Estimate from labels what each threshold would do."""
+    stratum_of = {}
+    for stratum in strata:
+        for place in stratum.pairs:
+            pair = found[place].alike
+            stratum_of[documents[pair.a].id, documents[pair.b].id] = stratum.name
+    answers = by_stratum(labels, stratum_of)
+    lost = sum((one.a, one.b) not in stratum_of for one in labels)
+    return Tuning(tried, strata, answers, estimated(strata, answers, tried.values, tried.now, cost=cost), lost)
 
 
-def read_answers(path: Path) -> list[Label]:
-    """Read labels; the last one of a pair counts. Raises NearDupError for any other line."""
-    if not path.is_file():
-        raise NearDupError(f"The file of labels {path} does not exist. Name another one, or leave --labels out.")
-    found: dict[tuple[str, str], Label] = {}
-    for entry in pair_lines(path, _NEED):
-        fields, said = entry.fields, entry.fields.get("label")
-        size = fields.get("stratum_size")
-        right = said in ANSWERS and isinstance(size, (int, float)) and size >= 1
-        if not (right and "a" in fields and "b" in fields):
-            raise NearDupError(f"{entry.place}: label or stratum_size is missing or wrong; {_NEED}.")
-        one = _label(fields, str(said))
-        found[one.a, one.b] = one
-    return list(found.values())
+def weighted(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
+    """Return the pairs with a certain answer, each with the number of pairs that it represents."""
+    certain = [one for one in labels if one.answer != SKIP]
+    drawn = Counter(one.stratum for one in certain)
+    return [
+        (one, Answer(one.answer == COPY, max(1.0, (one.stratum_size or 1) / drawn[one.stratum]))) for one in certain
+    ]
 
 
-def weighted(labels: Iterable[Label]) -> list[tuple[Label, Answer]]:
-    """Return the labels yes and no with their weights."""
-    told = [one for one in labels if one.said != SKIP]
-    judged = Counter(one.stratum for one in told)
-    return [(one, Answer(one.said == COPY, max(1.0, one.size / judged[one.stratum]))) for one in told]
-
-
-def by_stratum(labels: Iterable[Label], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
+def by_stratum(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
     """Group answers by the current stratum of their pair; ``where`` finds it by ids.
 
     Pairs that are no candidates any more are left out.
@@ -317,7 +274,3 @@ def by_stratum(labels: Iterable[Label], where: Mapping[tuple[str, str], str]) ->
         if stratum is not None:
             found[stratum].append(answer)
     return dict(found)
-
-
-def _label(fields: Mapping[str, Any], said: str) -> Label:
-    return Label(str(fields["a"]), str(fields["b"]), said, str(fields.get("stratum")), int(fields["stratum_size"]))

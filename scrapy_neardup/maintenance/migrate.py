@@ -16,10 +16,11 @@ from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.evidence import Evidence, kept_page
-from scrapy_neardup.state.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, decisions_of, former_recipes, pack_former, pack_former_sketch
+from scrapy_neardup.state.evidence import kept_page
+from scrapy_neardup.state.history import FORMER_KEY as FORMER
+from scrapy_neardup.state.history import decisions_of, former_recipes, pack_former, pack_former_sketch
+from scrapy_neardup.state.layout import former_key, meta_key
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
@@ -78,7 +79,7 @@ class Migration:
             # Its bytes would recognise it as the former tools read it.
             way, placed = self._placed(replace(record, body=0), kept_page(record.url, told))
             self.found.pages[way] += 1
-            self._file(placed, told, old.last_seen(record.url), soon)
+            new.file(placed, soon, old.last_seen(record.url), told)
             if way is Way.URL:
                 packed = pack_former_sketch(len(recipes), record.sketch)
                 if record.former:  # its row says by what recipe it was judged
@@ -90,14 +91,6 @@ class Migration:
         if not self.found.pages[Way.URL]:
             soon.delete(FORMER)
         new.write(soon)
-
-    def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
-        """Add the rows of ``PageStore.add`` to a batch."""
-        self._new.file_postings(record, soon)
-        soon.put(record_key(record.id), record.pack())
-        if told is not None:
-            soon.put(evidence_key(record.id), told.pack())
-        soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
 
     def take_feed(self, pages: Iterable[Page | None]) -> None:
         """Fingerprint pages that are in a feed; ``None`` is a row without a page."""

@@ -16,22 +16,19 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
 from scrapy_neardup.maintenance.verify import ROW_KINDS, Findings, PageColumns, RowKind, check, unpack_record
+from scrapy_neardup.state.history import FORMER_KEY, unpack_former
 from scrapy_neardup.state.layout import (
-    after,
-    body_key,
     last_id,
     meta_key,
-    pack_id,
-    pack_seen,
-    record_key,
     unpack_seen,
     url_key,
 )
-from scrapy_neardup.state.pages import FORMER_KEY, PageStore, unpack_former
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
 from scrapy_neardup.state.record import Record
@@ -226,12 +223,8 @@ class _Refiling:
                 if earlier.id > record.id:
                     return
                 store.forget([earlier.id])
-        store.file_postings(record, changes)
-        changes.put(record_key(record.id), record.pack())
-        if record.is_found_by_body:
-            changes.put(body_key(record.body), pack_id(record.id))
         at = self._place(record.id)
-        changes.put(url, pack_seen(record.id, record.first_seen if at is None else int(self._seen[at])))
+        store.file(record, changes, record.first_seen if at is None else int(self._seen[at]))
         self._waiting += 1
         self._flush_if_full()
 
@@ -275,8 +268,7 @@ class _Refiling:
 
     def _flush(self) -> None:
         if self._changes.puts:
-            self._store.write(self._changes)
-        self._store.pages += self._waiting
+            self._store.write(self._changes, added=self._waiting)
         self._changes, self._waiting = Changes(), 0
 
 
@@ -303,8 +295,8 @@ class Repaired:
 
 
 def repair(
-    source: tuple[type[PageStore], str],
-    target: tuple[type[PageStore], str],
+    source: tuple[type[Engine], str],
+    target: tuple[type[Engine], str],
     recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
     secret: Secret | None = None,
@@ -338,9 +330,9 @@ def repair(
                         f"The secret of the state at {location} cannot be read, and without it no page can be found. "
                         f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
-                with closing(new_kind(draft, written or recipe, secret=found)) as store:
+                with closing(open_at(new_kind, draft, written or recipe, secret=found)) as store:
                     filed = _Refiling(salvage, store, watch).run()
-            with closing(new_kind(draft, None, secret=found)) as store:
+            with closing(open_at(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
             beside = new_kind.witness_of(draft)
@@ -370,7 +362,7 @@ def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int 
         return recipe, None, own
 
 
-def _beside(kind: type[PageStore], location: str) -> bytes | None:
+def _beside(kind: type[Engine], location: str) -> bytes | None:
     """Return the secret in the witness."""
     witness = kind.witness_of(location)
     return secret_at(witness) if witness is not None else None

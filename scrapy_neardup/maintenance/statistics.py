@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, place, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
@@ -127,15 +126,21 @@ class Statistics:
 
 
 def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> Statistics:
-    """Count a state in one pass. ``limit``: how many sites to name, those with most pages first."""
-    census, pages = Census(), _Pages()
+    """Count a state in one pass, with eight bytes a page and the name of each site.
+
+    ``limit``: how many sites to name, those with most pages first.
+    """
+    census, ids = Census(), array("Q")
+    pages, copied = Counter[str](), Counter[str]()
     for record, evidence in with_evidence(store, watch):
         census.add(record, evidence)
-        pages.add(record)
+        ids.append(record.id)
+        site = site_of(record.url)
+        pages[site] += 1
+        copied[site] += record.original != record.id
     originals, copies = census.groups()
-    there = place(column(pages.ids), originals)[1]
+    there = place(column(ids), originals)[1]
     sizes = copies + there
-    sites, top = pages.sites_of(store, limit)
     return Statistics(
         pages=census.pages,
         originals=census.originals,
@@ -148,8 +153,8 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         passed=dict(census.passed.most_common()),
         groups=int((sizes > 1).sum()),
         largest=int(sizes.max(initial=min(census.originals, 1))),
-        sites=sites,
-        top=top,
+        sites=len(pages),
+        top=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(limit)),
         first_seen=census.first_seen,
         last_seen=census.last_seen(store),
         bytes=store.size(),
@@ -157,29 +162,3 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         dropped=tuple(most_dropped(store, limit)),
         rows=census.rows,
     )
-
-
-class _Pages:
-    """Id, hash of the site, and whether it is a copy, of every page."""
-
-    def __init__(self) -> None:
-        self.ids = array("Q")
-        self._sites = array("Q")
-        self._copies = array("B")
-
-    def add(self, record: Record) -> None:
-        self.ids.append(record.id)
-        self._sites.append(OPEN.of(site_of(record.url)))
-        self._copies.append(record.original != record.id)
-
-    def sites_of(self, store: PageStore, limit: int) -> tuple[int, tuple[Site, ...]]:
-        """Return the number of sites, and the largest ones. The name of a site comes from its first page."""
-        names, first, at, pages = np.unique(
-            column(self._sites), return_index=True, return_inverse=True, return_counts=True
-        )
-        copies = np.bincount(at.ravel(), weights=np.array(self._copies), minlength=len(names)).astype(np.int64)
-        top = []
-        for number in np.lexsort((first, -pages))[:limit].tolist():
-            record = store.record(self.ids[first[number]])
-            top.append(Site(site_of(record.url) if record else "", int(pages[number]), int(copies[number])))
-        return len(names), tuple(top)

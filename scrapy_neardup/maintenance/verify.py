@@ -22,14 +22,15 @@ from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.maintenance.scan import Collector, Ids, Watch, column, unwatched
+from scrapy_neardup.maintenance.scan import Ids, Members, Watch, column, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
+from scrapy_neardup.state.history import DECISIONS_KEY, FORMER_KEY, former_problem, former_recipes
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
-from scrapy_neardup.state.pages import DECISIONS_KEY, FORMER_KEY, PageStore, former_problem, former_recipes
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
 
@@ -92,8 +93,8 @@ class PageColumns:
         #: Pages of former recipes.
         self.former: set[int] = set()
         self._hashes = hashes
-        self._collector = Collector()
-        self._ids, self._urls, self._many, self._sums = (array("Q") for _ in range(4))
+        self._ids, self._originals, self._urls, self._many, self._sums = (array("Q") for _ in range(5))
+        self._judged = array("B")
 
     @classmethod
     def read(cls, store: PageStore) -> PageColumns:
@@ -106,8 +107,9 @@ class PageColumns:
 
     def add(self, record: Record) -> None:
         """Add the next record."""
-        self._collector.add(record)
         self._ids.append(record.id)
+        self._originals.append(record.original)
+        self._judged.append(not record.is_unjudged)
         if record.former:
             self.former.add(record.id)
         self._urls.append(last_id(url_key(record.url, self._hashes)))
@@ -117,7 +119,7 @@ class PageColumns:
 
     def end(self) -> None:
         """Finish the columns."""
-        self.members = self._collector.members()
+        self.members = Members(column(self._ids), column(self._originals), np.array(self._judged, np.bool_))
         self.urls, self.many, self.sums = column(self._urls), column(self._many), column(self._sums)
 
     def place(self, id: int) -> int | None:
@@ -381,5 +383,5 @@ class _Checker:
         """Verify the tally, and the files of the engine."""
         for problem in self._store.tally_problems(tally_alone=True):
             self.found.add("wrong tally", problem)
-        for problem in self._store.file_problems():
+        for problem in self._store.kv.file_problems():
             self.found.add("broken file", problem)

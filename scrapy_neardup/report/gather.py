@@ -15,7 +15,8 @@ from scrapy_neardup.report.data import Count, CrawlLine, Group, Report, Similari
 from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.pairs import GivenTexts, PageReader, choose_pairs, copy_lines
 from scrapy_neardup.report.words import ENGLISH
-from scrapy_neardup.state.pages import PageStore, decisions_of, leader
+from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text

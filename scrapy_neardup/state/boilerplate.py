@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -13,8 +12,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import Changes, KeyValueStore
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import layout
+from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences, plain
 
 if TYPE_CHECKING:
@@ -316,60 +316,45 @@ def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: byte
 _COUNTS_EVERY = 5000
 
 
-class Counting(KeyValueStore):
-    """The boilerplate counts of a store."""
+class Boilerplate:
+    """The boilerplate counts of a state: held in memory, and written from time to time."""
 
-    _counts: Counts
-    #: Pages counted since the opening.
-    _noted = 0
+    def __init__(self, rows: PageRows) -> None:
+        """Raises StoreDamaged."""
+        self._rows = rows
+        self._kv = rows.kv
+        #: Pages counted since the opening.
+        self._noted = 0
+        self.counts = self.load()
 
-    @property
-    @abstractmethod
-    def hashes(self) -> Keyed:
-        """The hashes under the state's secret."""
+    def load(self) -> Counts:
+        """Return the counts that are written. Raises StoreDamaged."""
+        found = Counts()
+        try:
+            for key, packed in self._kv.scan(b"b"):
+                found.load(layout.unpack_block(key), packed)
+        except ValueError as error:
+            raise self._kv.damaged(str(error)) from None
+        return found
 
-    def on_site(self, site: str) -> CountsOfSite:
-        """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return CountsOfSite(self._counts, site, self.hashes)
-
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        """Count the sentences of a page (32-bit fingerprints) for its site, and unless it is a copy for all sites.
-
-        ``page``: the page's 32-bit number; a known number counts nothing.
-
-        Counts have a fixed size and are written at the close and every few thousand pages. A rolled-back page stays
-        counted, as one page makes few sentences boilerplate. If the write fails, the next one includes it.
-        """
-        if not self._counts.note(sentences, site, self.hashes, everywhere=everywhere, page=page):
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
+        """See ``PageStore.note``."""
+        if not self.counts.note(sentences, site, self._rows.hashes, everywhere=everywhere, page=page):
             return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
-            self._write_counts({}, sync=False)
+            self.write(sync=False)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it repeats a template."""
-        self._counts.note_form(site, self.hashes, in_form=in_form)
+        """See ``PageStore.note_form``."""
+        self.counts.note_form(site, self._rows.hashes, in_form=in_form)
 
-    def counted(self) -> dict[int, bytes]:
-        """Return the blocks of the counts by number, for ``Counts.load``."""
-        return self._counts.blocks()
+    def write(self, *, sync: bool) -> None:
+        """Write changed counts in one batch. A failed write is repeated later."""
+        if not self._kv.is_scratch:  # else nobody reads them again
+            self._kv.write(self.changes(), sync=sync)
+            self.counts.saved()
 
-    def add_counts(self, counts: Counts, in_both: int = 0) -> None:
-        """Add counts of another state and write them; ``in_both``: an upper bound for pages that both have counted."""
-        self._counts.merge(counts, in_both)
-        self._write_counts({}, sync=True)
-
-    def _load_counts(self) -> Counts:
-        found = Counts()
-        try:
-            for key, packed in self._scan(b"b"):
-                found.load(layout.unpack_block(key), packed)
-        except ValueError as error:
-            raise self.damaged(str(error)) from None
-        return found
-
-    def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
-        """Write changed counts in one batch with ``puts``. A failed write is repeated later."""
-        counts = {layout.block_key(block): packed for block, packed in self._counts.changed().items()}
-        self._write(Changes({**counts, **puts}), sync=sync)
-        self._counts.saved()
+    def changes(self) -> Changes:
+        """Return the batch with changed counts."""
+        return Changes({layout.block_key(block): packed for block, packed in self.counts.changed().items()})

@@ -157,12 +157,6 @@ def unpack_block(key: bytes) -> int:
     return int.from_bytes(key[1:], "big")
 
 
-def after(prefix: bytes) -> bytes | None:
-    """Return the first key behind all keys with a prefix; None if there is none."""
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
-
-
 def last_id(key: bytes) -> int:
     """Return the id at the end of a key."""
     return int.from_bytes(key[-8:], "big")

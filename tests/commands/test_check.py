@@ -13,12 +13,13 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.build import BREAD, HOSTILE, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
 from tests.cli import is_harmless, mask, run, run_on, run_process
+from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO (see --help).\n"
 SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 8 pages, \d+ blocks of counts\.\n"
@@ -28,8 +29,8 @@ def break_off(state: str, many: int = 1) -> None:
     """A key that names no page, or several."""
     with open_state(state) as store:
         changes = Changes()
-        store.file_postings(Record(7, "", 7, keys=tuple(range(many))), changes)
-        store._write(changes, sync=True)
+        store._rows.postings.file(range(many), 7, changes)
+        store.kv.write(changes, sync=True)
 
 
 @pytest.mark.slow
@@ -112,12 +113,12 @@ def test_what_opening_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_what_is_read_first_may_be_noise(
     sqlite: str, capsys: pytest.CaptureFixture[str], name: str, value: bytes
 ) -> None:
-    store = SQLiteStore(sqlite.partition("://")[2], None)
-    store._write_counts({meta_key(name): value}, sync=True)
-    if name == "tally":  # which that has written once more
-        store._apply(Changes({meta_key(name): value}), sync=True)
-        store._disconnect()
+    store = open_at(SQLite, sqlite.partition("://")[2], None)
+    if name == "tally":  # which a close would write once more
+        engine_of(store).write(Changes({meta_key(name): value}), sync=True)
+        store.kv.close()
     else:
+        store.write(Changes({meta_key(name): value}))
         store.close()
     assert run("check", "--store", sqlite) == 1
     said = capsys.readouterr().out
@@ -153,7 +154,7 @@ def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (2, "")
     assert "scrapy neardup check: Another process is using the state at" in done.stderr
     with open_state(sqlite) as store:
-        store._write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
+        store.kv.write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
     with pytest.raises(StoreMismatch):
         run("check", "--store", sqlite)
 
@@ -162,14 +163,14 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
     url = f"https://evil.example/{HOSTILE}"
     with open_state(sqlite) as store:
         judge_pages(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
-        store._write(Changes(deletes={url_key(url, store.hashes)}), sync=True)
+        store.kv.write(Changes(deletes={url_key(url, store.hashes)}), sync=True)
     for arguments in ([], ["--json"]):
         assert run("check", "--store", sqlite, *arguments) == 1
         said = capsys.readouterr().out
         assert is_harmless(said)
         assert "梨" in said
     with open_state(sqlite) as store:
-        store._write(Changes({url_key(BREAD, store.hashes): pack_seen(7, 7)}), sync=True)
+        store.kv.write(Changes({url_key(BREAD, store.hashes): pack_seen(7, 7)}), sync=True)
 
 
 # Mended copies
@@ -206,7 +207,7 @@ def test_json_of_a_mended_copy(sqlite: str, capsys: pytest.CaptureFixture[str], 
     target = (tmp_path / "new" / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
     with open_state(sqlite) as store:
         record = read_records(sqlite)[BREAD]
-        store._write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
+        store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
     assert run("check", "--store", sqlite, "--repair", target, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     told = found.pop("check")
@@ -229,12 +230,12 @@ def test_json_of_a_mended_copy(sqlite: str, capsys: pytest.CaptureFixture[str], 
 
 def drop_recipe(state: str) -> None:
     with open_state(state) as store:
-        store._write(Changes(deletes={meta_key("recipe")}), sync=True)
+        store.kv.write(Changes(deletes={meta_key("recipe")}), sync=True)
 
 
 def test_what_is_lost_or_left_out_is_told(sqlite: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with open_state(sqlite) as store:
-        store._write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
+        store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
         judge_pages(
             store,
             [("https://evening.example/", "", "A text of the evening, long enough to be judged by itself.")],
@@ -261,7 +262,7 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
         run("check", "--store", sqlite, "--repair", tmp_path / "new")
     settings = {"NEARDUP_METHOD": "shingle", "NEARDUP_PARAMETERS": {"n": 4}}
     assert run("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", **settings) == 0
-    store = SQLiteStore(str(tmp_path / "new"), None)
+    store = open_at(SQLite, str(tmp_path / "new"), None)
     store.close()
     assert (store.recipe["method"], store.recipe["parameters"]["n"]) == ("shingle", 4)
 

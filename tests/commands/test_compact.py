@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.build import KINDS, make_state, open_state, read_records
 from tests.cli import mask, run, run_on
 
@@ -64,10 +64,10 @@ def test_without_room_the_error_says_how_much_is_needed(tmp_path: Path, monkeypa
     state = make_state("sqlite", tmp_path)
     before = read_records(state)
     with monkeypatch.context() as patched:
-        patched.setattr(SQLiteStore, "compact", failing(StoreError("The disk is full.")))
+        patched.setattr(SQLite, "compact", failing(StoreError("The disk is full.")))
         with pytest.raises(StoreError, match=r"The disk is full\. The state is not compacted, and no page .* kB free"):
             run("compact", "--store", state)
-        patched.setattr(SQLiteStore, "compact", failing(StoreDamaged("It is damaged.")))
+        patched.setattr(SQLite, "compact", failing(StoreDamaged("It is damaged.")))
         with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
             run("compact", "--store", state)
     assert read_records(state) == before
@@ -89,12 +89,12 @@ def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: 
 
     with monkeypatch.context() as patched:
         patched.setattr(sqlite3, "connect", tight)
-        patched.setattr(SQLiteStore, "compact", _grow)
+        patched.setattr(SQLite, "compact", _grow)
         with pytest.raises(StoreError, match=r"database or disk is full.*not compacted"):
             run("compact", "--store", state)
     assert len(read_records(state)) == 58
 
 
-def _grow(store: SQLiteStore) -> None:
-    with store._guard():
-        store._db.execute("CREATE TABLE other AS SELECT * FROM kv")
+def _grow(engine: SQLite) -> None:
+    with engine._guard():
+        engine._db.execute("CREATE TABLE other AS SELECT * FROM kv")

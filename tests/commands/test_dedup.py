@@ -18,9 +18,9 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv import transaction
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state import temporary
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import join_text, state_url
 from tests.cli import Invoke, command_line, environment, run_process
@@ -519,7 +519,7 @@ def test_half_a_surrogate_pair_is_written_as_an_escape(run: Invoke, folder: Path
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(temporary, "_MOST", 1000)  # as many as are held of the state, or the input would be as small
+    monkeypatch.setattr(transaction, "_MOST", 1000)  # as many as are held of the state, or the input would be as small
 
     def peak(count: int) -> int:
         with (folder / "many.jsonl").open("wb") as file:

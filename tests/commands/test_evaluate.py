@@ -265,8 +265,8 @@ def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, co
         (["--method", "first", "--sweep", "--verdicts", "v.jsonl"], "one method on one corpus"),
         (["--method", "first", "--verdicts", "gone/v.jsonl"], "The verdicts cannot be written to gone/v.jsonl"),
         (["--method", "unsaid", "--sweep"], "does not name its threshold"),
-        (["--pairs", "gone.jsonl"], "gone.jsonl with the reference pairs"),
-        (["--gold", "gone.jsonl"], "gone.jsonl with the pairs read by a person"),
+        (["--pairs", "gone.jsonl"], "gone.jsonl with pairs"),
+        (["--gold", "gone.jsonl"], "gone.jsonl with pairs"),
     ],
 )
 def test_what_cannot_be_is_said(

@@ -14,11 +14,13 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance import export as export_files
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests import methods
 from tests.build import page, story
 from tests.cli import add_spider, command_line, environment, make_project, run, run_process
@@ -34,7 +36,7 @@ def url(path: Path) -> str:
 
 def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
     """A state with pages of these names, each with the story of a number."""
-    store = SQLiteStore(str(path), method.recipe())
+    store = open_at(SQLite, str(path), method.recipe())
     detector = Detector(method, store, who="test")
     for name, seed in pages.items():
         detector.judge_now(page(name, story(seed)), sealed=True)
@@ -44,7 +46,7 @@ def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> P
 
 
 def content(path: Path) -> dict[bytes, bytes]:
-    store = SQLiteStore(str(path), None)
+    store = open_at(SQLite, str(path), None)
     found = rows(store)
     store.close()
     return found
@@ -111,7 +113,7 @@ def test_the_file_goes_to_standard_output_if_asked_for(tmp_path: Path, east: Pat
         command_line("export", "-o", "-", "--store", url(east)), cwd=tmp_path, env=environment(), capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    store = SQLiteStore(str(east), None)
+    store = open_at(SQLite, str(east), None)
     assert done.stdout == packed(store)
     store.close()
 
@@ -169,7 +171,7 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
     def fails(*_: object) -> None:
         raise StoreError("The disk is gone.")
 
-    monkeypatch.setattr(SQLiteStore, "evidence", fails)
+    monkeypatch.setattr(PageStore, "evidence", fails)
     with pytest.raises(StoreError, match="The disk is gone"):
         run("export", "-o", output, "--store", url(east), "--force")
     assert output.read_text() == "precious"
@@ -202,7 +204,7 @@ def test_merging_makes_the_state_if_there_is_none(
         f"{east}: 0 pages added, 3 known already, 0 newer\n"
         f"{made}: 5 pages\n"
     )
-    store = SQLiteStore(str(made), CASCADE.recipe())
+    store = open_at(SQLite, str(made), CASCADE.recipe())
     assert store.pages == 5
     store.close()
 
@@ -249,7 +251,7 @@ def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) 
 def test_a_file_of_another_recipe_is_not_imported_into_an_empty_state(tmp_path: Path, east: Path) -> None:
     file, empty = tmp_path / "east.gz", tmp_path / "empty.sqlite"
     run("export", "-o", file, "--store", url(east))
-    SQLiteStore(str(empty), OWN).close()
+    open_at(SQLite, str(empty), OWN).close()
     with pytest.raises(
         StoreMismatch, match=r"method is 'somebody\.Elses' in the state and 'cascade' here.*set --store to a"
     ):
@@ -261,7 +263,7 @@ def test_where_the_method_cannot_be_made_pages_are_only_united(
 ) -> None:
     states = []
     for number in (1, 2):
-        store = SQLiteStore(str(tmp_path / f"{number}.sqlite"), OWN)
+        store = open_at(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
         store.add(Record(number, f"https://{number}.example/", number, 1.0, (7,), b"same"))
         store.close()
         states.append(url(tmp_path / f"{number}.sqlite"))
@@ -280,7 +282,7 @@ def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path
     theirs = crawled(tmp_path / "theirs.sqlite", {"b": 1}, method)
     settings = {"NEARDUP_METHOD": "simhash", "NEARDUP_PARAMETERS": parameters}
     assert run("merge", url(theirs), "--store", url(ours), **settings) == 0
-    store = SQLiteStore(str(ours), None)
+    store = open_at(SQLite, str(ours), None)
     assert [record.url for record in store.records() if record.is_original] == ["http://a.example/"]
     store.close()
 
@@ -289,7 +291,7 @@ def test_what_was_taken_back_from_any_of_the_states_is_told(
     tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (east, west):
-        store = SQLiteStore(str(path), None)
+        store = open_at(SQLite, str(path), None)
         store.add(Record(5, "https://e.example/", 5), generation=store.begin(f"crawl of {path.stem}"))
         store.close()
     run("merge", url(west), "--store", url(east))

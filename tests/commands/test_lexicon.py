@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -80,11 +81,18 @@ def test_a_place_that_cannot_be_is_refused_before_counting(pages: Path, output: 
 
 
 def test_documents_that_cannot_be_read_leave_nothing_behind(pages: Path) -> None:
+    pages.write_bytes(gzip.compress(pages.read_bytes())[:-9])
+    broken = pages.rename(pages.with_suffix(".jsonl.gz"))
+    with pytest.raises(NearDupError, match=r"pages\.jsonl\.gz cannot be read to its end"):
+        run("lexicon", broken, "-o", pages.parent / "words.tsv")
+    assert [file.name for file in pages.parent.iterdir()] == [broken.name]
+
+
+def test_malformed_lines_are_left_out_and_counted(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pages.open("a", encoding="utf-8") as out:
         out.write("\nno JSON\n")
-    with pytest.raises(NearDupError, match=r"pages\.jsonl, line 4 is not JSON"):
-        run("lexicon", pages, "-o", pages.parent / "words.tsv")
-    assert [file.name for file in pages.parent.iterdir()] == ["pages.jsonl"]
+    assert run("lexicon", pages, "-o", pages.parent / "words.tsv") == 0
+    assert "lexicon: left out: 1 malformed." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two", "1.5"])

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.opening import STORES, close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
 from tests.cli import run, run_process
@@ -150,7 +150,7 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
     held = open_store(state, None)
     try:
         with pytest.raises(StoreLocked):
-            type(held)(held.location, None)
+            open_at(STORES[held.scheme], held.location, None)
         assert run("forget", PEAR, "--store", state, "--dry-run") == 0  # of this process, which holds it
     finally:
         close_store(held)

@@ -11,8 +11,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
 from tests.cli import run, run_process
-from tests.lab.corpus import five_grams
-from tests.lab.drafts import drafts, write_feed
+from tests.lab.corpus import drafts, five_grams, write_feed
 
 
 def test_the_pairs_of_a_feed_are_those_of_its_texts(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
-from scrapy_neardup.lab.labels import read_corpus
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from tests.build import (
     BREAD,
@@ -31,6 +30,7 @@ from tests.build import (
     state_url,
 )
 from tests.cli import is_harmless, run
+from tests.lab.corpus import read
 
 Capture = pytest.CaptureFixture[str]
 
@@ -266,7 +266,7 @@ def test_judgements_are_listed_and_are_labels_that_evaluate_takes(sqlite: str, t
     assert labels[BREAD]["label"] == "copy"
     docs = tmp_path / "docs.jsonl"
     docs.write_text("".join(json.dumps({"id": url, "text": text * 3}) + "\n" for url, _, text in PAGES[:4]), "utf-8")
-    corpus = read_corpus(docs, tmp_path / "labels.jsonl")
+    corpus = read(docs, tmp_path / "labels.jsonl")
     assert (corpus.labels[BREAD], corpus.labels[SAME]) == ("pos", "neg")
 
 

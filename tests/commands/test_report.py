@@ -104,10 +104,10 @@ def test_standard_output_gets_utf_8_as_the_page_says_whatever_it_is_set_to(
 
 def test_the_state_is_left_as_it_was(state: str) -> None:
     with open_state(state) as store:
-        before = {key: value for key, value in store._scan(b"") if key != KEY}  # the tally counts openings, too
+        before = {key: value for key, value in store.kv.scan(b"") if key != KEY}  # the tally counts openings, too
     assert run("report", "--store", state) == 0
     with open_state(state) as store:
-        assert {key: value for key, value in store._scan(b"") if key != KEY} == before
+        assert {key: value for key, value in store.kv.scan(b"") if key != KEY} == before
 
 
 def test_an_empty_state_has_a_report(tmp_path: Path, capsys: Captured) -> None:

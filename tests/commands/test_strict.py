@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
+from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.pages import decisions_of
 from tests.build import BAKERY, BREAD, EDITED, PEAR, join_text, make_state
 from tests.cli import run
 from tests.crawl.test_recipe import by_version

@@ -17,7 +17,7 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
 from tests.build import HOSTILE, make_state
 from tests.cli import command_line, environment, is_harmless, run
-from tests.lab.drafts import drafts, write_feed
+from tests.lab.corpus import drafts, write_feed
 
 QUIET = ("--against", "none")
 

@@ -25,7 +25,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_neardup.crawl import turns
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.kv.memory import Memory
 
 
 @dataclasses.dataclass
@@ -292,8 +292,8 @@ class BreakStore:
             def fail(*_: Any, **__: Any) -> None:
                 raise StoreError("The disk is full.")
 
-            MemoryStore._write = fail  # type: ignore[method-assign]
-            MemoryStore._get = fail  # type: ignore[method-assign]
+            Memory.write = fail  # type: ignore[method-assign]
+            Memory.get = fail  # type: ignore[method-assign]
         return item
 
 

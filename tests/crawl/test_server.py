@@ -25,7 +25,7 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_at, open_store, parse_url
 from tests.crawl.conftest import NEWS, Crawl, Result, Site
 from tests.crawl.killed_crawl import LEASE
 from tests.crawl.pages import html
@@ -262,7 +262,7 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
     kind, location = parse_url(url)
 
     async def work() -> None:
-        with closing(kind(location, method.recipe())) as store:
+        with closing(open_at(kind, location, method.recipe())) as store:
             assert isinstance(store, RedisStore)
             detector = Detector(method, store, who="test")
             sharing = ServerCrawl(detector, told, waits=True, bounds=None, on_error=errors.append)

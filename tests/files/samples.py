@@ -15,7 +15,6 @@ from typing import Any
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
 from scrapy.exporters import (
     BaseItemExporter,
     CsvItemExporter,
@@ -28,13 +27,14 @@ from warcio.warcwriter import WARCWriter
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files.compression import zstd
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
-    ".zst": zstandard.compress,
+    ".zst": zstd.compress,
 }
 RECORDS: list[dict[str, Any]] = [
     {"url": "https://a.example/1", "title": "渡口恢复通航", "text": "河水退了，\n渡船今早又开。"},
@@ -82,7 +82,7 @@ def packed(format: str, records: Sequence[Mapping[str, Any]] = RECORDS) -> bytes
 
 EXPORTERS: dict[str, Callable[[io.BytesIO], BaseItemExporter]] = {
     "jsonl": lambda file: JsonLinesItemExporter(file, encoding="utf-8"),
-    "json": lambda file: JsonItemExporter(file, indent=2),
+    "json": lambda file: JsonItemExporter(file, indent=0),
     "csv": CsvItemExporter,
     "xml": XmlItemExporter,
 }

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.files import FORMATS, Entry, format_of, read_input
-from scrapy_neardup.files.json_records import read_jsonl
+from scrapy_neardup.files import FORMATS, Entry, compression, format_of, read_input
+from scrapy_neardup.files.feeds import read_jsonl
 from scrapy_neardup.files.tables import read_csv
 from tests.files import samples
 from tests.files.samples import PACKERS, RECORDS, fields, packed, read
@@ -136,7 +136,6 @@ def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     [
         ("book.xlsx", "openpyxl", "files"),
         ("pages.warc", "warcio.archiveiterator", "files"),
-        ("feed.jsonl.zst", "zstandard", "files"),
         ("table.parquet", "pyarrow.parquet", "parquet"),
     ],
 )
@@ -147,6 +146,13 @@ def test_a_missing_library_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(NearDupError, match=rf"{module.split('.')[0]}.*pip install 'scrapy-neardup\[{extra}\]'"):
         read(tmp_path / name)
+
+
+def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "feed.jsonl.zst").write_bytes(PACKERS[".zst"](packed("jsonl")))
+    monkeypatch.setattr(compression, "zstd", None)
+    with pytest.raises(NearDupError, match=r"pip install 'scrapy-neardup\[files\]'"):
+        read(tmp_path / "feed.jsonl.zst")
 
 
 JSON = st.recursive(

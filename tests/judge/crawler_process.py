@@ -21,8 +21,9 @@ from scrapy_neardup.judge.in_flight import Blocked, Reservation
 from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from tests.build import story
 
 ARTICLES = 30
@@ -40,7 +41,7 @@ def article(family: int, host: str) -> Page:
 async def crawl(url: str, number: int, feed: Path) -> None:
     method = make_method("cascade", {})
     kind, location = parse_url(url)
-    store = kind(location, method.recipe())
+    store = open_at(kind, location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, who=f"crawler {number}")
     errors: list[StoreError] = []
@@ -99,7 +100,7 @@ async def crawl(url: str, number: int, feed: Path) -> None:
 
 
 if __name__ == "__main__":
-    RedisStore.lease = LEASE
+    Redis.lease = LEASE
     try:
         asyncio.run(crawl(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
     except StoreError as error:

@@ -20,9 +20,9 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.records import Clock
 from tests.build import answer, find_record, kind, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 
@@ -37,7 +37,7 @@ HOSTS = ("times.example", "paper.example")
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
 def crawl(store: PageStore, policy: KeepPolicy = HOSTS, *, drops: bool = True, method: str = "cascade") -> Detector:
@@ -182,7 +182,7 @@ def test_no_group_goes_further_from_its_first_page_than_copies_of_that_do(store:
     first = page("wire", TEXT, "标题甲", site="wire.example")
     better = page("paper", TEXT[:24] + other[:8], "标题甲", site="paper.example")
     further = page("times", TEXT[8:24] + other[:8], "标题甲", site="times.example")
-    alone = crawl(MemoryStore("memory:", {}))
+    alone = crawl(memory_state({}))
     assert [kind(alone, one) for one in (first, further)] == [Kind.UNIQUE, Kind.UNIQUE]
     detector = crawl(store)
     assert [kind(detector, one) for one in (first, better)] == [Kind.UNIQUE, Kind.BETTER]
@@ -249,13 +249,13 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
 ) -> None:
     scheme, root = lasting
     recipe = make_method("cascade", {}).recipe()
-    store = STORES[scheme](str(root / "one" / "state"), recipe)
+    store = open_at(STORES[scheme], str(root / "one" / "state"), recipe)
     answer(crawl(store), WIRE)
     detector = crawl(store)
     detector.commit(reserve(detector, TIMES), sealed=False)
     assert kind(detector, BLOG) is Kind.DUPLICATE
     copy_as_killed(root / "one", root / "two")
-    killed = STORES[scheme](str(root / "two" / "state"), recipe)
+    killed = open_at(STORES[scheme], str(root / "two" / "state"), recipe)
     assert killed.taken_back.pages == 1
     assert killed.find(TIMES.url) is None
     assert said(answer(crawl(killed), WIRE)) == (Kind.UNCHANGED, WIRE.url)
@@ -267,7 +267,7 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
     detector.seal()
     copy_as_killed(root / "one", root / "three")
     store.close()
-    stored = STORES[scheme](str(root / "three" / "state"), recipe)
+    stored = open_at(STORES[scheme], str(root / "three" / "state"), recipe)
     assert stored.taken_back.pages == 0
     assert said(answer(crawl(stored), WIRE)) == (Kind.UNCHANGED, TIMES.url)
     assert said(answer(crawl(stored), LATE)) == (Kind.DUPLICATE, TIMES.url)
@@ -304,7 +304,7 @@ def test_every_method_takes_every_policy(store: PageStore, name: str) -> None:
     first = page("wire", TEXT, "标题甲", canonical="http://times.example/")
     better = replace(first, url="http://times.example/", canonical="http://times.example/")
     for policy in (HOSTS, "canonical"):
-        store = MemoryStore("memory:", {})
+        store = memory_state({})
         assert kind(crawl(store, policy, method=name), first) is Kind.UNIQUE
         found = answer(crawl(store, policy, method=name), better)
         assert (found.kind, found.as_tag()["supersedes"]) == (Kind.BETTER, first.url)
@@ -322,7 +322,7 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
     for first, second in (("short", "long"), ("long", "short")):
         detector = Detector(
             make_method(name, mildest),
-            MemoryStore("memory:", {}),
+            memory_state({}),
             who="test",
             policy=Policy(preference=make_preference("longest")),
         )
@@ -340,7 +340,7 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
 
 
 def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_here() -> None:
-    ours, theirs = MemoryStore("memory:", {}), MemoryStore("memory:", {})
+    ours, theirs = memory_state({}), memory_state({})
     answer(crawl(ours), page("other", story(7, 30)))
     answer(crawl(ours), WIRE)
     answer(crawl(theirs), WIRE)
@@ -354,7 +354,7 @@ def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_her
 
 
 def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies() -> None:
-    ours, theirs = MemoryStore("memory:", {}), MemoryStore("memory:", {})
+    ours, theirs = memory_state({}), memory_state({})
     answer(crawl(ours), BLOG)
     answer(crawl(theirs), WIRE)
     answer(crawl(theirs), TIMES)
@@ -390,7 +390,7 @@ def test_the_first_page_of_a_group_is_seen_in_the_better_one_and_in_its_copies(
 ) -> None:
     """So it expires no sooner than they do; but an older version of a page is not what is known of its URL."""
     now = [4_000_000_000.0]
-    monkeypatch.setattr(MemoryStore, "now", lambda _: now[0])
+    monkeypatch.setattr(Clock, "now", lambda _: now[0])
     for one, verdict in (
         (WIRE, Kind.UNIQUE),
         (PAPER, Kind.BETTER),

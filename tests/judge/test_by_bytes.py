@@ -31,7 +31,7 @@ from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from tests.build import story
@@ -154,9 +154,9 @@ def filed(store: PageStore) -> set[tuple[Any, ...]]:
     }
 
 
-def state() -> MemoryStore:
+def state() -> PageStore:
     """Two of them hash alike: under secrets of their own a pair at a border is a copy in one and none in the other."""
-    return MemoryStore("memory:", {}, secret=NO_SECRET)
+    return memory_state({}, secret=NO_SECRET)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sentence_counts import Sentences
 from tests.build import answer, find_record, judge_page, kind, page, reserve, story
@@ -27,7 +27,7 @@ THIRD = page("third", TEXT[9:34] + OTHER[:4], "标题乙")
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
 def crawl(store: PageStore, *, drops: bool = False, method: str = "cascade") -> Detector:
@@ -198,7 +198,7 @@ def test_a_copy_whose_original_is_gone_is_unchanged_all_the_same(store: PageStor
 
 
 def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_dropped(store: PageStore) -> None:
-    other = MemoryStore("memory:", {})
+    other = memory_state({})
     verdicts: list[Verdict] = []
     for one, drops in ((store, False), (other, True)):
         detector = crawl(one, drops=drops)

@@ -11,12 +11,14 @@ import pytest
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.records import Clock
 from tests.build import answer, find_record, kind, page, story, summary
 from tests.judge.test_delivered import FIRST, THIRD, WITNESS
 
@@ -54,7 +56,7 @@ def forget(store: PageStore, one: Page) -> None:
 @pytest.fixture
 def store() -> PageStore:
     """With a page, a copy of that which speaks for itself, and one of this: dropped, and by now like nothing."""
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     for one, verdict in ((FIRST, Kind.UNIQUE), (WITNESS, Kind.DUPLICATE), (THIRD, Kind.DUPLICATE)):
         assert kind(crawl(store), one) is verdict
     forget(store, WITNESS)
@@ -79,8 +81,8 @@ def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store:
 def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(MemoryStore, "now", lambda _: 4_000_000_000.0)
-    monkeypatch.setattr(MemoryStore, "lasts", True)
+    monkeypatch.setattr(Clock, "now", lambda _: 4_000_000_000.0)
+    monkeypatch.setattr(Memory, "lasts", True)
     before = sum(1 for _ in store.rows(b"d"))
     assert kind(crawl(store), THIRD) is Kind.DUPLICATE
     assert sum(1 for _ in store.rows(b"d")) == before + 1
@@ -128,7 +130,7 @@ def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
 
 
 def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
-    store: PageStore = MemoryStore("memory:", {})
+    store: PageStore = memory_state({})
     dropping = frozenset([Likeness.EXCERPT])
     kinds = [kind(crawl(store, also_copies=dropping), one) for one in (FIRST, EXCERPT, EXCERPT)]
     assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
@@ -150,7 +152,7 @@ def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> N
 
 
 def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
-    store: PageStore = MemoryStore("memory:", {})
+    store: PageStore = memory_state({})
     for one in (FIRST, OWN):
         if one is OWN:
             write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, FIRST.url, 7))

@@ -24,8 +24,9 @@ from scrapy_neardup.judge.remote import RemoteJudgement
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_at, open_store, parse_url
 from tests.build import story
 from tests.server.redis_server import Server
 
@@ -73,7 +74,7 @@ def url(redis_server: Server) -> str:
 def opened(url: str, wait: float = 10.0) -> Iterator[ImmediateJudge]:
     """As of a process of its own: with connections and a lease of its own."""
     kind, location = parse_url(url)
-    store = kind(location, METHOD.recipe())
+    store = open_at(kind, location, METHOD.recipe())
     now = make_immediate_judge(Detector(METHOD, store, who="test"), wait)
     try:
         yield now
@@ -153,7 +154,7 @@ def test_what_one_has_judged_the_other_knows(url: str) -> None:
 
 def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not kept meanwhile. If that takes too long it is judged without it, and known from then on."""
-    monkeypatch.setattr(RedisStore, "lease", 2.0)
+    monkeypatch.setattr(Redis, "lease", 2.0)
     with opened(url) as one, opened(url, wait=0.2) as hasty, opened(url) as patient:
         goes_on, is_filed = threading.Event(), threading.Event()
         filed = RemoteJudgement._register

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import Reason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from tests.build import story
 
 URL = "http://river.example/ferry"
@@ -18,7 +18,7 @@ URL = "http://river.example/ferry"
 
 @pytest.fixture
 def detector() -> Detector:
-    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), who="test")
+    return Detector(make_method("cascade", {}), memory_state({}), who="test")
 
 
 def judged(detector: Detector, page: Page) -> str:

@@ -10,6 +10,7 @@ import pytest
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.repair import repair
@@ -17,10 +18,9 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.build import answer, kind, page, story
 
 #: The border between copy and original depends on the secret; under this one the new page is just no copy.
@@ -52,7 +52,7 @@ def crawl(store: PageStore, policy: KeepPolicy = "first", *, excerpts: bool = Fa
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {}, secret=SECRET)
+    return memory_state({}, secret=SECRET)
 
 
 @pytest.mark.parametrize("policy", ["first", "longest", "canonical", ("attacker.example",)], ids=str)
@@ -104,8 +104,8 @@ def test_the_first_delivery_outlives_export_import_merge_and_repair(tmp_path: Pa
     """One update came after the longer page; the next one passes in each of these states."""
     recipe = make_method("cascade", {}).recipe()
 
-    def opened(name: str) -> SQLiteStore:
-        return SQLiteStore(str(tmp_path / name), recipe, secret=SECRET)
+    def opened(name: str) -> PageStore:
+        return open_at(SQLite, str(tmp_path / name), recipe, secret=SECRET)
 
     store = opened("state")
     for one in (ARTICLE, LONGER, edited(1)):
@@ -116,14 +116,14 @@ def test_the_first_delivery_outlives_export_import_merge_and_repair(tmp_path: Pa
     import_state(ExportFile(tmp_path / "state.gz"), imported)
     merge(OpenState(store), merged, make_method("cascade", {}))
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
     for found in (imported, merged, opened("mended"), opened("state")):
         assert kind(crawl(found), edited(2)) is Kind.UPDATED, found.location
         found.close()
 
 
 def test_a_merge_takes_over_the_earlier_first_delivery(store: PageStore) -> None:
-    early, method = MemoryStore("memory:", {}, secret=SECRET), make_method("cascade", {})
+    early, method = memory_state({}, secret=SECRET), make_method("cascade", {})
     kind(crawl(early), ARTICLE)
     for one in (LONGER, replace(ARTICLE, text="".join(story(7, 20)))):
         kind(crawl(store), one)

@@ -12,21 +12,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.edits import EDITS
-from scrapy_neardup.lab.robustness import (
-    AMOUNTS,
-    CONTROL,
-    Point,
-    check_drawable,
-    draw_curves,
-    method_label,
-    robustness,
-    sample_documents,
-)
+from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, method_label, robustness, sample_documents
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.base import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
+from tests.lab.corpus import document
 
 WHO = ["老周", "小禾", "陈船长", "林老师", "镇长", "阿芬", "木匠", "邮递员"]
 WHAT = [
@@ -51,7 +44,7 @@ def documents(count: int = 8) -> list[Document]:
             f"花了{7 * number + line}元。{WHY[(number + line) % 5]}{WHO[(number + 2 * line) % 8]}也不例外！\n"
             for line in range(14)
         )
-        found.append(Document(f"d{number}", f"{WHO[number % 8]}的第{number}封信", text))
+        found.append(document(f"d{number}", text, f"{WHO[number % 8]}的第{number}封信"))
     return found
 
 
@@ -127,8 +120,8 @@ def test_every_method_sees_the_same_edits_and_originals_once() -> None:
     robustness([alone], documents(3))
     robustness([first, second], documents(3))
     assert alone.seen == first.seen == second.seen
-    for document in documents(3):
-        assert alone.seen.count(document.page()) == 1
+    for one in documents(3):
+        assert alone.seen.count(one.page) == 1
 
 
 def test_the_same_seed_gives_the_same_edits_and_another_others() -> None:
@@ -143,14 +136,14 @@ def test_the_same_seed_gives_the_same_edits_and_another_others() -> None:
 def test_a_page_is_edited_with_parts_of_others_only() -> None:
     texts = ["甲甲甲。甲。甲甲。" * 9, "乙乙乙。乙。乙乙。" * 9]
     method = Fake("", says=True)
-    robustness([method], [Document(text[0], text[0], text) for text in texts], edits=["add", "retitle", "replace"])
+    robustness([method], [document(text[0], text, text[0]) for text in texts], edits=["add", "retitle", "replace"])
     edits = [page for page in method.seen if page.text not in texts]
     assert len(edits) == 2 * 12
     assert all(set(page.text) - {"\n"} == {"甲", "乙", "。"} for page in edits)
 
 
 def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
-    english = [Document(str(n), "", f"Boat number {n} left the harbour at {n} with {n + 3} people.") for n in range(3)]
+    english = [document(str(n), f"Boat number {n} left the harbour at {n} with {n + 3} people.") for n in range(3)]
     points = robustness([Fake("yes", says=True)], english, edits=["script", "retitle", "reorder", "width"])
     assert [(point.edit, point.pages, point.recognised) for point in points[:4]] == [
         ("script", 0, 0.0),
@@ -162,7 +155,7 @@ def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [[], documents(1), [*documents(1), Document("empty", "标题")], documents(1) * 3],
+    [[], documents(1), [*documents(1), document("empty", title="标题")], documents(1) * 3],
     ids=["none", "one", "one and an empty one", "one three times"],
 )
 def test_fewer_than_two_different_texts_are_refused(given: list[Document]) -> None:
@@ -211,12 +204,12 @@ def test_documents_are_drawn_with_equal_chances() -> None:
     whole = documents(6)
     assert sample_documents(iter(whole), 6, 1) == sample_documents(iter(whole), 9, 2) == whole
     assert sample_documents(whole, 2, 1) == sample_documents(whole, 2, 1)
-    counts = dict.fromkeys((document.id for document in whole), 0)
+    counts = dict.fromkeys((one.id for one in whole), 0)
     for seed in range(600):
         few = sample_documents(iter(whole), 2, seed)
-        assert len({document.id for document in few}) == 2
-        for document in few:
-            counts[document.id] += 1
+        assert len({one.id for one in few}) == 2
+        for one in few:
+            counts[one.id] += 1
     assert all(150 < count < 250 for count in counts.values()), counts
 
 
@@ -295,7 +288,7 @@ def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"
         "from pathlib import Path\n"
-        "from scrapy_neardup.lab.robustness import Point, draw_curves\n"
+        "from scrapy_neardup.lab.curves import Point, draw_curves\n"
         f"draw_curves([Point('one', 'add', 0.1, 0.5, 0.5, 4)], Path({str(tmp_path)!r}) / 'curves.png')"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
@@ -322,7 +315,7 @@ def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from scrapy_neardup.lab.robustness import draw_curves\n"
+        "from scrapy_neardup.lab.curves import draw_curves\n"
         f"draw_curves([], Path({str(tmp_path)!r}) / 'curves.svg')"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.lab.agreement import count_copies
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
-    agreement,
     candidates,
     drawn,
     quotas,
@@ -22,30 +20,25 @@ from scrapy_neardup.lab.candidates import (
     thresholds,
     urgency,
 )
-from scrapy_neardup.lab.documents import Document, spooled
-from scrapy_neardup.lab.estimates import (
-    Answer,
-    LabelFile,
-    by_stratum,
-    estimated,
-    read_answers,
-    weighted,
-    wilson,
-)
+from scrapy_neardup.lab.documents import Document
+from scrapy_neardup.lab.estimates import Answer, by_stratum, estimated, weighted, wilson
 from scrapy_neardup.lab.exact import Alike, gram_file
+from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
-from tests.lab.corpus import article
-from tests.lab.drafts import drafts
+from scrapy_neardup.page.urls import site_of
+from tests.lab.corpus import article, document, drafts
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
 
 @pytest.fixture(scope="module")
 def found() -> list[Candidate]:
-    documents = (Document(one["url"], one["title"], one["text"], url=one["url"]) for one in drafts())
-    with spooled(documents) as spool, gram_file() as sets:
-        return candidates(spool, sets, thresholds("cascade", {}), 40)
+    documents = [
+        Document(Page(one["url"], one["title"], text=one["text"], site=site_of(one["url"]))) for one in drafts()
+    ]
+    with gram_file() as sets:
+        return candidates(documents, sets, thresholds("cascade", {}), 40)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -74,8 +67,10 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
     """The first letter is the same, by which the one method goes, and nothing else."""
     texts = "甲" + "渡口今天早上开航，第一班船是空的。" * 3, "甲" + "面包师傅把烤炉卖给了两位姐妹，邻居很高兴。" * 3
     for name, expected in (("cascade", []), ("tests.lab.methods.First", [Alike(0, 1, 0.0, 0.0)])):
-        with spooled([Document("a", text=texts[0]), Document("b", text=texts[1])]) as spool, gram_file() as sets:
-            found = candidates(spool, sets, thresholds(name, {}), 40)
+        with gram_file() as sets:
+            found = candidates(
+                [document(*one) for one in zip("ab", texts, strict=True)], sets, thresholds(name, {}), 40
+            )
         assert [one.alike for one in found] == expected
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
@@ -224,39 +219,25 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
     assert width(equal) == pytest.approx(1000 * (wilson(0.5, 20)[1] - wilson(0.5, 20)[0]))
 
 
-def test_agreement_counts_the_pairs_that_both_call_copies() -> None:
-    said = {"a": [True, True, False, True], "b": [False, True, True, True]}
-    assert agreement(said).called == ((3, 2), (2, 3))
-    assert agreement(said, [0, 1]).as_dict() == {"pairs": 2, "called": {"a": {"a": 2, "b": 1}, "b": {"a": 1, "b": 1}}}
+def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> None:
+    verdicts = {"a": [True, True, False, True], "b": [False, True, True, True]}
+    assert count_copies(verdicts).called == {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
+    assert asdict(count_copies(verdicts, [0, 1])) == {
+        "pairs": 2,
+        "called": {"a": {"a": 2, "b": 1}, "b": {"a": 1, "b": 1}},
+    }
 
 
-def row(a: str, stratum: str = "near", size: int = 6) -> dict[str, Any]:
-    return {"a": a, "b": "z", "jaccard": 0.5, "containment": 0.6, "stratum": stratum, "stratum_size": size}
-
-
-def test_answers_are_on_disk_at_once_and_a_torn_line_is_asked_again(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    file = LabelFile(path)
-    file.add(row("p"), "copy")
-    file.add(row("q"), "different")
-    assert [one.said for one in read_answers(path)] == ["copy", "different"]
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
-    again = LabelFile(path)
-    assert [a for a, _ in again.labels] == ["p"]
-    again.add(row("q"), "skip")
-    again.add(row("p"), "different")
-    assert [(one.a, one.said) for one in read_answers(path)] == [("p", "different"), ("q", "skip")]
-    path.write_bytes(path.read_bytes().rstrip())  # as an editor may save it
-    LabelFile(path).add(row("r"), "copy")
-    assert len(read_answers(path)) == 3
-
-
-def test_each_label_stands_for_its_share_of_the_stratum(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    said = [(row("p"), "copy"), (row("q"), "different"), (row("r"), "skip"), (row("s", "far", 50), "copy")]
-    path.write_text("".join(json.dumps({**one, "label": answer}) + "\n" for one, answer in said))
-    labels = read_answers(path)
+def test_each_label_counts_for_its_share_of_the_stratum() -> None:
+    labels = [
+        Pair(a, "z", stratum=stratum, stratum_size=size, answer=answer)
+        for a, stratum, size, answer in (
+            ("p", "near", 6, "copy"),
+            ("q", "near", 6, "different"),
+            ("r", "near", 6, "skip"),
+            ("s", "far", 50, "copy"),
+        )
+    ]
     assert [(label.a, answer.copy, answer.weight) for label, answer in weighted(labels)] == [
         ("p", True, 3.0),
         ("q", False, 3.0),
@@ -264,15 +245,3 @@ def test_each_label_stands_for_its_share_of_the_stratum(tmp_path: Path) -> None:
     ]
     where = {("p", "z"): "now here", ("s", "z"): "now here"}
     assert by_stratum(labels, where) == {"now here": [Answer(True, 3.0), Answer(True, 50.0)]}
-
-
-@pytest.mark.parametrize(
-    "line", ['{"a": "p", "b": "q"}', json.dumps({**row("p"), "label": "maybe"}), json.dumps(row("p")), "[]"]
-)
-def test_another_file_is_no_file_of_labels(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "labels.jsonl"
-    path.write_text(line + "\n")
-    with pytest.raises(NearDupError, match=r"labels\.jsonl"):
-        read_answers(path)
-    with pytest.raises(NearDupError, match="does not exist"):
-        read_answers(tmp_path / "missing.jsonl")

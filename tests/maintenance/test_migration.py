@@ -27,10 +27,11 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.history import FORMER_KEY as FORMER
+from scrapy_neardup.state.history import decide, decisions_of, former_recipes
 from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, decide, decisions_of, former_recipes
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import (
     BAKERY,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record, row_mark
 
 SECOND = 10**9
@@ -36,7 +37,7 @@ class State:
     """Pages that are made one after the other, a minute apart."""
 
     def __init__(self, recipe: dict[str, Any] | None = None, step: int = 60) -> None:
-        self.store = MemoryStore("memory:", RECIPE if recipe is None else recipe)
+        self.store = memory_state(RECIPE if recipe is None else recipe)
         self._step = step
         self._next = BEGIN * SECOND
 
@@ -53,8 +54,8 @@ class State:
         return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **told))
 
 
-def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> MemoryStore:
-    store = MemoryStore("memory:", RECIPE if recipe is None else recipe)
+def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> PageStore:
+    store = memory_state(RECIPE if recipe is None else recipe)
     for one in pages:
         store.add(one.record, one.told, seen=one.seen)
     return store

@@ -18,7 +18,7 @@ from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.errors import Unlocated
 from scrapy_neardup.server.nodes import Address, Slot
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.state.record import Record
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
@@ -32,7 +32,7 @@ URL = "https://ferry.example"
 
 def store_at(url: str) -> RedisStore:
     kind, location = parse_url(url)
-    store = kind(location, RECIPE)
+    store = open_at(kind, location, RECIPE)
     assert isinstance(store, RedisStore)
     return store
 
@@ -104,8 +104,8 @@ def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
         assert paths(store) == ["after", "before"]
         assert len(store.postings(5, 9)) == 2
         assert check_state(store).sound
-        assert store._link.locator is not None
-        assert store._link.locator.moves >= 1
+        assert store.kv.link.locator is not None
+        assert store.kv.link.locator.moves >= 1
         assert other.client.exists("{neardup:" + state + "}#")
 
 
@@ -227,8 +227,8 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
         caught_up(master)
         watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
         until(lambda: watched.sides()[0] is other, "the replica is the master")
-        assert store._link.locator is not None
-        store._link.locator._ended -= 1.5
+        assert store.kv.link.locator is not None
+        store.kv.link.locator._ended -= 1.5
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert other.client.get("{neardup:a}#") == b"2"

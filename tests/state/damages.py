@@ -26,7 +26,7 @@ from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.record import Record
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -53,7 +53,7 @@ from scrapy_neardup.state.opening import STORES
 from tests.state.damages import RECIPE, page
 
 kind, place, begin, end = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-store = STORES[kind](place, RECIPE)
+store = open_at(STORES[kind], place, RECIPE)
 for n in range(begin, end):
     store.add(page(n))
     print(n, flush=True)
@@ -267,7 +267,7 @@ def _report(writing: int, state: State, place: Path) -> None:
 
 def _look(state: State, place: Path) -> tuple[str, str]:
     try:
-        with closing(STORES[state.kind](str(place), RECIPE)) as store:
+        with closing(open_at(STORES[state.kind], str(place), RECIPE)) as store:
             for n in range(state.pages):
                 expected = page(n)
                 if store.record(expected.id) != expected:

@@ -25,22 +25,33 @@ from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, Store
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv import transaction
+from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
+from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.tally import KEY
+from scrapy_neardup.kv.transaction import Temporary
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.counting import COUNTED
-from scrapy_neardup.state import boilerplate, journal, layout, temporary
-from scrapy_neardup.state import pages as base
+from scrapy_neardup.state import boilerplate, journal, layout
+from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import SERVERS, STORES, close_store, default_url, open_store, parse_url
+from scrapy_neardup.state.opening import (
+    SERVERS,
+    STORES,
+    close_store,
+    default_url,
+    memory_state,
+    open_at,
+    open_rows,
+    open_store,
+    parse_url,
+)
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
-from scrapy_neardup.state.temporary import TemporaryStore
+from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
 
@@ -77,7 +88,7 @@ def copy_as_killed(directory: Path, copy: Path) -> None:
 class Place:
     """Where one state lies; whatever is opened here is closed when the test is over."""
 
-    kind: type[PageStore]
+    kind: type[Engine]
     directory: Path
     opened: list[PageStore] = field(default_factory=list)
 
@@ -87,7 +98,7 @@ class Place:
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
         kind, location = parse_url(self.url)
-        store = kind(location, recipe)
+        store = open_at(kind, location, recipe)
         self.opened.append(store)
         return store
 
@@ -147,9 +158,15 @@ class TemporaryPlace(Place):
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
         self.directory.mkdir(exist_ok=True)
-        store = TemporaryStore(str(self.directory), recipe)
+        store = open_rows(Temporary(self.directory), recipe)
         self.opened.append(store)
         return store
+
+
+def open_engine(place: Place) -> KeyValueStore:
+    """Open the rows of a state without asking what they mean."""
+    engine = place.kind(parse_url(place.url)[1])
+    return CheckedStore(engine) if isinstance(engine, FileEngine) else engine
 
 
 def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
@@ -160,8 +177,8 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
     elif scheme in TEMPORARY:
-        request.getfixturevalue("monkeypatch").setattr(temporary, "_MOST", TEMPORARY[scheme])
-        place = TemporaryPlace(TemporaryStore, directory)
+        request.getfixturevalue("monkeypatch").setattr(transaction, "_MOST", TEMPORARY[scheme])
+        place = TemporaryPlace(STORES["memory"], directory)
     else:
         place = Place(STORES[scheme], directory)
     yield place
@@ -220,11 +237,11 @@ def written_down(keys: list[bytes]) -> list[bytes]:
 
 def content(store: PageStore) -> dict[bytes, bytes]:
     """All that is written down, but for the tally, in which every write is counted."""
-    return {key: value for key, value in store._scan(b"") if key != KEY}
+    return {key: value for key, value in store.kv.scan(b"") if key != KEY}
 
 
 def records(store: PageStore) -> int:
-    return sum(1 for _ in store._scan(b"r"))
+    return sum(1 for _ in store.kv.scan(b"r"))
 
 
 # Ids, records, postings
@@ -391,10 +408,10 @@ def test_a_scan_gives_the_keys_of_its_prefix_in_byte_order_and_no_other(store: P
     stem = b"x\xff\xff"
     written = {stem + b"\0" * zeros + tail: tail for zeros in range(300) for tail in (b"", b"\x01", b"\xff")}
     written |= {b"x\xff": b"", b"x\xfe\xff": b"before", b"y": b"behind", b"\xff" * 9: b"last"}
-    store._write(Changes(dict(written)), sync=False)
+    store.kv.write(Changes(dict(written)), sync=False)
     for prefix in (stem, stem + b"\0", stem + b"\xff", b"x", b"\xff" * 8, b"\xff" * 9, b"x\xff\xff\x02"):
         expected = sorted((item for item in written.items() if item[0].startswith(prefix)), reverse=reverse)
-        assert list(store._scan(prefix, reverse=reverse)) == expected
+        assert list(store.kv.scan(prefix, reverse=reverse)) == expected
 
 
 # Replacing
@@ -492,13 +509,13 @@ def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Pl
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     version = first
-    for n in range(journal.BATCH + 100):
+    for n in range(journal._BATCH + 100):
         if n % 100:
             put(store, f"{URL}?{n}", 1, generation=generation)
         else:  # versions of one URL in both batches
             version = put(store, URL, 1, generation=generation, replaces=version.id)
     store = lasting.reopen(store)
-    assert store.taken_back.pages == journal.BATCH + 100
+    assert store.taken_back.pages == journal._BATCH + 100
     assert store.find(URL) == first
     assert store.postings(1, 5000) == [first.id]
     assert store.pages == records(store) == 1
@@ -531,7 +548,7 @@ def test_a_crawl_that_ended_with_all_sealed_is_not_spoken_of_again(lasting: Plac
 def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
-    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal.BATCH + 5)]
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal._BATCH + 5)]
     store.seal(generation, iter(ids))
     assert store.end(generation) == 0
     store = lasting.reopen(store)
@@ -797,25 +814,25 @@ def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
 
 
 def blocks(store: PageStore) -> dict[bytes, bytes]:
-    return dict(store._scan(b"b"))
+    return dict(store.kv.scan(b"b"))
 
 
 def written_keys(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Fills up with the keys that are put from here on."""
     keys: list[bytes] = []
-    write = store._apply
+    write = engine_of(store).write
 
     def spy(changes: Changes, *, sync: bool) -> None:
         keys.extend(changes.puts)
         write(changes, sync=sync)
 
-    monkeypatch.setattr(store, "_apply", spy)
+    monkeypatch.setattr(engine_of(store), "write", spy)
     return keys
 
 
 def place_tallied(place: Place) -> bool:
     """Whether each write writes a tally along."""
-    return place.kind.tallied
+    return issubclass(place.kind, FileEngine) and not isinstance(place, TemporaryPlace)
 
 
 def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: PageStore) -> None:
@@ -1003,7 +1020,8 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
     note(store, 16)
-    store._write(Changes({key: packed}), sync=True)
+    counted = places(store)
+    store.kv.write(Changes({key: packed}), sync=True)
     store.close()
     for _ in range(2):
         with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
@@ -1011,23 +1029,14 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
         assert told in str(refused.value)
         assert lasting.shown in str(refused.value)
 
-    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _load_counts(self) -> Counts:
-            """Look in without the counts."""
-            return Counts()
-
-        def _take_back(self) -> journal.TakenBack:
-            """Take nothing back."""
-            self._take_up()
-            return journal.TakenBack(0, ())
-
-    blind = Blind(parse_url(lasting.url)[1], RECIPE)
-    lasting.opened.append(blind)
-    assert blind.find(URL) == page
-    assert blocks(blind)[key] == packed
-    assert blocks(blind).keys() == {key, *map(layout.block_key, places(blind))}
-    blind._write(Changes(deletes={key}), sync=True)
-    blind.close()
+    kv = open_engine(lasting)
+    assert Record.unpack(page.id, kv.get(layout.record_key(page.id)) or b"") == page
+    rows = dict(kv.scan(b"b"))
+    assert rows[key] == packed
+    assert rows.keys() == {key, *map(layout.block_key, counted)}
+    kv.accept()
+    kv.write(Changes(deletes={key}), sync=True)
+    kv.close(Changes())
     store = lasting.open()
     assert common(store) == [True] * 3
     assert store.taken_back == journal.TakenBack(1, ("killed crawl",))
@@ -1066,7 +1075,7 @@ def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
 
 
 def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    store, other = lasting.open(), memory_state(RECIPE)
     assert other.counted() == {}
     note(store, 3)
     note(other, 4)
@@ -1143,7 +1152,7 @@ def test_what_is_known_of_a_site_is_there_after_closing_and_opening_and_goes_on(
 
 def test_what_two_states_know_of_a_site_is_added_less_the_pages_of_both(lasting: Place) -> None:
     """And less one where both know it, for a first page cannot be told from one that both have noted."""
-    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    store, other = lasting.open(), memory_state(RECIPE)
     for pages, one in ((3, store), (4, other)):
         for _ in range(pages):
             one.note(MENU, RIVER)
@@ -1192,21 +1201,16 @@ def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> No
 def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
     store = lasting.open()
     ours = {layout.meta_key("recipe"), layout.meta_key("secret")}
-    store._write(Changes({b"theirs": b"data"}, ours), sync=True)
+    store.kv.write(Changes({b"theirs": b"data"}, ours), sync=True)
     before = content(store)
     assert before == {b"theirs": b"data"}
     store.close()
     with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
         lasting.open()
 
-    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _check_recipe(self, recipe: Mapping[str, Any], secret: Secret | None) -> dict[str, Any]:
-            """Look in without asking whose it is."""
-            return {}
-
-    blind = Blind(parse_url(lasting.url)[1], RECIPE)
-    lasting.opened.append(blind)
-    assert content(blind) == before
+    kv = open_engine(lasting)
+    assert {key: value for key, value in kv.scan(b"") if key != KEY} == before
+    kv.close()
 
 
 # Sharing within a process
@@ -1355,14 +1359,14 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(on_disk: Plac
     (on_disk.directory / "state").write_text("a file where the directory should be")
     kind, location = parse_url(on_disk.url + "/below/it")
     with pytest.raises(StoreError, match="cannot be made") as refused:
-        kind(location, RECIPE)
+        open_at(kind, location, RECIPE)
     assert str(on_disk.directory / "state") in str(refused.value)
     assert (on_disk.directory / "state").read_text() == "a file where the directory should be"
 
 
 def test_directories_that_are_missing_are_made(on_disk: Place) -> None:
     kind, location = parse_url(on_disk.url + "/sub/目录/deep")
-    store = kind(location, RECIPE)
+    store = open_at(kind, location, RECIPE)
     put(store)
     store.close()
     assert Path(location).exists()
@@ -1373,7 +1377,7 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
 ) -> None:
     monkeypatch.setitem(sys.modules, "plyvel", None)
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
-        STORES["leveldb"](str(tmp_path / "state"), RECIPE)
+        open_at(STORES["leveldb"], str(tmp_path / "state"), RECIPE)
     assert not (tmp_path / "state").exists()
 
 

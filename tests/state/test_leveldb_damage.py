@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked
-from scrapy_neardup.state.leveldb import LevelDBStore
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
 plyvel = pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
@@ -34,11 +36,11 @@ def page(n: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, noise.randbytes(200))
 
 
-def open_at(root: Path) -> LevelDBStore:
-    return LevelDBStore(str(root), RECIPE)
+def opened(root: Path) -> PageStore:
+    return open_at(LevelDB, str(root), RECIPE)
 
 
-def read_all(store: LevelDBStore) -> None:
+def read_all(store: PageStore) -> None:
     """Read every page in every way; what comes back is right."""
     assert store.pages == PAGES
     for n in range(PAGES):
@@ -47,7 +49,7 @@ def read_all(store: LevelDBStore) -> None:
         assert store.find(expected.url) == expected
         for key in expected.keys:
             assert store.postings(key, 9) == [expected.id]
-    assert sum(1 for _ in store._scan(b"r")) == PAGES
+    assert sum(1 for _ in store.kv.scan(b"r")) == PAGES
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -59,7 +61,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state that was closed cleanly, with tables and a log that both hold pages."""
     root = tmp_path_factory.mktemp("sound") / "state"
     for begin, end in ((0, PAGES // 2), (PAGES // 2, PAGES * 3 // 4), (PAGES * 3 // 4, PAGES)):
-        with closing(open_at(root)) as store:
+        with closing(opened(root)) as store:
             for n in range(begin, end):
                 store.add(page(n))
     sizes = {file.suffix or file.name.split("-")[0]: file.stat().st_size for file in (root / "db").iterdir()}
@@ -154,7 +156,7 @@ NAMED = {
 
 
 def test_a_sound_state_opens_with_every_page(state: Path) -> None:
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
@@ -171,7 +173,7 @@ def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is
     assert (before, seal) != (contents(sound / "db"), (sound / "seal.json").read_bytes())
     for _ in range(2):  # a second try is no more lenient than the first
         with pytest.raises(StoreDamaged) as refused:
-            open_at(state)
+            opened(state)
         message = str(refused.value)
         assert str(state) in message
         assert "NEARDUP_STORE" in message
@@ -184,7 +186,7 @@ def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is
         shutil.copytree(intact, target)
     else:
         shutil.copyfile(intact, target)
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
@@ -192,10 +194,10 @@ def test_a_file_that_appeared_since_is_refused_as_well(state: Path) -> None:
     (state / "db" / "000999.log").write_bytes(b"")
     before = contents(state / "db")
     with pytest.raises(StoreDamaged, match=r"000999\.log"):
-        open_at(state)
+        opened(state)
     assert contents(state / "db") == before
     (state / "db" / "000999.log").unlink()
-    open_at(state).close()
+    opened(state).close()
 
 
 @pytest.mark.slow
@@ -206,7 +208,7 @@ def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at
     for table in tables:
         flip(at)(table)
     with pytest.raises(StoreDamaged) as refused:  # noqa: PT012 - at the opening or at the reading, both will do
-        store = open_at(state)
+        store = opened(state)
         try:
             read_all(store)
         finally:
@@ -215,7 +217,7 @@ def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at
     assert str(state) in str(refused.value)
     for table in filter(Path.exists, tables):
         flip(at)(table)
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
@@ -227,12 +229,12 @@ def test_a_bit_that_flipped_inside_the_log_is_refused_and_opens_again_when_it_is
     flip(at)(log)
     before, seal = log.read_bytes(), (state / "seal.json").read_bytes()
     with pytest.raises(StoreDamaged) as refused:
-        open_at(state)
+        opened(state)
     assert str(state) in str(refused.value)
     assert log.read_bytes() == before
     assert (state / "seal.json").read_bytes() == seal
     flip(at)(log)
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
@@ -241,16 +243,16 @@ def test_without_a_seal_a_missing_current_is_refused_and_not_taken_for_a_new_sta
     (state / "db" / "CURRENT").unlink()
     before = contents(state / "db")
     with pytest.raises(StoreDamaged, match="CURRENT"):
-        open_at(state)
+        opened(state)
     assert contents(state / "db") == before
     shutil.copyfile(sound / "db" / "CURRENT", state / "db" / "CURRENT")
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
 def test_the_seal_is_there_only_while_the_state_is_closed(state: Path) -> None:
     assert json.loads((state / "seal.json").read_text())
-    store = open_at(state)
+    store = opened(state)
     assert not (state / "seal.json").exists()
     store.close()
     assert json.loads((state / "seal.json").read_text())
@@ -267,7 +269,7 @@ def test_a_process_that_is_killed_while_it_opens_a_state_leaves_no_seal_that_doe
         return opening(*arguments, **options)
 
     monkeypatch.setattr(plyvel, "DB", watched)
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
     assert sealed_while_opening == [False]
 
@@ -278,13 +280,13 @@ def test_a_seal_that_cannot_be_written_is_an_error_of_the_store_and_frees_the_lo
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    store = open_at(state)
+    store = opened(state)
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(StoreError, match="No space left"):
             store.close()
     assert not (state / "seal.json").exists()
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
@@ -292,7 +294,7 @@ def test_a_file_in_the_place_of_the_directory_db_is_an_error_and_stays(tmp_path:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "db").write_text("in the way")
     with pytest.raises(StoreError) as refused:
-        open_at(tmp_path / "state")
+        opened(tmp_path / "state")
     assert str(tmp_path / "state") in str(refused.value)
     assert (tmp_path / "state" / "db").read_text() == "in the way"
 
@@ -301,15 +303,15 @@ def test_leveldbs_own_chatter_is_not_held_against_a_state(state: Path) -> None:
     (state / "db" / "LOG").write_bytes(b"edited")
     (state / "db" / "LOG.old").unlink(missing_ok=True)
     (state / "db" / "LOCK").unlink()
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
 def test_compaction_keeps_every_page(state: Path) -> None:
-    with closing(open_at(state)) as store:
-        store.compact()
+    with closing(opened(state)) as store:
+        store.kv.compact()
         read_all(store)
-    with closing(open_at(state)) as store:
+    with closing(opened(state)) as store:
         read_all(store)
 
 
@@ -319,7 +321,8 @@ CHILD = """
 import sys
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.leveldb import LevelDBStore
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.state.opening import open_at
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -334,7 +337,7 @@ def add(store, n, generation=0):
 """
 
 FILING = """
-store = LevelDBStore(sys.argv[1], RECIPE)
+store = open_at(LevelDB, sys.argv[1], RECIPE)
 generation = store.begin("the killed crawl")
 n = 0
 while True:
@@ -347,7 +350,7 @@ while True:
 
 TRYING = """
 try:
-    LevelDBStore(sys.argv[1], RECIPE).close()
+    open_at(LevelDB, sys.argv[1], RECIPE).close()
 except StoreError as error:
     say(type(error).__name__, error)
 else:
@@ -357,7 +360,7 @@ else:
 FULL = """
 import resource
 
-store = LevelDBStore(sys.argv[1], RECIPE)
+store = open_at(LevelDB, sys.argv[1], RECIPE)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
 
@@ -415,7 +418,7 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(page
     root = tmp_path / "state"
     told = list(killed_while_filing(root, pages))
     assert len(told) >= pages
-    with closing(open_at(root)) as store:
+    with closing(opened(root)) as store:
         unsealed = 0
         for state_, id, url in told:
             if state_ == "sealed":
@@ -429,10 +432,10 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(page
                 assert store.record(int(id)) is None
         assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
         assert store.taken_back.crawls == ("the killed crawl",)
-        records = [store.record(int.from_bytes(key[1:], "big")) for key, _ in store._scan(b"r")]
+        records = [store.record(int.from_bytes(key[1:], "big")) for key, _ in store.kv.scan(b"r")]
         assert store.pages == len(records)
         assert store.postings(1, len(told) + 9) == sorted((r.id for r in records if r), reverse=True)
-    with closing(open_at(root)) as store:
+    with closing(opened(root)) as store:
         assert store.taken_back.pages == 0
         assert store.pages == len(records)
 
@@ -440,7 +443,7 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(page
 @pytest.mark.slow
 def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
     root = tmp_path / "state"
-    with closing(open_at(root)) as store:
+    with closing(opened(root)) as store:
         store.add(page(0))
         for _ in range(2):  # being refused does not loosen the lock
             told = run(TRYING, str(root))
@@ -449,16 +452,16 @@ def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: P
             assert "NEARDUP_STORE" in told
         store.add(page(1))
     assert run(TRYING, str(root)) == "opened\n"
-    with closing(open_at(root)) as store:
+    with closing(opened(root)) as store:
         assert store.find(page(1).url) == page(1)
 
 
 @pytest.mark.slow
 def test_a_second_opening_in_this_process_does_not_loosen_the_lock(tmp_path: Path) -> None:
     root = tmp_path / "state"
-    with closing(open_at(root)):
+    with closing(opened(root)):
         with pytest.raises(StoreLocked):
-            open_at(root)
+            opened(root)
         assert run(TRYING, str(root)).startswith("StoreLocked")
 
 
@@ -478,12 +481,12 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
     assert str(root) in failures[0][2]
     sealed = [(int(words[1]), words[2]) for words in told if words[0] == "sealed"]
     assert len(sealed) > 100
-    with closing(open_at(root)) as store:
+    with closing(opened(root)) as store:
         for id, url in sealed:
             found = store.find(url)
             assert found is not None, url
             assert found.id == id
-        assert store.pages == sum(1 for _ in store._scan(b"r")) == len(sealed)
+        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) == len(sealed)
         assert store.postings(1, 9999) == sorted((id for id, _ in sealed), reverse=True)
         store.add(page(0))
         assert store.find(page(0).url) == page(0)
@@ -492,6 +495,6 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
 def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "state" / "db").mkdir(parents=True)
     (tmp_path / "state" / "db" / "MANIFEST-000001").write_bytes(b"half")
-    store = LevelDBStore(str(tmp_path / "state"), {})
+    store = open_at(LevelDB, str(tmp_path / "state"), {})
     assert store.pages == 0
     store.close()

@@ -17,17 +17,17 @@ from threading import Event, Thread
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.kv.checkpoint import Moving, read_manifest
+from scrapy_neardup.kv import snapshot
+from scrapy_neardup.kv.base import Changes, Moving
+from scrapy_neardup.kv.checkpoint import read_manifest
 from scrapy_neardup.kv.exchange import ScratchDirectory
+from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.lock import is_held, lock
 from scrapy_neardup.kv.tally import KEY, RowTally
-from scrapy_neardup.state import transaction
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
+from scrapy_neardup.state.opening import STORES, close_store, memory_state, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.transaction import Overlay
+from tests.faults import engine_of
 
 ROOT = Path(__file__).parents[2]
 KINDS = [scheme for scheme, kind in STORES.items() if kind.lasts]
@@ -51,9 +51,9 @@ def at_work(url: str) -> Iterator[PageStore]:
 
 
 @contextmanager
-def seen(url: str) -> Iterator[Overlay]:
+def seen(url: str) -> Iterator[PageStore]:
     with closing(open_snapshot(url)) as store:
-        assert isinstance(store, Overlay)
+        assert store.snapshot is not None
         yield store
 
 
@@ -142,7 +142,7 @@ def test_a_crawl_can_begin_and_end_while_it_is_looked_at(url: str) -> None:
     with seen(url) as look:
         with at_work(url) as store:
             put(store, "http://a.example/2")
-            store.compact()
+            store.kv.compact()
         assert urls(look) == ["http://a.example/1"]
         assert list(look.tally_problems()) == []
         with seen(url) as later:
@@ -253,9 +253,9 @@ def test_a_state_that_never_keeps_still_is_given_up_with_a_sentence(
 
     with at_work(url) as store:
         put(store, "http://a.example/1")
-        monkeypatch.setattr(transaction, "_TRIES", 3)
-        monkeypatch.setattr(transaction, "_PAUSE", 0)
-        monkeypatch.setattr(Overlay, "_hold_against_witness", moves)
+        monkeypatch.setattr(snapshot, "_TRIES", 3)
+        monkeypatch.setattr(snapshot, "_PAUSE", 0)
+        monkeypatch.setattr(snapshot.Snapshot, "_open", moves)
         with pytest.raises(StoreError, match=r"changes too fast"):
             open_snapshot(url)
     assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
@@ -267,11 +267,12 @@ def test_a_look_that_misses_what_was_written_before_is_made_again(url: str, monk
         put(store, "http://a.example/1")
         tally = RowTally.unpack(store.value(KEY) or b"")
         later = tally._replace(sequence=tally.sequence + 1, pages=tally.pages + 1)
-        assert store._witness is not None
-        store._witness.note(later, synced=False)
+        assert isinstance(store.kv, CheckedStore)
+        assert store.kv._witness is not None
+        store.kv._witness.note(later, synced=False)
         tries: list[float] = []
-        monkeypatch.setattr(transaction, "_TRIES", 4)
-        monkeypatch.setattr("scrapy_neardup.state.transaction.time.sleep", tries.append)
+        monkeypatch.setattr(snapshot, "_TRIES", 4)
+        monkeypatch.setattr("scrapy_neardup.kv.snapshot.time.sleep", tries.append)
         with pytest.raises(StoreError, match="Try again"):
             open_snapshot(url)
         assert len(tries) == 3
@@ -354,7 +355,7 @@ def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
     with at_work(url) as store:
         for number in range(50):
             put(store, f"http://a.example/{number}", number)
-        store.compact()
+        store.kv.compact()
 
     def other_disk(*_: object) -> None:
         raise OSError("another disk")
@@ -391,7 +392,7 @@ def test_rows_above_hide_those_below(url: str, seed: int) -> None:
         some = draw.sample(keys, 25)
         return Changes({key: draw.randbytes(4) for key in some[:15]}, set(some[15:]))
 
-    model = MemoryStore("memory:", {})
+    model = memory_state({})
     rows: dict[bytes, bytes] = {}
     with at_work(url) as store:
         _apply(store, rows, [changes() for _ in range(3)])
@@ -401,9 +402,11 @@ def test_rows_above_hide_those_below(url: str, seed: int) -> None:
             for prefix in {b"", b"k", b"r", b"j", *keys, *(key[:9] for key in keys)}:
                 wanted = sorted(row for row in rows.items() if row[0].startswith(prefix))
                 for backwards in (False, True):
-                    found = [row for row in tried._scan(prefix, reverse=backwards) if row[0][:1] in (b"k", b"r", b"j")]
+                    found = [
+                        row for row in tried.kv.scan(prefix, reverse=backwards) if row[0][:1] in (b"k", b"r", b"j")
+                    ]
                     assert found == (wanted[::-1] if backwards else wanted)
-            assert [tried._get(key) for key in keys] == [rows.get(key) for key in keys]
+            assert [tried.kv.get(key) for key in keys] == [rows.get(key) for key in keys]
         close_store(tried)
     model.close()
 
@@ -413,7 +416,7 @@ def _apply(store: PageStore, rows: dict[bytes, bytes], many: list[Changes]) -> N
         for key in one.deletes:
             rows.pop(key, None)
         rows.update(one.puts)
-        store._apply(one, sync=False)
+        engine_of(store).write(one, sync=False)
 
 
 def test_a_table_that_is_being_written_gets_no_second_name(tmp_path: Path) -> None:

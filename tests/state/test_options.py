@@ -10,6 +10,7 @@ import pytest
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.record import Record
+from tests.faults import engine_of
 
 RECIPE = {"method": "minhash", "seed": 7}
 OTHER = Options(cache=2**20, write_buffer=2**16, bloom=0, open_files=74, block=2**12)
@@ -27,7 +28,7 @@ def test_a_state_may_be_opened_with_other_options_each_time(kind: str, tmp_path:
     url = STORES[kind].url(str(tmp_path / "state"))
     for turn, options in enumerate((OTHER, DEFAULT, OTHER)):
         store = open_store(url, RECIPE, options=options)
-        assert store.options == options
+        assert engine_of(store).options == options
         for n in range(300):
             store.add(page(1000 * turn + n))
         for n in range(1000 * turn + 300):
@@ -62,5 +63,5 @@ def test_sqlite_is_opened_with_its_cache(tmp_path: Path) -> None:
     for options, kilobytes in ((DEFAULT, 8192), (OTHER, 1024)):
         store: Any = open_store(url, RECIPE, options=options)
         store.add(page(1))
-        assert store._db.execute("PRAGMA cache_size").fetchone() == (-kilobytes,)
+        assert engine_of(store)._db.execute("PRAGMA cache_size").fetchone() == (-kilobytes,)
         close_store(store)

@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from tests.state.damages import RECIPE, page
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -75,7 +75,10 @@ def test_what_was_synced_before_a_power_cut_is_there_and_none_of_it_is_called_da
             subprocess.run(["cp", "--sparse=always", str(image), str(cut)], check=True)
             child.kill()
     monkeypatch.setattr(tally, "boot", lambda: "the next boot")
-    with mounted(cut, tmp_path / "there") as there, closing(STORES[kind](str(there / "state"), RECIPE)) as store:
+    with (
+        mounted(cut, tmp_path / "there") as there,
+        closing(open_at(STORES[kind], str(there / "state"), RECIPE)) as store,
+    ):
         assert check(store).sound
         sealed = max(int(n) for what, n, _ in done if what == "sealed")
         synced = [int(n) for _, n, when in done if float(when) < began - 1.5]

@@ -16,10 +16,13 @@ import pytest
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import tally
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import pages as base
+from scrapy_neardup.state import records
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
+from tests.faults import engine_of
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -29,8 +32,8 @@ def page(n: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
 
 
-def open_at(path: Path) -> SQLiteStore:
-    return SQLiteStore(str(path), RECIPE)
+def opened(path: Path) -> PageStore:
+    return open_at(SQLite, str(path), RECIPE)
 
 
 def files(path: Path) -> dict[str, bytes]:
@@ -38,7 +41,7 @@ def files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
-def read_all(store: SQLiteStore) -> None:
+def read_all(store: PageStore) -> None:
     assert [store.find(page(n).url) for n in range(500)] == [page(n) for n in range(500)]
     assert len(store.postings(1, 999)) == 500
 
@@ -60,7 +63,7 @@ def test_a_database_of_another_program_is_refused_and_not_a_byte_of_it_changes(
         other.commit()
     before = files(path)
     with pytest.raises(StoreMismatch, match="NEARDUP_STORE") as refused:
-        open_at(path)
+        opened(path)
     assert str(path) in str(refused.value)
     assert files(path) == before
     with closing(sqlite3.connect(path)) as other:
@@ -81,7 +84,7 @@ def test_a_database_that_another_program_left_in_midst_of_writing_is_refused_and
     before = files(left)
     assert len(before["other.sqlite-wal"]) > 0
     with pytest.raises(StoreMismatch):
-        open_at(left)
+        opened(left)
     assert files(left) == before
 
 
@@ -102,7 +105,7 @@ def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(data: bytes, t
     path.write_bytes(data)
     # SQLite takes some for a database in which nothing was written; then it is somebody else's.
     with pytest.raises((StoreDamaged, StoreMismatch), match="NEARDUP_STORE") as refused:
-        open_at(path)
+        opened(path)
     assert str(path) in str(refused.value)
     assert files(path) == {"notes.txt": data}
 
@@ -110,16 +113,16 @@ def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(data: bytes, t
 def test_an_empty_file_is_begun_as_a_new_state(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     path.touch()
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         store.add(page(1))
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         assert store.find(page(1).url) == page(1)
 
 
 def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     (tmp_path / "state.sqlite").mkdir()
     with pytest.raises(StoreError, match=r"is no file, .*NEARDUP_STORE") as refused:
-        open_at(tmp_path / "state.sqlite")
+        opened(tmp_path / "state.sqlite")
     assert str(tmp_path / "state.sqlite") in str(refused.value)
     assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
 
@@ -131,7 +134,7 @@ def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path
         older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
     before = files(path)
     with pytest.raises(StoreMismatch, match="Another version"):
-        open_at(path)
+        opened(path)
     assert files(path) == before
 
 
@@ -140,7 +143,7 @@ def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside
     path.write_text("notes")
     with (
         pytest.raises(StoreError, match="no SQLite database"),
-        SQLiteStore.damaged_copy(str(path), tmp_path / "copies"),
+        SQLite.damaged_copy(str(path), tmp_path / "copies"),
     ):
         pass
     assert files(path) == {"notes.txt": b"notes"}
@@ -150,7 +153,7 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_pat
     (tmp_path / "file").write_text("in the way")
     path = tmp_path / "file" / "below" / "state.sqlite"
     with pytest.raises(StoreError, match="cannot be made") as refused:
-        open_at(path)
+        opened(path)
     assert str(path) in str(refused.value)
 
 
@@ -158,12 +161,12 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_pat
 @pytest.mark.parametrize("left", [0.1, 0.5, 0.9])
 def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(left: float, tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         for n in range(500):
             store.add(page(n))
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * left)])
-    with pytest.raises(StoreDamaged) as refused, closing(open_at(path)) as store:  # at the opening or the reading
+    with pytest.raises(StoreDamaged) as refused, closing(opened(path)) as store:  # at the opening or the reading
         read_all(store)
     assert str(path) in str(refused.value)
 
@@ -171,7 +174,7 @@ def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(
 # What it promises
 
 
-def commits(store: SQLiteStore, write: Callable[[], object]) -> list[str]:
+def commits(store: PageStore, write: Callable[[], object]) -> list[str]:
     """For each commit of what is written whether SQLite waits for the disk."""
     found: list[str] = []
     names = {0: "OFF", 1: "NORMAL", 2: "FULL"}
@@ -183,11 +186,11 @@ def commits(store: SQLiteStore, write: Callable[[], object]) -> list[str]:
         elif statement == "COMMIT":
             found.append(levels["now"])
 
-    (level,) = store._db.execute("PRAGMA synchronous").fetchone()
+    (level,) = engine_of(store)._db.execute("PRAGMA synchronous").fetchone()
     levels["now"] = names[level]
-    store._db.set_trace_callback(told)
+    engine_of(store)._db.set_trace_callback(told)
     write()
-    store._db.set_trace_callback(None)
+    engine_of(store)._db.set_trace_callback(None)
     return found
 
 
@@ -198,11 +201,11 @@ def test_once_in_a_second_a_commit_waits_for_the_disk_and_each_seal_does(
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     if opening == "there":
-        open_at(tmp_path / "state.sqlite").close()
-    with closing(open_at(tmp_path / "state.sqlite")) as store:
-        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        opened(tmp_path / "state.sqlite").close()
+    with closing(opened(tmp_path / "state.sqlite")) as store:
+        assert engine_of(store)._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert commits(store, lambda: store.add(page(1))) == ["NORMAL"]
-        clock[0] += base.SYNC_EVERY
+        clock[0] += records.SYNC_EVERY
         assert commits(store, lambda: store.add(page(2))) == ["FULL"]
         assert commits(store, lambda: store.add(page(3))) == ["NORMAL"]
         generation = store.begin("a crawl")
@@ -212,12 +215,12 @@ def test_once_in_a_second_a_commit_waits_for_the_disk_and_each_seal_does(
 
 
 def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
-    with closing(open_at(tmp_path / "state.sqlite")) as store:
-        store._db.execute("PRAGMA query_only = ON")
+    with closing(opened(tmp_path / "state.sqlite")) as store:
+        engine_of(store)._db.execute("PRAGMA query_only = ON")
         with pytest.raises(StoreError):
-            store._apply(Changes({b"z": b""}), sync=True)
-        store._db.execute("PRAGMA query_only = OFF")
-        assert store._db.execute("PRAGMA synchronous").fetchone() == (1,)
+            engine_of(store).write(Changes({b"z": b""}), sync=True)
+        engine_of(store)._db.execute("PRAGMA query_only = OFF")
+        assert engine_of(store)._db.execute("PRAGMA synchronous").fetchone() == (1,)
         store.add(page(1))
         assert store.find(page(1).url) == page(1)
 
@@ -228,11 +231,11 @@ def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of
     """What a power cut leaves of the log: all that was synced, and of the rest as much as got to the disk by itself."""
     (tmp_path / "here").mkdir()
     path = tmp_path / "here" / "state.sqlite"
-    store = open_at(path)
+    store = opened(path)
     log = Path(f"{path}-wal")
     for n in range(1, 11):
         store.add(page(n))
-    store._write(Changes(), sync=True)
+    store.kv.write(Changes(), sync=True)
     synced = log.stat().st_size
     for n in range(11, 31):
         store.add(page(n))
@@ -246,13 +249,13 @@ def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of
     store.close()
     short, *copies = copies
     with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 30"):  # it was no power cut
-        open_at(copies[0])
+        opened(copies[0])
     monkeypatch.setattr(tally, "boot", lambda: "another boot")
     with pytest.raises(StoreDamaged):  # a part of what was synced is missing
-        open_at(short)
+        opened(short)
     found = []
     for copied in copies:
-        with closing(open_at(copied)) as left:
+        with closing(opened(copied)) as left:
             assert check(left).sound
             assert [left.find(page(n).url) for n in range(1, left.pages + 1)] == [
                 page(n) for n in range(1, left.pages + 1)
@@ -265,7 +268,7 @@ def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of
 
 def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         store.add(page(1))
         assert store.size() > path.stat().st_size  # the log counts
     assert set(files(path)) == {"state.sqlite", "state.sqlite.witness"}
@@ -277,7 +280,8 @@ CHILD = """
 import sys
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.state.opening import open_at
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -290,7 +294,7 @@ def page(n):
 """
 
 FILING = """
-store = SQLiteStore(sys.argv[1], RECIPE)
+store = open_at(SQLite, sys.argv[1], RECIPE)
 generation = store.begin("the killed crawl")
 for n in range(1, 1_000_000):
     store.add(page(n), generation=generation if n % 2 else 0)
@@ -299,7 +303,7 @@ for n in range(1, 1_000_000):
 
 TRYING = """
 try:
-    SQLiteStore(sys.argv[1], RECIPE).close()
+    open_at(SQLite, sys.argv[1], RECIPE).close()
 except StoreError as error:
     say(type(error).__name__, error)
 else:
@@ -309,7 +313,7 @@ else:
 FULL = """
 import resource
 
-store = SQLiteStore(sys.argv[1], RECIPE)
+store = open_at(SQLite, sys.argv[1], RECIPE)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
 
@@ -350,9 +354,9 @@ def run(script: str, *arguments: str) -> str:
 @pytest.mark.slow
 def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         with pytest.raises(StoreLocked):
-            open_at(path)
+            opened(path)
         for _ in range(2):  # being refused does not loosen the lock
             told = run(TRYING, str(path))
             assert told.startswith("StoreLocked Another process")
@@ -360,7 +364,7 @@ def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: P
             assert "NEARDUP_STORE" in told
         store.add(page(1))
     assert run(TRYING, str(path)) == "opened\n"
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         assert store.find(page(1).url) == page(1)
 
 
@@ -375,13 +379,13 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(tmp_
     assert child.returncode < 0
     told = [int(line) for line in lines if line.endswith("\n")]
     assert len(told) >= 100
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         for n in told:
             assert store.find(page(n).url) == (None if n % 2 else page(n))
         unsealed = sum(n % 2 for n in told)
         assert unsealed <= store.taken_back.pages <= unsealed + 1
         assert store.taken_back.crawls == ("the killed crawl",)
-        assert store.pages == sum(1 for _ in store._scan(b"r")) >= len(told) - unsealed
+        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) >= len(told) - unsealed
 
 
 @pytest.mark.slow
@@ -397,10 +401,10 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending:
     assert str(path) in failures[0][2]
     sealed = [int(words[1]) for words in told if words[0] == "sealed"]
     assert len(sealed) > 20
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         for n in sealed:
             assert store.find(page(n).url) == page(n)
-        assert store.pages == sum(1 for _ in store._scan(b"r")) == len(sealed)
+        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) == len(sealed)
         assert store.postings(1, 9999) == sorted((page(n).id for n in sealed), reverse=True)
         store.add(page(9999))
         assert store.find(page(9999).url) == page(9999)
@@ -409,7 +413,7 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending:
 SMALL_DISK = """
 import os
 
-store = SQLiteStore(sys.argv[1], RECIPE)
+store = open_at(SQLite, sys.argv[1], RECIPE)
 n = 0
 try:
     while True:
@@ -446,7 +450,7 @@ def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
         pages = int(told[-1])
         assert pages > 50
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        with closing(open_at(path)) as store:
+        with closing(opened(path)) as store:
             assert pages <= store.pages <= pages + 1
             assert [store.find(page(n).url) for n in range(pages)] == [page(n) for n in range(pages)]
     finally:
@@ -456,7 +460,7 @@ def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
 def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path: Path) -> None:
     """Its header tells of pages that it has not: an opening that leaves the log out would call that damage."""
     path, left = tmp_path / "state.sqlite", tmp_path / "left.sqlite"
-    with closing(open_at(path)) as store:
+    with closing(opened(path)) as store:
         for n in range(40):
             store.add(page(n))
         with closing(sqlite3.connect(path)) as reader:  # the last one to close would remove the log
@@ -473,5 +477,5 @@ def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path
         assert int.from_bytes(first[28:32], "big") * 4096 > left.stat().st_size
     with pytest.raises(sqlite3.DatabaseError), closing(sqlite3.connect(f"{left.as_uri()}?immutable=1", uri=True)) as db:
         db.execute("SELECT count(*) FROM kv").fetchone()
-    with closing(open_at(left)) as store:
+    with closing(opened(left)) as store:
         assert [store.find(page(n).url) for n in range(40)] == [page(n) for n in range(40)]

@@ -12,11 +12,13 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv import tally as witness
+from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES, default_url
+from scrapy_neardup.state.opening import STORES, default_url, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from tests.faults import engine_of
 from tests.state.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -43,7 +45,7 @@ class Spot:
         self.witness = found
 
     def open(self) -> PageStore:
-        return self.kind(self.location, RECIPE)
+        return open_at(self.kind, self.location, RECIPE)
 
     def copied(self, name: str) -> Spot:
         """As a process that is killed now would leave it."""
@@ -178,7 +180,7 @@ def test_a_state_that_nobody_wrote_to_yet_may_begin_again(spot: Spot, monkeypatc
         raise Cut
 
     with monkeypatch.context() as patched:
-        patched.setattr(spot.kind, "_apply", cut)
+        patched.setattr(spot.kind, "write", cut)
         with pytest.raises(Cut):
             spot.open()
     assert spot.witness.exists()
@@ -337,15 +339,15 @@ def test_a_witness_that_cannot_be_written_stops_no_crawl(spot: Spot, monkeypatch
 # What is checked when
 
 
-def scans(monkeypatch: pytest.MonkeyPatch, kind: type[PageStore]) -> list[bytes]:
+def scans(monkeypatch: pytest.MonkeyPatch, kind: type[Engine]) -> list[bytes]:
     found: list[bytes] = []
-    scan = kind._scan
+    scan = kind.scan
 
-    def spy(self: PageStore, prefix: bytes, *, reverse: bool = False) -> object:
+    def spy(self: Engine, prefix: bytes, *, reverse: bool = False) -> object:
         found.append(prefix)
         return scan(self, prefix, reverse=reverse)
 
-    monkeypatch.setattr(kind, "_scan", spy)
+    monkeypatch.setattr(kind, "scan", spy)
     return found
 
 
@@ -370,7 +372,7 @@ def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         gone = next(found for found, _ in store.rows(key))
-        store._apply(Changes(deletes={gone}), sync=True)
+        engine_of(store).write(Changes(deletes={gone}), sync=True)
         killed = spot.copied("killed")
         assert any(kind in ("wrong tally", "page without URL", "page without key") for kind in check(store).counts)
     with pytest.raises(StoreDamaged, match=r"pages|postings|URL"):
@@ -384,7 +386,7 @@ def test_a_row_that_has_changed_after_a_kill_is_told_of(spot: Spot) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         changed = Record(5, page(5).url, 5, 1.0, (1, 5), b"another sketch")
-        store._apply(Changes({record_key(5): changed.pack()}), sync=True)
+        engine_of(store).write(Changes({record_key(5): changed.pack()}), sync=True)
         killed = spot.copied("killed")
         assert set(check(store).counts) == {"wrong tally"}
     with pytest.raises(StoreDamaged, match="some rows have changed"):
