@@ -19,12 +19,12 @@ from scrapy_neardup.lab.edits import (
     Material,
     add,
     delete,
-    edited,
-    pieces,
+    edit_page,
     reorder,
     replace,
     retitle,
     script,
+    split_sentences,
     why_unavailable,
     width,
     wrap,
@@ -75,7 +75,7 @@ def units(text: str) -> list[str]:
 
 @given(ANY_TEXT)
 def test_pieces_join_to_the_text(text: str) -> None:
-    assert "".join(pieces(text)) == text
+    assert "".join(split_sentences(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_pieces_join_to_the_text(text: str) -> None:
     ],
 )
 def test_pieces_end_with_sentences(text: str, expected: list[str]) -> None:
-    assert pieces(text) == expected
+    assert split_sentences(text) == expected
 
 
 @each_language_and_amount
 def test_add_inserts_the_amount_and_keeps_all_that_was_there(language: str, amount: float) -> None:
     text = LONG[language]
-    whole = [piece.strip() for piece in pieces(text)]
+    whole = [piece.strip() for piece in split_sentences(text)]
     for seed in range(3):
         result = add(text, amount, rng(seed), MATERIAL)
         more = len(result) - len(text) - round(amount * len(text))
         assert 0 <= more <= 2, seed  # what ends a sentence that had no end
         kept = iter(result)
         assert all(char in kept for char in text), seed
-        assert [piece.strip() for piece in pieces(result) if piece.strip() in whole] == whole, seed
+        assert [piece.strip() for piece in split_sentences(result) if piece.strip() in whole] == whole, seed
 
 
 def test_added_sentences_come_from_the_material() -> None:
@@ -169,16 +169,15 @@ def test_replace_without_material_of_a_kind_leaves_that_kind() -> None:
 def test_reorder_keeps_every_sentence(text: str) -> None:
     for seed in range(3):
         result = reorder(text, 0.0, rng(seed), MATERIAL)
-        before, after = ([piece.strip() for piece in pieces(one)] for one in (text, result))
+        before, after = ([piece.strip() for piece in split_sentences(one)] for one in (text, result))
         assert sorted(after) == sorted(before), seed
 
 
 def test_reorder_moves_a_random_number_of_times() -> None:
     text = "".join(f"第{number}句话在这里。" for number in range(100, 140))
-    alike = {
-        round(SequenceMatcher(None, pieces(text), pieces(reorder(text, 0.0, rng(seed), MATERIAL))).ratio(), 1)
-        for seed in range(30)
-    }
+    own = split_sentences(text)
+    moved = [split_sentences(reorder(text, 0.0, rng(seed), MATERIAL)) for seed in range(30)]
+    alike = {round(SequenceMatcher(None, own, one).ratio(), 1) for one in moved}
     assert len(alike) >= 4
     assert min(alike) < 0.6
 
@@ -234,7 +233,7 @@ def test_without_opencc_the_reason_names_the_extra() -> None:
 def test_an_edit_repeats_and_takes_any_text(name: str) -> None:
     for text, material, amount in product([*ODD, ZH, EN], [MATERIAL, Material()], [0.01, 1.0]):
         page = Page("http://a.example/", "渡口 No. 7", text=text)
-        once, again = (edited(page, name, amount, rng("same"), material) for _ in range(2))
+        once, again = (edit_page(page, name, amount, rng("same"), material) for _ in range(2))
         case = (text, bool(material.sentences), amount)
         assert once == again, case
         assert once.url == page.url, case
@@ -245,14 +244,14 @@ def test_an_edit_repeats_and_takes_any_text(name: str) -> None:
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_changes_a_page_and_another_seed_another_way(name: str) -> None:
     page = Page("", "渡口开了", text=ZH)
-    found = {edited(page, name, 0.1, rng(seed), MATERIAL) for seed in range(6)}
+    found = {edit_page(page, name, 0.1, rng(seed), MATERIAL) for seed in range(6)}
     assert page not in found
     assert len(found) == {"retitle": 2, "width": 1, "script": 1}.get(name, 6)
 
 
 @given(ANY_TEXT, st.sampled_from(sorted(EDITS)), st.floats(0.01, 1), st.integers())
 def test_no_text_harms_an_edit(text: str, name: str, amount: float, seed: int) -> None:
-    edited(Page("", text, text=text), name, amount, rng(seed), Material.of([Page("", text, text=text), *LENDERS]))
+    edit_page(Page("", text, text=text), name, amount, rng(seed), Material.of([Page("", text, text=text), *LENDERS]))
 
 
 @pytest.mark.slow
@@ -278,10 +277,10 @@ def test_an_edit_gives_the_same_in_every_process() -> None:
 
 def test_an_unknown_edit_is_refused_with_the_list() -> None:
     with pytest.raises(SettingsError, match=r"no edit 'shuffle'.*add, delete, replace"):
-        edited(Page(""), "shuffle", 0.1, rng(), MATERIAL)
+        edit_page(Page(""), "shuffle", 0.1, rng(), MATERIAL)
 
 
 def test_long_runs_without_an_end_take_no_time() -> None:
     for run in (" " * 100_000, "\n" * 100_000, "。" * 100_000, ". " * 50_000, "a" * 100_000, "”" * 100_000):
-        assert "".join(pieces(run)) == run
+        assert "".join(split_sentences(run)) == run
         assert len(delete(run, 0.1, rng(), MATERIAL)) == 90_000

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.edits import EDITS
-from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, method_label, robustness, sample_documents
+from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, format_method, measure_robustness, sample_documents
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.base import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
@@ -80,7 +80,7 @@ def shares(points: list[Point]) -> set[tuple[float, float]]:
 
 
 def test_there_is_a_point_for_each_method_edit_and_amount_and_the_control() -> None:
-    points = robustness([Fake("yes", says=True), Fake("no", says=False)], documents())
+    points = measure_robustness([Fake("yes", says=True), Fake("no", says=False)], documents())
     steps = [(name, amount) for name, edit in EDITS.items() for amount in (AMOUNTS if edit.has_amount else (0.0,))]
     steps.append((CONTROL, 0.0))
     assert [(point.method, point.edit, point.amount) for point in points] == [
@@ -100,13 +100,13 @@ def test_there_is_a_point_for_each_method_edit_and_amount_and_the_control() -> N
     ids=lambda value: value.name if isinstance(value, Fake) else "",
 )
 def test_a_page_is_recognised_if_it_is_found_and_taken_for_a_copy(method: Fake, expected: tuple[float, float]) -> None:
-    assert shares(robustness([method], documents(4))) == {expected}
+    assert shares(measure_robustness([method], documents(4))) == {expected}
 
 
 def test_cascade_bears_small_edits_and_tells_other_pages_apart() -> None:
     points = {
         (point.edit, point.amount): point
-        for point in robustness([make_method("cascade", {})], documents(), amounts=(0.01, 0.05, 0.6))
+        for point in measure_robustness([make_method("cascade", {})], documents(), amounts=(0.01, 0.05, 0.6))
     }
     for step in (("add", 0.01), ("delete", 0.01), ("add", 0.05), ("retitle", 0.0), ("wrap", 0.0), ("width", 0.0)):
         assert points[step].recognised == 1.0, step
@@ -117,8 +117,8 @@ def test_cascade_bears_small_edits_and_tells_other_pages_apart() -> None:
 
 def test_every_method_sees_the_same_edits_and_originals_once() -> None:
     alone, first, second = (Fake(name, says=True) for name in ("alone", "first", "second"))
-    robustness([alone], documents(3))
-    robustness([first, second], documents(3))
+    measure_robustness([alone], documents(3))
+    measure_robustness([first, second], documents(3))
     assert alone.seen == first.seen == second.seen
     for one in documents(3):
         assert alone.seen.count(one.page) == 1
@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same_edits_and_another_others() -> None:
     seen = []
     for seed in (1, 1, 2):
         method = Fake("", says=True)
-        robustness([method], documents(3), edits=["add"], seed=seed)
+        measure_robustness([method], documents(3), edits=["add"], seed=seed)
         seen.append(method.seen)
     assert seen[0] == seen[1] != seen[2]
 
@@ -136,7 +136,9 @@ def test_the_same_seed_gives_the_same_edits_and_another_others() -> None:
 def test_a_page_is_edited_with_parts_of_others_only() -> None:
     texts = ["甲甲甲。甲。甲甲。" * 9, "乙乙乙。乙。乙乙。" * 9]
     method = Fake("", says=True)
-    robustness([method], [document(text[0], text, text[0]) for text in texts], edits=["add", "retitle", "replace"])
+    measure_robustness(
+        [method], [document(text[0], text, text[0]) for text in texts], edits=["add", "retitle", "replace"]
+    )
     edits = [page for page in method.seen if page.text not in texts]
     assert len(edits) == 2 * 12
     assert all(set(page.text) - {"\n"} == {"甲", "乙", "。"} for page in edits)
@@ -144,7 +146,7 @@ def test_a_page_is_edited_with_parts_of_others_only() -> None:
 
 def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
     english = [document(str(n), f"Boat number {n} left the harbour at {n} with {n + 3} people.") for n in range(3)]
-    points = robustness([Fake("yes", says=True)], english, edits=["script", "retitle", "reorder", "width"])
+    points = measure_robustness([Fake("yes", says=True)], english, edits=["script", "retitle", "reorder", "width"])
     assert [(point.edit, point.pages, point.recognised) for point in points[:4]] == [
         ("script", 0, 0.0),
         ("retitle", 0, 0.0),
@@ -160,23 +162,23 @@ def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
 )
 def test_fewer_than_two_different_texts_are_refused(given: list[Document]) -> None:
     with pytest.raises(NearDupError, match=r"only [01] differ.*two or more"):
-        robustness([Fake("yes", says=True)], given)
+        measure_robustness([Fake("yes", says=True)], given)
 
 
 def test_an_unknown_edit_is_refused() -> None:
     with pytest.raises(SettingsError, match="no edit 'shuffle'"):
-        robustness([Fake("yes", says=True)], documents(2), edits=["shuffle"])
+        measure_robustness([Fake("yes", says=True)], documents(2), edits=["shuffle"])
 
 
 def test_a_failure_names_the_method() -> None:
     with pytest.raises(NearDupError, match=r"^weak: no lexicon for this page$"):
-        robustness([Fake("weak", says=True, fails_on="3号")], documents())
+        measure_robustness([Fake("weak", says=True, fails_on="3号")], documents())
 
 
 def test_a_method_that_fails_is_told_once_and_left_out() -> None:
     told: list[str] = []
     methods = [Fake("weak", says=True, fails_on="3号"), Fake("yes", says=True)]
-    points = robustness(methods, documents(), edits=["wrap"], on_failure=lambda error: told.append(str(error)))
+    points = measure_robustness(methods, documents(), edits=["wrap"], on_failure=lambda error: told.append(str(error)))
     assert told == ["weak: no lexicon for this page"]
     assert [(point.method, point.edit, point.pages) for point in points] == [("yes", "wrap", 8), ("yes", CONTROL, 56)]
 
@@ -188,15 +190,15 @@ def test_progress_goes_through_the_pages() -> None:
         told.extend(pages)
         return list(pages)
 
-    robustness([Fake("yes", says=True)], documents(3), edits=["width"], progress=progress)  # type: ignore[arg-type]
+    measure_robustness([Fake("yes", says=True)], documents(3), edits=["width"], progress=progress)  # type: ignore[arg-type]
     assert told == [0, 1, 2]
 
 
 def test_a_label_tells_parameters_apart() -> None:
-    assert method_label(make_method("cascade", {})) == "cascade"
-    assert method_label(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
+    assert format_method(make_method("cascade", {})) == "cascade"
+    assert format_method(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
     methods = [make_method("cascade", {"base": base}) for base in (0.7, 0.8)]
-    points = robustness(methods, documents(2), edits=["width"])
+    points = measure_robustness(methods, documents(2), edits=["width"])
     assert {point.method for point in points} == {"cascade:base=0.7", "cascade:base=0.8"}
 
 
