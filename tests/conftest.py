@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from scrapy_neardup.methods import METHODS, Method
 from tests.cli import Invoke, Result, run, run_safely
@@ -34,6 +36,25 @@ def drawn_secret() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("scrapy_neardup.state.recipe.token_bytes", lambda size: bytes(range(size)))
         yield
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """Makes a folder once for all processes of a test run: takes its name, and what fills it."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+
+    def make_once(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, done = root / name, root / f"{name}.done"
+        with FileLock(root / f"{name}.lock"):
+            if not done.exists():
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make_once
 
 
 @pytest.fixture(scope="session")

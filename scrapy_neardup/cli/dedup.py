@@ -6,7 +6,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from scrapy_neardup.cli.command import (
     fields_option,
     format_option,
     json_option,
+    method_of,
     option,
     parse_method,
 )
@@ -28,14 +29,14 @@ from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
-from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.files.writers import WRITERS, Writer, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.policy import KeepPolicy, make_preference
+from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.kv.memory import Memory
-from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
@@ -128,17 +129,14 @@ examples:
 def deduplicate(arguments: argparse.Namespace) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     config, method = _configure(arguments)
-    format = output_format(arguments.output, arguments.output_format)
+    format = find_output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
     fields = fields_of(arguments, config)
     preference = make_preference(config.keep_policy)
     tally = Tally()
-    risky_pool = config.make_risky_pool()
     with (
         _open_state(arguments.store, method, config) as store,
-        closing(risky_pool) if risky_pool else nullcontext(),
-        _page_workers(store, config) as page_pool,
-        _text_workers(store, config) as text_pool,
+        _open_pools(store, config) as (risky_pool, page_pool, text_pool),
     ):
         policy = replace(
             config.make_policy(),
@@ -149,7 +147,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         detector = Detector(method, store, who=f"dedup {' '.join(arguments.input)}", policy=policy)
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
-            opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
+            open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(
@@ -161,8 +159,8 @@ def deduplicate(arguments: argparse.Namespace) -> int:
                 max_text=config.max_text,
                 read_risky=risky_pool.read if risky_pool else None,
             )
-            records = progress(_read_inputs(arguments.input, arguments.format), what="records")
-            prepared = _read_ahead(records, batch, page_pool, text_pool, config)
+            records = (record for name in arguments.input for record in read_input(name, arguments.format))
+            prepared = _read_ahead(progress(records, what="records"), batch, page_pool, text_pool, config)
             passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
             _write(passed, out, tally, tag=arguments.tag, wait=preference is not None)
         if store.lasts:
@@ -178,19 +176,14 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
     config = config_of(arguments)
     if arguments.workers:
         config = replace(config, workers=many_workers("--workers", arguments.workers))
+    if text := arguments.keep_policy:
+        hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else text
+        config = replace(config, keep_policy=read_keep_policy("--keep-policy", hosts))
+    method = method_of(arguments, config)
     if arguments.method:
         name, parameters = parse_method(arguments.method)
-        method, config = make_method(name, parameters), replace(config, method=name, parameters=parameters)
-    else:
-        method = config.make_method()
-    if arguments.keep_policy:
-        config = replace(config, keep_policy=_parse_keep_policy(arguments.keep_policy))
+        config = replace(config, method=name, parameters=parameters)
     return config, method
-
-
-def _parse_keep_policy(text: str) -> KeepPolicy:
-    hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else None
-    return read_keep_policy("--keep-policy", hosts or text)
 
 
 def _check_places(inputs: list[str], output: str) -> None:
@@ -225,48 +218,30 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
 
 
 @contextmanager
-def _page_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
-    """Start workers that read HTML; None if this process reads it."""
-    pool = config.make_page_pool(None if store.is_shared else store.hashes)
-    with closing(pool) if pool else nullcontext():
-        yield pool
+def _open_pools(
+    store: PageStore, config: Config
+) -> Iterator[tuple[WorkerPool | None, WorkerPool | None, WorkerPool | None]]:
+    """Start workers: for risky HTML, for other HTML, and for texts; None for what this process does itself.
 
-
-@contextmanager
-def _text_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
-    """Start workers that fingerprint texts; None if this process does it."""
-    size = count_text_workers(default_size()) if config.workers == AUTO else int(config.workers)
-    pool = None if store.is_shared else config.make_text_pool(store.hashes, size)
-    if pool is None:
-        yield None
-        return
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    try:
-        with closing(pool):
-            yield pool
-    finally:
-        sys.setswitchinterval(before)
-
-
-def count_text_workers(many: int) -> int:
-    """Return how many workers fingerprint texts on a machine where so many would read HTML.
-
-    One keeps a core busy. More would wait, because judging is slower.
-
-    >>> [count_text_workers(many) for many in range(5)]
-    [0, 0, 1, 1, 1]
+    By default one worker fingerprints texts. It keeps a core busy; more would wait, because judging is slower.
     """
-    return min(many // 2, 1)
-
-
-def _read_inputs(names: list[str], format: str) -> Iterator[InputRecord]:
-    for name in names:
-        yield from read_input(name, format)
+    text_workers = min(default_size() // 2, 1) if config.workers == AUTO else int(config.workers)
+    pools = (
+        config.make_risky_pool(),
+        config.make_page_pool(None if store.is_shared else store.hashes),
+        None if store.is_shared else config.make_text_pool(store.hashes, text_workers),
+    )
+    with ExitStack() as stack:
+        for pool in filter(None, pools):
+            stack.enter_context(closing(pool))
+        if pools[2]:
+            stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+            sys.setswitchinterval(_SWITCH_INTERVAL)
+        yield pools
 
 
 def _read_ahead(
-    entries: Iterable[InputRecord],
+    records: Iterable[InputRecord],
     batch: Batch,
     page_pool: WorkerPool | None,
     text_pool: WorkerPool | None,
@@ -274,10 +249,10 @@ def _read_ahead(
 ) -> Iterator[tuple[InputRecord, ReadAhead]]:
     """Yield the records, each with what workers have made of it."""
     if not (page_pool or text_pool):
-        return ((entry, NOTHING) for entry in entries)
+        return ((record, NOTHING) for record in records)
     few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
     prefetcher = Prefetcher(batch.coming, page_pool, text_pool, first_pages=few, first_characters=few_characters)
-    return prefetcher.read(entries)
+    return prefetcher.read(records)
 
 
 def _judge(

@@ -13,9 +13,9 @@ from pathlib import Path
 from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.cli.command import FORCE, JSON, STATE, STORE, command, config_of, option
 from scrapy_neardup.cli.opening import (
-    find_or_place_state,
     find_state,
     locate_state,
+    only_state,
     open_or_make_state,
     snapshot_state,
 )
@@ -86,7 +86,7 @@ examples:
 def import_pages(arguments: argparse.Namespace) -> int:
     """Make the state, and print how many pages it has."""
     config = config_of(arguments)
-    url = find_or_place_state(arguments.store, config)
+    url = arguments.store or only_state(config)
     locate_state(url)  # raises for a state in memory
     source = ExportFile(arguments.file, progress)
     with open_or_make_state(url, source.recipe, source.secret or config.secret) as store:
@@ -126,7 +126,7 @@ examples:
 def merge_states(arguments: argparse.Namespace) -> int:
     """Merge, and print what became of the pages of each source."""
     config = config_of(arguments)
-    url = find_or_place_state(arguments.store, config)
+    url = arguments.store or only_state(config)
     kind, place = locate_state(url)
     with ExitStack() as stack:
         sources = [_open_source(name, config, stack) for name in arguments.sources]

@@ -128,20 +128,14 @@ def _as_text(found: _Forgotten) -> str:
 
 
 def _describe(found: _Forgotten) -> str:
-    """Return how many pages of each sort: '2 originals, their 3 copies, 1 other copy and 1 unjudged'."""
-    sorts = []
-    if found.originals:
-        sorts.append(format_count(found.originals, "original"))
-    if found.copies_of_them:
-        whose = "its" if found.originals == 1 else "their"
-        sorts.append(f"{whose} {format_count(found.copies_of_them, 'copy', 'copies')}")
-    if found.other_copies:
-        other = "other " if found.copies_of_them else ""
-        sorts.append(format_count(found.other_copies, f"{other}copy", f"{other}copies"))
-    if found.unjudged:
-        sorts.append(f"{found.unjudged:,} unjudged")
-    *first, last = sorts
-    return f"{', '.join(first)} and {last}" if first else last
+    """Return how many pages of each sort: '2 originals, 3 copies of them, 1 other copy, 1 unjudged'."""
+    sorts = (
+        (found.originals, format_count(found.originals, "original")),
+        (found.copies_of_them, f"{format_count(found.copies_of_them, 'copy', 'copies')} of them"),
+        (found.other_copies, format_count(found.other_copies, "other copy", "other copies")),
+        (found.unjudged, f"{found.unjudged:,} unjudged"),
+    )
+    return ", ".join(text for number, text in sorts if number)
 
 
 @command(

@@ -105,23 +105,19 @@ def snapshot_if_exists(
 
 def report_rollback(store: PageStore) -> None:
     """Write a line to standard error if the opening of the state rolled pages back."""
-    if number := store.taken_back.pages:
-        crawls = ", ".join(store.taken_back.crawls) or "unknown"
-        warn(
-            f"{_pages_are(number)} rolled back in the state, because {'their' if number > 1 else 'its'} crawl "
-            f"({crawls}) was killed or its feed was not stored."
-        )
+    if store.taken_back.pages:
+        warn(store.taken_back.sentence())
 
 
 def _describe_snapshot(store: PageStore) -> str:
     """Return when the snapshot was taken and which pages are unsealed; nothing if nobody changes the state."""
-    pending = store.pending()
-    if not store.is_held and not pending.pages:
+    unsealed = store.pending()
+    if not store.is_held and not unsealed.pages:
         return ""
-    crawls = ", ".join(map(to_line, pending.crawls))
+    crawls = ", ".join(map(to_line, unsealed.crawls))
     user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
     sentence = f"As of {utc_time(store.as_of)}, {user}."
-    if not pending.pages:
+    if not unsealed.pages:
         return sentence
     future = "pages become permanent when their feeds are stored"
     if not store.is_held:
@@ -129,7 +125,7 @@ def _describe_snapshot(store: PageStore) -> str:
             f"the crawl ({crawls or 'unknown'}) was killed or its feed was not stored, so the next crawl rolls back "
             "what it left"
         )
-    return f"{sentence} {_pages_are(pending.pages)} unsealed: {future}."
+    return f"{sentence} {_pages_are(unsealed.pages)} unsealed: {future}."
 
 
 def _pages_are(number: int) -> str:
@@ -152,15 +148,6 @@ def find_state(asked: str | None, config: Config) -> str:
             raise StoreError(f"There is no state at {location}. Name the one that exists: {STORE} {near[0]}")
         raise _no_state(location, STORE, kind.misplaced(location))
     return url
-
-
-def find_or_place_state(asked: str | None, config: Config) -> str:
-    """Return the URL ``asked``, else the only state here, else the place where a crawl would make one.
-
-    Raises SettingsError if it may be one of several, or if each spider has its own.
-    """
-    there = [] if asked else states_there(config)
-    return asked or (there[0] if len(there) == 1 else state_url(config))
 
 
 def only_state(config: Config) -> str:

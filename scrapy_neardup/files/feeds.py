@@ -12,7 +12,7 @@ from lxml import etree
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken, decode_utf8, guarded
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken_file, decode_utf8, guard_records
 
 #: Names of JSON values that are no objects.
 _KINDS = {
@@ -144,7 +144,7 @@ def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> I
         else:
             yield _make_entry(text.removesuffix(b","), source, number, "item")
     if last != b"]":
-        raise broken(source, "item", number, _UNFINISHED)
+        raise broken_file(source, "item", number, _UNFINISHED)
 
 
 #: All that stands between the elements of a list.
@@ -170,11 +170,11 @@ def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
             except ValueError as error:
                 yield Malformed(source, number, "item", str(error), text[begin:at].encode())
     except RecursionError:
-        raise broken(source, "item", number, "lists or objects are nested too deeply") from None
+        raise broken_file(source, "item", number, "lists or objects are nested too deeply") from None
     except ValueError as error:
-        raise broken(source, "item", number, error) from None
+        raise broken_file(source, "item", number, error) from None
     if depth:
-        raise broken(source, "item", number, _UNFINISHED)
+        raise broken_file(source, "item", number, _UNFINISHED)
 
 
 #: Scrapy's name for elements of a list.
@@ -188,7 +188,7 @@ def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     repeated names make a list. Attributes of a record are fields; attributes of a field and namespaces are ignored.
     Memory is bounded: no entities are resolved, nothing is fetched, and a text has at most 10 MB.
     """
-    for number, element in enumerate(guarded(_children(file), source, "item"), 1):
+    for number, element in enumerate(guard_records(_children(file), source, "item"), 1):
         if why := _why_malformed(element):
             yield Malformed(source, number, "item", why, etree.tostring(element, encoding="utf-8", with_tail=False))
         else:

@@ -86,7 +86,7 @@ class Outlook:
     deciding: int
 
 
-def estimated(
+def estimate_thresholds(
     of: Sequence[Stratum],
     answers: Mapping[str, Sequence[Answer]],
     values: Sequence[float],
@@ -171,7 +171,7 @@ def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Fi
     pages = sum(size for size, _, _ in rest)
     estimate = sum(sum(kind) for _, kind, _ in rest)
     squares = sum(weight**2 for _, kind, others in rest for weight in (*kind, *others))
-    low, high = wilson(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
+    low, high = wilson_interval(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
     seen = sum(len(kind) for _, kind, _ in rest)
     return Figure(
         known + estimate + unknown / 2, known + max(seen, pages * low), known + max(seen, pages * high) + unknown
@@ -183,7 +183,7 @@ def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
     found, missed = (sum(sum(part.copies) for part in parts) for parts in (yes, no))
     weights = [weight for part in (*yes, *no) for weight in part.copies]
     all = found + missed
-    low, high = wilson(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
+    low, high = wilson_interval(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
     more_found, more_missed = (sum(part.size for part in parts if not part.labels) for parts in (yes, no))
     least = low * all / (all + more_missed) if all else 0.0
     most = (high * all + more_found) / (all + more_found) if all else 1.0
@@ -191,10 +191,10 @@ def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
     return Figure((found + more_found / 2) / expected if expected else 1.0, least, most)
 
 
-def wilson(share: float, count: float) -> tuple[float, float]:
+def wilson_interval(share: float, count: float) -> tuple[float, float]:
     """Return the 95 % interval of a share.
 
-    >>> [round(end, 3) for end in wilson(0.0, 10)], [round(end, 3) for end in wilson(0.5, 10)]
+    >>> [round(end, 3) for end in wilson_interval(0.0, 10)], [round(end, 3) for end in wilson_interval(0.5, 10)]
     ([0.0, 0.278], [0.237, 0.763])
     """
     squared = _Z * _Z
@@ -249,12 +249,14 @@ def tune(
         for place in stratum.pairs:
             pair = found[place].alike
             stratum_of[documents[pair.a].id, documents[pair.b].id] = stratum.name
-    answers = by_stratum(labels, stratum_of)
+    answers = group_answers(labels, stratum_of)
     lost = sum((one.a, one.b) not in stratum_of for one in labels)
-    return Tuning(tried, strata, answers, estimated(strata, answers, tried.values, tried.now, cost=cost), lost)
+    return Tuning(
+        tried, strata, answers, estimate_thresholds(strata, answers, tried.values, tried.now, cost=cost), lost
+    )
 
 
-def weighted(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
+def weigh_answers(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
     """Return the pairs with a certain answer, each with the number of pairs that it represents."""
     certain = [one for one in labels if one.answer != SKIP]
     drawn = Counter(one.stratum for one in certain)
@@ -263,13 +265,13 @@ def weighted(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
     ]
 
 
-def by_stratum(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
+def group_answers(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
     """Group answers by the current stratum of their pair; ``where`` finds it by ids.
 
     Pairs that are no candidates any more are left out.
     """
     found: dict[str, list[Answer]] = defaultdict(list)
-    for label, answer in weighted(labels):
+    for label, answer in weigh_answers(labels):
         stratum = where.get((label.a, label.b))
         if stratum is not None:
             found[stratum].append(answer)

@@ -36,10 +36,10 @@ class GramSets(Protocol):
         """Return a set."""
 
 
-def grams(text: str) -> Grams:
+def make_grams(text: str) -> Grams:
     """Return the different grams of a text, ascending; none for a text that is too short.
 
-    >>> len(grams("The ferry, again!")), len(grams("Ship"))
+    >>> len(make_grams("The ferry, again!")), len(make_grams("Ship"))
     (9, 0)
     """
     own = letters(normalize(text))
@@ -58,7 +58,7 @@ class GramFile:
 
     def add(self, text: str) -> Grams:
         """Add the grams of a text."""
-        found = grams(text)
+        found = make_grams(text)
         self._file.seek(self._end)
         self._file.write(found.tobytes())
         self._starts.append(self._end)
@@ -76,13 +76,13 @@ class GramFile:
 
 
 @contextmanager
-def gram_file() -> Iterator[GramFile]:
+def open_gram_file() -> Iterator[GramFile]:
     """Yield a gram file on a temporary file."""
     with tempfile.TemporaryFile(prefix="neardup-", buffering=0) as file:
         yield GramFile(file)
 
 
-def common(one: Grams, other: Grams) -> int:
+def count_common(one: Grams, other: Grams) -> int:
     """Count the common grams of two sets."""
     return len(one) + len(other) - len(distinct(np.concatenate((one, other))))
 
@@ -119,14 +119,14 @@ class Alike:
     containment: float
 
 
-def similarity(a: int, b: int, sets: GramSets) -> Alike:
+def measure_similarity(a: int, b: int, sets: GramSets) -> Alike:
     """Compare two texts."""
     first, second = sorted((a, b))
     one, other = sets[first], sets[second]
-    return _alike(first, second, len(one), len(other), common(one, other))
+    return _alike(first, second, len(one), len(other), count_common(one, other))
 
 
-def alike_pairs(
+def find_similar_pairs(
     sets: GramSets,
     jaccard: float = JACCARD,
     containment: float = CONTAINMENT,
@@ -252,7 +252,7 @@ def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Pre
         if matches[at] + spare < prefixes.least(size, larger):
             continue
         first, second = sorted((place, other))
-        found = _alike(first, second, size, larger, common(own, sets[other]))
+        found = _alike(first, second, size, larger, count_common(own, sets[other]))
         if found.jaccard >= prefixes.jaccard or found.containment >= prefixes.containment:
             yield found
 

@@ -14,8 +14,8 @@ from random import Random
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.edits import EDITS, Material, edited, find_edit
-from scrapy_neardup.lab.evaluate import overrides
+from scrapy_neardup.lab.edits import EDITS, Material, edit_page, find_edit
+from scrapy_neardup.lab.evaluate import find_overrides
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.normalize import letters, normalize
@@ -52,7 +52,7 @@ class Point:
     pages: int
 
 
-def robustness(
+def measure_robustness(
     methods: Sequence[Method],
     documents: Iterable[Document],
     *,
@@ -97,14 +97,14 @@ def sample_documents(documents: Iterable[Document], count: int, seed: int) -> li
     return kept
 
 
-def method_label(method: Method) -> str:
+def format_method(method: Method) -> str:
     """Return a method's name with its parameters that differ from defaults.
 
     >>> from scrapy_neardup.methods import make_method
-    >>> method_label(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
+    >>> format_method(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
     'cascade:shingle=4,certain=0.9'
     """
-    given = ",".join(f"{name}={value}" for name, value in overrides(method).items())
+    given = ",".join(f"{name}={value}" for name, value in find_overrides(method).items())
     return f"{method.name}:{given}" if given else method.name
 
 
@@ -112,7 +112,7 @@ class _Trial:
     """Fingerprints of the originals by one method, and its counts by edit and amount."""
 
     def __init__(self, method: Method) -> None:
-        self.name = method_label(method)
+        self.name = format_method(method)
         self._method = method
         self._originals: list[Fingerprint] = []
         self._pages: Counter[_Step] = Counter()
@@ -158,7 +158,7 @@ def _versions(
 ) -> Iterator[tuple[_Step, Page]]:
     """Yield the page after each edit that changes it."""
     for edit, amount in plan:
-        version = edited(page, edit, amount, _random(seed, edit, amount, index), material)
+        version = edit_page(page, edit, amount, _random(seed, edit, amount, index), material)
         if version != page:
             yield (edit, amount), version
 
