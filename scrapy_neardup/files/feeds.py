@@ -115,7 +115,8 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         yield from _parse_lines(chain([(number, first, "")], _read_lines(file, number)), source)
         return
     second = file.readline(entry.LARGEST) if text == b"[" else b""
-    if second.startswith(b"{") and second.strip().removesuffix(b",").endswith(b"}"):
+    item = second.rstrip().removesuffix(b",")
+    if item.startswith(b"{") and item.endswith(b"}") and item != b"{}":  # an indented list may begin with {}
         yield from _parse_list_lines(chain([(2, second, "")], _read_lines(file, 2)), source)
         return
     raw = first + second + file.read(most)

@@ -1,4 +1,15 @@
-"""What each threshold would have done, estimated from labelled pairs."""
+"""What each threshold would have done, estimated from labelled pairs.
+
+A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
+weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
+of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
+1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
+clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
+between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
+DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
+comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
+must hold half of them. Ten labels that agree leave an interval of 28 %.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +24,6 @@ import numpy.typing as npt
 from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.pairs import COPY, SKIP, Pair
-
-# A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
-# weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
-# of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
-# 1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
-# clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
-# between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
-# DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
-# comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
-# must hold half of them. Ten labels that agree leave an interval of 28 %.
-
 
 _Floats = npt.NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class Outlook:
 
 
 def estimate_thresholds(
-    of: Sequence[Stratum],
+    strata: Sequence[Stratum],
     answers: Mapping[str, Sequence[Answer]],
     values: Sequence[float],
     now: int,
@@ -100,15 +100,15 @@ def estimate_thresholds(
     ``cost``: how many missed copies are as bad as one wrong drop. The threshold with the least cost is chosen; of
     equals the nearest to the present one.
     """
-    parts = [_Part.of(one, answers.get(one.name, ())) for one in of]
-    called = np.array([one.copy for one in of], np.bool_).reshape(len(of), len(values)).T
+    parts = [_Part.of(one, answers.get(one.name, ())) for one in strata]
+    called = np.array([one.copy for one in strata], np.bool_).reshape(len(strata), len(values)).T
     estimates = [_estimate(value, parts, called[at]) for at, value in enumerate(values)]
     costs = _drawn_costs(parts, called, cost, seed)
     least = costs == costs.min(axis=0)
     best = (least / least.sum(axis=0)).mean(axis=1)
     expected = [round(cost * one.wrong.estimate + one.missed.estimate, 6) for one in estimates]
     chosen = min(range(len(values)), key=lambda at: (expected[at], abs(at - now)))
-    deciding = [part for one, part in zip(of, parts, strict=True) if len(set(one.copy)) > 1]
+    deciding = [part for one, part in zip(strata, parts, strict=True) if len(set(one.copy)) > 1]
     return Outlook(
         tuple(replace(one, best=float(share)) for one, share in zip(estimates, best, strict=True)),
         chosen,
