@@ -9,7 +9,7 @@ from dataclasses import asdict
 from scrapy_neardup.cli.command import DOCUMENTS, command, config_of, json_option, option
 from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.output import format_table, write
-from scrapy_neardup.lab.collisions import Collisions, collisions
+from scrapy_neardup.lab.collisions import Collisions, count_collisions
 
 
 @command(
@@ -30,10 +30,10 @@ examples:
   scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
 """,
 )
-def count_collisions(arguments: argparse.Namespace) -> int:
+def compare_hashes(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
     documents = read_documents("collisions", config_of(arguments), *arguments.file)
-    found = collisions((document.page for document in documents), arguments.bits)
+    found = count_collisions((document.page for document in documents), arguments.bits)
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:

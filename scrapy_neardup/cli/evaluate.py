@@ -26,8 +26,8 @@ from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
-from scrapy_neardup.lab.documents import Document, spooled
-from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, sweep, threshold_of
+from scrapy_neardup.lab.documents import Document, open_spool
+from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, find_threshold, sweep
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
 from scrapy_neardup.lab.replay import STORES
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -113,7 +113,7 @@ def score_methods(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         corpora = []
         for path in arguments.corpus:
-            documents = stack.enter_context(spooled(read_documents("evaluate", config, path)))
+            documents = stack.enter_context(open_spool(read_documents("evaluate", config, path)))
             corpora.append(read_corpus(path, documents, arguments.pairs, arguments.gold))
         if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
             names = " or ".join(corpus.name for corpus in corpora)
@@ -201,7 +201,7 @@ def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) ->
     }
     if arguments.sweep:
         for value, score in sweep(spec.name, corpus, spec.parameters, **options):
-            yield {"threshold": threshold_of(method), "value": value}, score
+            yield {"threshold": find_threshold(method), "value": value}, score
         return
     with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
         score = evaluate(method, corpus, on_verdict=on_verdict, **options)

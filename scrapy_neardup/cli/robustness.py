@@ -21,7 +21,7 @@ from scrapy_neardup.cli.output import as_json, format_table, progress, warn, wri
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.lab.robustness import CONTROL, Point, robustness, sample_documents
+from scrapy_neardup.lab.robustness import CONTROL, Point, measure_robustness, sample_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 
@@ -52,7 +52,7 @@ examples:
   scrapy neardup robustness crawl.jsonl --method cascade --method simhash:distance=6 --edits add,delete
 """,
 )
-def measure_robustness(arguments: argparse.Namespace) -> int:
+def edit_and_recognise(arguments: argparse.Namespace) -> int:
     """Print the shares, and draw the curves."""
     if arguments.curves is not None:
         check_drawable(arguments.curves)
@@ -61,7 +61,7 @@ def measure_robustness(arguments: argparse.Namespace) -> int:
     methods = methods or [method for method in map(_make_default, METHODS) if method]
     read = read_documents("robustness", config_of(arguments), *arguments.file)
     documents = sample_documents(read, arguments.pages, arguments.seed)
-    points = robustness(
+    points = measure_robustness(
         methods,
         documents,
         edits=edits,

@@ -403,7 +403,8 @@ def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_p
     known, line = Boilerplate(), 7
     known.add((None, line, not holds))
     assumption = Assumption("is_common", np.array([line], np.uint32), np.array([not holds]))
-    ahead.prepared = PreparedFingerprint(made, (assumption,), b"", has_site=False, boilerplate=known)
+    ahead.prepared = PreparedFingerprint(made, (assumption,))
+    ahead.prepared.boilerplate = known
     [page] = court.pages(({}, visit(2)))
     assert page.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
     assert known.updates == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"
