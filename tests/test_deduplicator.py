@@ -348,7 +348,7 @@ def test_threads_take_turns() -> None:
     pages = [page(family, version) for version in range(4) for family in range(10)]
     busy, most = 0, 0
     with Deduplicator() as dedup:
-        inner = dedup._checked
+        inner = dedup._check
 
         def counted(*given: Any, **more: Any) -> Verdict:
             nonlocal busy, most
@@ -359,7 +359,7 @@ def test_threads_take_turns() -> None:
             finally:
                 busy -= 1
 
-        dedup._checked = counted  # type: ignore[method-assign]
+        dedup._check = counted  # type: ignore[method-assign]
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda one: dedup.check(**one), pages))
     assert most == 1

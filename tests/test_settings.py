@@ -26,6 +26,7 @@ from scrapy_neardup.settings import (
     TAG,
     Config,
     is_enabled,
+    item_fields,
 )
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.recipe import Secret
@@ -436,6 +437,13 @@ def test_the_fields_that_are_not_named_keep_their_names() -> None:
     assert list(fields) == list(DEFAULT_FIELDS)
     assert fields["url"] == "url"
     assert DEFAULT_FIELDS["text"] == "text"
+
+
+def test_the_fields_of_items_can_be_read_alone() -> None:
+    assert item_fields({}) == DEFAULT_FIELDS
+    assert item_fields({"NEARDUP_FIELDS": {"text": "body"}})["text"] == "body"
+    with pytest.raises(SettingsError, match="NEARDUP_FIELDS"):
+        item_fields({"NEARDUP_FIELDS": 5})
 
 
 def test_a_configuration_cannot_be_changed() -> None:

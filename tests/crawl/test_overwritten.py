@@ -145,6 +145,7 @@ def test_what_is_not_overwritten_is_not_told_of(
         assert place.remembered() == {}, "two crawls never write under one name"
     else:
         assert sorted(place.delivered()) == urls(*range(9))
+        assert place.remembered() == {"out.jsonl": (9, 0) if options else (1, 0)}, "what was fetched is no loss"
 
 
 def test_batches_begin_at_one_again_and_are_one_feed(place: Place, caplog: pytest.LogCaptureFixture) -> None:
