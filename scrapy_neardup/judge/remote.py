@@ -18,6 +18,7 @@ from typing import Any
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
+from scrapy_neardup.judge.matching import candidates
 from scrapy_neardup.judge.remote_state import RemoteState, add_reads
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import NoAnswer, Patience
@@ -291,7 +292,7 @@ class RemoteJudgement:
 
     def _add_look_up(self, program: Program) -> Callable[[Iterator[Any]], None]:
         """Begin a new transaction with the rows of the page's URLs and its postings."""
-        page, hashes, common = self._page, self._store.hashes, self._crawl.detector.common
+        page, hashes, common = self._page, self._store.hashes, self._crawl.detector.method.common
         rows = [layout.url_key(url, hashes) for url in (page.url, page.canonical) if url]
         rows.append(layout.judgement_key(page.url, hashes))
         keys = self._fingerprint.keys if self._fingerprint else ()
@@ -330,8 +331,8 @@ class RemoteJudgement:
         seen = [row for key, row in self.transaction.rows.items() if key[:1] == b"u" and row is not None]
         ids = [layout.unpack_seen(row)[0] for row in seen]
         if self._fingerprint is not None:
-            propose = partial(self._crawl.detector.proposed, self._fingerprint.keys)
-            ids += self._crawl.run_once(propose, self.transaction)
+            propose = partial(candidates, self._crawl.detector.method, self._store, self._fingerprint.keys)
+            ids += self._crawl.run_once(propose, self.transaction).ids
         return [layout.record_key(id) for id in ids], [(id, ALL) for id in ids]
 
     async def _has_removed(self, page: PendingPage) -> bool:
