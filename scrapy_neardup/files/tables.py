@@ -76,7 +76,7 @@ def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[Input
             if not row:
                 continue
             if not names:
-                names, width = _header(row, lines, source), len(row)
+                names, width = _read_header(row, lines, source), len(row)
             elif why := _why_malformed(row, width, len(names), lines):
                 yield Malformed(source, start, "line", why, lines.row())
             else:
@@ -85,7 +85,7 @@ def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[Input
         text.detach()
 
 
-def _header(row: list[str], lines: _Lines, source: str) -> list[str]:
+def _read_header(row: list[str], lines: _Lines, source: str) -> list[str]:
     if not _is_utf8(row):
         raise NearDupError(
             f"{source}: the column names are not UTF-8. Convert the file, for Chinese for example with: "
@@ -201,7 +201,7 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
             for sheet in book.worksheets:
                 # Some programs write wrong dimensions, which would cut cells off.
                 sheet.reset_dimensions()
-                yield from _sheet_rows(sheet, f"{source}, sheet {sheet.title}")
+                yield from _read_sheet(sheet, f"{source}, sheet {sheet.title}")
 
 
 def _check_cells(book: BinaryIO) -> None:
@@ -225,7 +225,7 @@ def _check_runs(member: IO[bytes], name: str) -> None:
             run = len(part) - part.rindex(b"<")
 
 
-def _sheet_rows(sheet: Any, source: str) -> Iterator[InputRecord]:
+def _read_sheet(sheet: Any, source: str) -> Iterator[InputRecord]:
     names: list[str] = []
     rows: Iterator[Sequence[Any]] = guard_records(sheet.iter_rows(values_only=True), source, "row")
     for number, row in enumerate(rows, 1):
@@ -259,20 +259,20 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
             table = parquet.ParquetFile(whole, buffer_size=_BYTES, pre_buffer=False)
         with table:
             _check_distinct(table.schema_arrow.names, source)
-            for number, row in enumerate(guard_records(_parquet_rows(table), source, "row"), 1):
+            for number, row in enumerate(guard_records(_read_row_groups(table), source, "row"), 1):
                 yield Entry(source, number, "row", row)
 
 
-def _parquet_rows(table: Any) -> Iterator[dict[str, Any]]:
+def _read_row_groups(table: Any) -> Iterator[dict[str, Any]]:
     # By group, so that a broken group costs no rows of a sound one. Threads would read ahead into memory.
     for group in range(table.num_row_groups):
         for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
-            columns = [_coarser(column).to_pylist() for column in batch.columns]
+            columns = [_coarsen_times(column).to_pylist() for column in batch.columns]
             for values in zip(*columns, strict=True):
                 yield {name: make_plain(value) for name, value in zip(batch.schema.names, values, strict=True)}
 
 
-def _coarser(column: Any) -> Any:
+def _coarsen_times(column: Any) -> Any:
     """Convert times to microseconds, Python's unit."""
     arrow = import_library("pyarrow", "parquet", "Parquet")
     kind = column.type

@@ -55,7 +55,6 @@ def make_thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
 # A page counts once, with one earlier page, as a crawl drops it once: the page of the highest exact similarity, or else
 # the page for which the method would drop it.
 
-
 #: Below this similarity nobody calls two pages copies.
 LEAST = 0.3
 
@@ -99,7 +98,11 @@ def find_candidates(
                 found[place] = measure_similarity(places[verdict.match.url], place, sets)
         ordered = [found[place] for place in sorted(found)]
         copies = _judge_thresholds(documents, ordered, tried, store, watch)
-        return [Candidate(pair, _same_site(documents, pair), copy) for pair, copy in zip(ordered, copies, strict=True)]
+    candidates = []
+    for pair, copy in zip(ordered, copies, strict=True):
+        sites = [documents[place].page.site for place in (pair.a, pair.b)]
+        candidates.append(Candidate(pair, sites[0] == sites[1] if all(sites) else None, copy))
+    return candidates
 
 
 def _rank(pair: Alike) -> tuple[float, float, int]:
@@ -155,16 +158,10 @@ def judge_pairs(
     return copies
 
 
-def _same_site(documents: Sequence[Document], pair: Alike) -> bool | None:
-    sites = [documents[place].page.site for place in (pair.a, pair.b)]
-    return sites[0] == sites[1] if all(sites) else None
-
-
 # A stratum holds pairs with the same verdict under every threshold, separately for one site and two. So the effect of a
 # threshold on a stratum is known, and labels only have to say how many of it are copies. Pairs near the present
 # threshold are drawn more often; every stratum gives some. Each pair carries the size of its stratum for the weights
 # (Horvitz and Thompson 1952, "A generalization of sampling without replacement from a finite universe").
-
 
 #: Pairs above this similarity are a stratum of their own.
 _SAME = 0.95
@@ -196,29 +193,29 @@ def make_strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
     return [Stratum(name, copy, tuple(pairs)) for (copy, name), pairs in ordered]
 
 
-def draw_pairs(of: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> list[tuple[int, Stratum]]:
+def draw_pairs(strata: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> list[tuple[int, Stratum]]:
     """Draw ``count`` pairs with their strata, in an order that reveals nothing."""
     random = Random(seed)  # noqa: S311  # a sample that can be drawn again
-    many = share_pairs({one.name: one.size for one in of}, {one.name: measure_urgency(one, tried) for one in of}, count)
-    chosen = [(place, one) for one in of for place in random.sample(one.pairs, many[one.name])]
-    random.shuffle(chosen)
-    return chosen
+    urgency = {one.name: measure_urgency(one, tried) for one in strata}
+    counts = share_pairs({one.name: one.size for one in strata}, urgency, count)
+    drawn = [(place, one) for one in strata for place in random.sample(one.pairs, counts[one.name])]
+    random.shuffle(drawn)
+    return drawn
 
 
 def measure_urgency(stratum: Stratum, tried: Thresholds) -> float:
     """Return how uncertain a verdict is: 1 if the next threshold changes it, less if only a farther one does."""
-    now = tried.now
-    far = [abs(at - now) for at, copy in enumerate(stratum.copy) if copy != stratum.copy[now]]
-    return 1 / min(far) if far else _SURE
+    distances = [abs(at - tried.now) for at, copy in enumerate(stratum.copy) if copy != stratum.copy[tried.now]]
+    return 1 / min(distances) if distances else _SURE
 
 
-def share_pairs(sizes: Mapping[str, int], urgent: Mapping[str, float], count: int) -> dict[str, int]:
+def share_pairs(sizes: Mapping[str, int], urgency: Mapping[str, float], count: int) -> dict[str, int]:
     """Share ``count`` among strata: one each, and the rest by the root of the size times urgency.
 
     >>> share_pairs({"sure": 900, "near": 25, "next": 1}, {"sure": 0.2, "near": 1.0, "next": 1.0}, 10)
     {'sure': 5, 'near': 4, 'next': 1}
     """
-    weights = {name: sqrt(size) * urgent[name] for name, size in sizes.items()}
+    weights = {name: sqrt(size) * urgency[name] for name, size in sizes.items()}
     taken = dict.fromkeys(sizes, 0)
     for _ in range(min(count, sum(sizes.values()))):
         # One of each first, then by the divisors 3, 5, 7, … (Sainte-Laguë).

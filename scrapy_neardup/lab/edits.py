@@ -99,12 +99,12 @@ def add(text: str, amount: float, rng: Random, material: Material) -> str:
         return text
     before: list[list[str]] = [[] for _ in range(len(own) + 1)]
     while missing > 0:
-        sentence = _closed(rng.choice(material.sentences))
-        sentence = sentence if len(sentence) <= missing else _closed(sentence[:missing].rstrip())
+        sentence = _close_sentence(rng.choice(material.sentences))
+        sentence = sentence if len(sentence) <= missing else _close_sentence(sentence[:missing].rstrip())
         before[rng.randrange(len(before))].append(sentence)
         missing -= len(sentence)
     if before[-1]:
-        own[-1] = _closed(own[-1])
+        own[-1] = _close_sentence(own[-1])
     return "".join("".join((*new, old)) for new, old in zip(before, (*own, ""), strict=True))
 
 
@@ -144,7 +144,7 @@ def reorder(text: str, amount: float, rng: Random, material: Material) -> str:
     own = split_sentences(text)
     if len(own) < 2:
         return text
-    own[-1] = _closed(own[-1])
+    own[-1] = _close_sentence(own[-1])
     for _ in range(rng.randint(1, len(own))):
         source, target = rng.sample(range(len(own)), 2)
         own.insert(target, own.pop(source))
@@ -179,7 +179,7 @@ def script(text: str, amount: float, rng: Random, material: Material) -> str:
     Raises NearDupError without the library opencc.
     """
     text = text.encode("utf-8", "replace").decode("utf-8")  # opencc takes no lone surrogates
-    both = (str(_converter(way).convert(text)) for way in ("s2t", "t2s"))
+    both = (str(_load_converter(way).convert(text)) for way in ("s2t", "t2s"))
     return max(both, key=lambda other: sum(a != b for a, b in zip(text, other, strict=False)))
 
 
@@ -225,7 +225,7 @@ def why_unavailable(name: str) -> str:
 
 
 @cache
-def _converter(way: str) -> Any:
+def _load_converter(way: str) -> Any:
     try:
         from opencc import OpenCC
     except ImportError:
@@ -238,7 +238,7 @@ def _count(amount: float, size: int) -> int:
     return min(size, max(1, round(amount * size)))
 
 
-def _closed(piece: str) -> str:
+def _close_sentence(piece: str) -> str:
     """Return a piece that another sentence can follow."""
     if piece[-1:].isspace() or piece.endswith(tuple("。！？；…”’」』）")):
         return piece

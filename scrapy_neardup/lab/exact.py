@@ -123,7 +123,7 @@ def measure_similarity(a: int, b: int, sets: GramSets) -> Alike:
     """Compare two texts."""
     first, second = sorted((a, b))
     one, other = sets[first], sets[second]
-    return _alike(first, second, len(one), len(other), count_common(one, other))
+    return _make_alike(first, second, len(one), len(other), count_common(one, other))
 
 
 def find_similar_pairs(
@@ -145,9 +145,9 @@ def find_similar_pairs(
     prefixes = _Prefixes(sets, sizes, rarity, jaccard, containment)
     for place in order.tolist():
         rarity.want(prefixes[place])
-    for first, last, index in _blocks(sets, order.tolist(), rarity, room):
+    for first, last, index in _build_blocks(sets, order.tolist(), rarity, room):
         for at, place in enumerate(watch(order[:last].tolist(), last)):
-            yield from _found(place, max(at + 1, first) - first, index, sets, prefixes)
+            yield from _find_partners(place, max(at + 1, first) - first, index, sets, prefixes)
 
 
 class _Rarity:
@@ -222,7 +222,7 @@ class _Index:
         return np.bincount(self.held_by[at], minlength=len(self.places))
 
 
-def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
+def _build_blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
     """Yield blocks of the index: the place of the first set, of the one behind the last, and the block."""
     first, filled, held = 0, 0, list[Grams]()
     for at, place in enumerate(order):
@@ -236,7 +236,7 @@ def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Ite
             first, filled, held = at + 1, 0, []
 
 
-def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
+def _find_partners(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
     """Yield the pairs of a set with sets of a block from ``begin`` on, none of which is smaller."""
     wanted = prefixes[place]
     if not len(wanted):
@@ -252,10 +252,10 @@ def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Pre
         if matches[at] + spare < prefixes.least(size, larger):
             continue
         first, second = sorted((place, other))
-        found = _alike(first, second, size, larger, count_common(own, sets[other]))
+        found = _make_alike(first, second, size, larger, count_common(own, sets[other]))
         if found.jaccard >= prefixes.jaccard or found.containment >= prefixes.containment:
             yield found
 
 
-def _alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
+def _make_alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
     return Alike(first, second, both / max(1, one + other - both), both / max(1, min(one, other)))
