@@ -233,7 +233,7 @@ def test_a_look_calls_no_writing_method_of_the_store(monkeypatch: pytest.MonkeyP
         def refuse(*_: Any, **__: Any) -> None:
             raise AssertionError("a look has written")
 
-        monkeypatch.setattr(dedup._store, "_write", refuse)
+        monkeypatch.setattr(dedup._store.kv, "write", refuse)
         for given in (page(1), page(1, 1), page(2)):
             assert dedup.check(**given, remember=False).kind is not Kind.UNJUDGED
         monkeypatch.undo()
@@ -334,7 +334,7 @@ def test_a_state_that_fails_says_so_and_costs_no_page(tmp_path: Path, monkeypatc
         def fail(*_: Any, **__: Any) -> None:
             raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(dedup._store, "_write", fail)
+        monkeypatch.setattr(dedup._store.kv, "write", fail)
         assert said(lambda: dedup.check(**page(1)), StoreError) == "The disk is full."
         monkeypatch.undo()
         assert dedup.check(**page(1)).kind is Kind.UNIQUE
