@@ -18,7 +18,7 @@ from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from tests.build import BREAD, HOSTILE, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
-from tests.cli import is_harmless, mask, run, run_on, run_process
+from tests.cli import is_harmless, mask, run, run_on, run_scrapy
 from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO (see --help).\n"
@@ -35,7 +35,7 @@ def break_off(state: str, many: int = 1) -> None:
 
 @pytest.mark.slow
 def test_a_sound_state(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on("check", state=state, capsys=capsys)
+    done = run_on("check", state=state)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(SOUND, mask(done.stdout, state))
 
@@ -70,7 +70,7 @@ def test_problems_are_named_and_make_the_exit_code(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     break_off(state)
-    done = run_on("check", state=state, capsys=capsys)
+    done = run_on("check", state=state)
     assert (done.returncode, done.stderr) == (1, "")
     first, second, third = mask(done.stdout, state).splitlines(keepends=True)
     assert first.startswith("The state at STATE is not sound: 1 problem (8 pages, ")
@@ -98,7 +98,7 @@ def test_what_opening_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     state = make_state("leveldb", tmp_path)
     (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
     before = state_files(tmp_path, tmp_path / "state.leveldb")
-    done = run_on("check", state=state, capsys=capsys)
+    done = run_on("check", state=state)
     assert (done.returncode, done.stderr) == (1, "")
     said = mask(done.stdout, state)
     assert (
@@ -150,7 +150,7 @@ def test_a_state_that_cannot_be_closed_is_found(
 @pytest.mark.slow
 def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) -> None:
     with open_state(sqlite):
-        done = run_process("check", "--store", sqlite, cwd=tmp_path)
+        done = run_scrapy("check", "--store", sqlite, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "scrapy neardup check: Another process is using the state at" in done.stderr
     with open_state(sqlite) as store:
@@ -195,7 +195,7 @@ def test_a_mended_copy(
     if kind == "leveldb":
         (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
     before = state_files(tmp_path, tmp_path / f"state.{kind}")
-    done = run_on("check", "--repair", f"mended.{kind}", state=state, capsys=capsys)
+    done = run_on("check", "--repair", f"mended.{kind}", state=state)
     assert (done.returncode, done.stderr) == (0, "")
     said = mask(done.stdout, state).replace(str((tmp_path / f"mended.{kind}").resolve()), "MENDED")
     assert re.sub(r"\d+ (keys|blocks)", r"N \1", said) == TOLD.replace("KIND", kind)

@@ -35,7 +35,7 @@ def test_the_room_of_what_was_forgotten_is_given_back(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = read_records(state)
-    done = run_on("compact", state=state, capsys=capsys)
+    done = run_on("compact", state=state)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"STATE: SIZE → SIZE\n", mask(done.stdout, state))
     sizes = [float(number) for number in re.findall(r"([\d.]+) kB", done.stdout)]

@@ -24,7 +24,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import join_text, open_state, state_url
-from tests.cli import Invoke, environment, make_project, run_process
+from tests.cli import Invoke, environment, make_project, run_scrapy
 
 FERRY = [
     "渡口今天清晨恢复通航，头一班船载着二十三名乘客离岸",
@@ -155,7 +155,7 @@ def cells(row: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_copy_under_another_title_is_explained(folder: Path) -> None:
-    done = run_process("compare", "d.jsonl#ferry", "d.jsonl#copy", cwd=folder)
+    done = run_scrapy("compare", "d.jsonl#ferry", "d.jsonl#copy", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("duplicate (retitled): B is a copy of A, similarity 0.")
@@ -344,7 +344,7 @@ def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path)
     (folder / "spider.py").write_text(SPIDER, encoding="utf-8")
     line = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
     subprocess.run(line, cwd=folder, env=environment(), capture_output=True, check=True, timeout=60)
-    done = run_process("compare", A, "d.jsonl#copy", cwd=folder)
+    done = run_scrapy("compare", A, "d.jsonl#copy", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("duplicate (retitled): B is a copy of A, similarity 0.")
@@ -498,7 +498,7 @@ def test_where_there_is_no_state_none_is_made(run: Callable[..., Any], folder: P
 
 @pytest.mark.slow
 def test_in_a_project_that_was_never_crawled_an_error_says_so_and_no_state_is_made(folder: Path) -> None:
-    done = run_process("compare", A, "d.jsonl#copy", cwd=make_project(folder))
+    done = run_scrapy("compare", A, "d.jsonl#copy", cwd=make_project(folder))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"scrapy neardup compare: There is no state at {folder.resolve() / '.scrapy'}")
     assert "--store leveldb:///path" in done.stderr

@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.cascade.parameters import PROFILES
-from tests.cli import Invoke, make_project, run_process
+from tests.cli import Invoke, make_project, run_scrapy
 from tests.lab.corpus import lines, mixed
 from tests.lab.methods import Broken, First, Unmakeable, Unsaid
 
@@ -47,7 +47,7 @@ def cells(row: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_table_for_a_corpus_inside_and_outside_of_a_project(tmp_path: Path, corpus: Path, inside: bool) -> None:
-    done = run_process("evaluate", corpus, cwd=make_project(tmp_path) if inside else tmp_path)
+    done = run_scrapy("evaluate", corpus, cwd=make_project(tmp_path) if inside else tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     about, _, head, _, row, _ = done.stdout.split("\n")[:6]
     assert about == "town: 30 documents, including 7 duplicates, 21 different, 0 reposts, 0 templates"
@@ -68,9 +68,7 @@ def test_several_methods_and_corpora(run: Any, corpus: Path, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_lines_of_json(corpus: Path, tmp_path: Path) -> None:
-    done = run_process(
-        "evaluate", corpus / "docs.jsonl", "--json", "-p", "base=0.7", "--store", "sqlite:", cwd=tmp_path
-    )
+    done = run_scrapy("evaluate", corpus / "docs.jsonl", "--json", "-p", "base=0.7", "--store", "sqlite:", cwd=tmp_path)
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
     found = json.loads(done.stdout)
     assert found.pop("ms_per_page") > 0
@@ -247,7 +245,7 @@ def test_alone_a_method_that_fails_is_the_error(run: Any, corpus: Path, name: st
 
 @pytest.mark.slow
 def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, corpus: Path) -> None:
-    done = run_process("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
+    done = run_scrapy("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup evaluate: There is no method 'cascad'")
     assert "Traceback" not in done.stderr

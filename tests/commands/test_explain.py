@@ -95,7 +95,7 @@ https://town.example/short
 
 @pytest.mark.slow
 def test_pages_of_every_sort_are_told_of(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on("explain", *TOLD, state=state, capsys=capsys)
+    done = run_on("explain", *TOLD, state=state)
     assert (done.returncode, done.stderr) == (0, "")
     told = re.sub(r"(it passed .*?: ).*", r"\1@", mask(done.stdout, state))
     assert told == "\n".join(TOLD.values())

@@ -34,7 +34,7 @@ def found(output: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on("groups", state=state, capsys=capsys)
+    done = run_on("groups", state=state)
     assert (done.returncode, done.stderr) == (0, "")
     pears, bread = found(done.stdout)
     there = read_records(state)

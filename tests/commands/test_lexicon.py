@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.classic import CLASSIC
 from scrapy_neardup.text.lexicon import lexicon
-from tests.cli import run, run_process
+from tests.cli import run, run_scrapy
 
 PAGES = [
     {"id": "1", "title": "New ferry", "text": "The ferry is back. The ferry is blue."},
@@ -30,7 +30,7 @@ def pages(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
-    done = run_process("lexicon", "pages.jsonl", "-o", "words.tsv", cwd=pages.parent)
+    done = run_scrapy("lexicon", "pages.jsonl", "-o", "words.tsv", cwd=pages.parent)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "words.tsv: 3 words that occur in 2 or more of 3 documents\n"
     found = lexicon(str(pages.parent / "words.tsv"))
@@ -57,7 +57,7 @@ def test_traditional_characters_are_counted_as_simplified_if_asked_for(tmp_path:
 def test_a_file_that_is_there_is_replaced_only_if_forced(pages: Path) -> None:
     output = pages.parent / "words.tsv"
     output.write_text("precious")
-    done = run_process("lexicon", pages, "-o", output, cwd=pages.parent)
+    done = run_scrapy("lexicon", pages, "-o", output, cwd=pages.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"scrapy neardup lexicon: {output} exists. Name another file with -o, or replace it with --force.\n"
@@ -113,7 +113,7 @@ def boats(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_table_has_a_row_for_each_hash_on_texts_and_on_words(boats: Path) -> None:
-    done = run_process("collisions", boats, cwd=boats.parent)
+    done = run_scrapy("collisions", boats, cwd=boats.parent)
     assert (done.returncode, done.stderr) == (0, "")
     first, lines = done.stdout.rstrip().split("\n\n")
     assert first == "32 bits"
@@ -138,7 +138,7 @@ def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture
 @pytest.mark.slow
 def test_documents_without_text_are_an_error_in_words(boats: Path) -> None:
     (boats.parent / "empty.txt").write_text("\n")
-    done = run_process("collisions", "empty.txt", cwd=boats.parent)
+    done = run_scrapy("collisions", "empty.txt", cwd=boats.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup collisions: These documents contain no text")
 

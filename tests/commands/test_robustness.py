@@ -17,7 +17,7 @@ from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
-from tests.cli import run, run_process
+from tests.cli import run, run_scrapy
 
 PLACES = ["渡口", "桃园", "老戏院", "镇图书馆", "磨坊", "邮局"]
 
@@ -47,7 +47,7 @@ def cells(line: str) -> list[str]:
 @pytest.mark.slow
 def test_the_tables_have_a_row_for_each_method_and_edit(articles: Path) -> None:
     chosen = ("--method", "cascade", "--method", "cascade:base=0.7,short=50")
-    done = run_process("robustness", articles, *chosen, "--edits", "add,wrap,width", cwd=articles.parent)
+    done = run_scrapy("robustness", articles, *chosen, "--edits", "add,wrap,width", cwd=articles.parent)
     assert (done.returncode, done.stderr) == (0, "")
     first, gradual, others = done.stdout.rstrip().split("\n\n")
     assert first == "6 documents, seed 1; recognised in %"
@@ -63,7 +63,7 @@ def test_the_tables_have_a_row_for_each_method_and_edit(articles: Path) -> None:
 @pytest.mark.slow
 def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
-    done = run_process("robustness", articles, *arguments, cwd=articles.parent)
+    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
     assert done.returncode == 0
     assert run("robustness", str(articles), *arguments) == 0
     assert capsys.readouterr().out == done.stdout
@@ -76,7 +76,7 @@ def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pyte
 @pytest.mark.slow
 def test_all_methods_are_compared_by_default_and_drawn(articles: Path) -> None:
     arguments = ("--pages", "2", "--edits", "delete", "--json", "-o", "curves.svg")
-    done = run_process("robustness", articles, *arguments, cwd=articles.parent)
+    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
     assert done.returncode == 0
     told = {name for name in METHODS if f"left out: {name}" in done.stderr}
     there = {json.loads(line)["method"] for line in done.stdout.splitlines()}
@@ -147,6 +147,6 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
 
 @pytest.mark.slow
 def test_an_error_is_exit_code_2(articles: Path) -> None:
-    done = run_process("robustness", articles, "--edits", "shuffle", cwd=articles.parent)
+    done = run_scrapy("robustness", articles, "--edits", "shuffle", cwd=articles.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup robustness: There is no edit 'shuffle'")

@@ -49,7 +49,7 @@ method          cascade
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     state = make_state(kind, tmp_path)
-    done = run_on("stats", "--limit", "2", state=state, capsys=capsys)
+    done = run_on("stats", "--limit", "2", state=state)
     assert (done.returncode, done.stderr) == (0, "")
     said = mask(done.stdout.replace(",", ""), state)
     assert said.startswith(TOLD.replace("KIND", kind).replace(",", ""))
