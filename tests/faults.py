@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
+from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
 from scrapy_neardup.kv.memory import KeyIndex, Memory
 from scrapy_neardup.state.opening import open_rows
 from scrapy_neardup.state.pages import PageStore
 
 
-class FaultyStore(KeyValueStore):
+class FaultyStore(WrappedStore):
     """Passes every call on to ``base``, after ``before(name, argument)``, which may raise, count or wait.
 
     Names: get, get_all, scan, scan_from, write, close; the argument is the key, the keys, the prefix or the changes.
@@ -20,43 +20,33 @@ class FaultyStore(KeyValueStore):
     def __init__(
         self, base: KeyValueStore, before: Callable[[str, object], object] = lambda name, argument: None
     ) -> None:
-        self.base = base
+        super().__init__(base)
         self.before = before
-        self.scheme, self.location, self.lasts = base.scheme, base.location, base.lasts
-        self.is_scratch, self.tally, self.must_verify = base.is_scratch, base.tally, base.must_verify
-
-    def accept(self) -> None:
-        self.base.accept()
+        self.is_scratch = base.is_scratch
 
     def get(self, key: bytes) -> bytes | None:
         self.before("get", key)
-        return self.base.get(key)
+        return super().get(key)
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         self.before("get_all", keys)
-        return self.base.get_all(keys)
+        return super().get_all(keys)
 
     def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         self.before("scan", prefix)
-        return self.base.scan(prefix, reverse=reverse)
+        return super().scan(prefix, reverse=reverse)
 
     def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         self.before("scan_from", low)
-        return self.base.scan_from(low, prefix)
+        return super().scan_from(low, prefix)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         self.before("write", changes)
-        self.base.write(changes, sync=sync)
-
-    def size(self) -> int:
-        return self.base.size()
-
-    def compact(self) -> None:
-        self.base.compact()
+        super().write(changes, sync=sync)
 
     def close(self, last: Changes | None = None) -> None:
         self.before("close", last)
-        self.base.close(last)
+        super().close(last)
 
 
 class LastingRows(Memory):

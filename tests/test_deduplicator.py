@@ -233,7 +233,7 @@ def test_a_look_calls_no_writing_method_of_the_store(monkeypatch: pytest.MonkeyP
         def refuse(*_: Any, **__: Any) -> None:
             raise AssertionError("a look has written")
 
-        monkeypatch.setattr(dedup._store, "_write", refuse)
+        monkeypatch.setattr(dedup._store.kv, "write", refuse)
         for given in (page(1), page(1, 1), page(2)):
             assert dedup.check(**given, remember=False).kind is not Kind.UNJUDGED
         monkeypatch.undo()
@@ -334,7 +334,7 @@ def test_a_state_that_fails_says_so_and_costs_no_page(tmp_path: Path, monkeypatc
         def fail(*_: Any, **__: Any) -> None:
             raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(dedup._store, "_write", fail)
+        monkeypatch.setattr(dedup._store.kv, "write", fail)
         assert said(lambda: dedup.check(**page(1)), StoreError) == "The disk is full."
         monkeypatch.undo()
         assert dedup.check(**page(1)).kind is Kind.UNIQUE
@@ -348,7 +348,7 @@ def test_threads_take_turns() -> None:
     pages = [page(family, version) for version in range(4) for family in range(10)]
     busy, most = 0, 0
     with Deduplicator() as dedup:
-        inner = dedup._checked
+        inner = dedup._check
 
         def counted(*given: Any, **more: Any) -> Verdict:
             nonlocal busy, most
@@ -359,7 +359,7 @@ def test_threads_take_turns() -> None:
             finally:
                 busy -= 1
 
-        dedup._checked = counted  # type: ignore[method-assign]
+        dedup._check = counted  # type: ignore[method-assign]
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda one: dedup.check(**one), pages))
     assert most == 1

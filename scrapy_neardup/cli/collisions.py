@@ -10,7 +10,7 @@ from scrapy_neardup.cli.command import DOCUMENTS, command, config_of, json_optio
 from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import format_table, progress, write
 from scrapy_neardup.inspect.sources import open_feed
-from scrapy_neardup.lab.collisions import Collisions, collisions
+from scrapy_neardup.lab.collisions import Collisions, count_collisions
 
 
 @command(
@@ -32,11 +32,11 @@ examples:
   scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
 """,
 )
-def count_collisions(arguments: argparse.Namespace) -> int:
+def compare_hashes(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
     with open_feed(config_of(arguments)) as feed:
         documents = progress(feed.read(*arguments.file))
-        found = collisions((document.page for document in documents), arguments.bits)
+        found = count_collisions((document.page for document in documents), arguments.bits)
         check_feed("collisions", feed, sum(one.strings for one in found), *arguments.file)
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))

@@ -122,7 +122,7 @@ STRICT = option(
     "--strict", action="store_true", help="refuse a state written by other versions, even if they read pages alike"
 )
 METHOD = method_option(" (default: the project's, else cascade)")
-DOCUMENTS = option("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+DOCUMENTS = option("file", nargs="+", type=Path, metavar="FILE", help="documents: files of any format, or folders")
 FORCE = option("--force", action="store_true", help="replace the file if it exists")
 DRY_RUN = option("--dry-run", action="store_true", help="show what would go, and change nothing")
 

@@ -29,7 +29,7 @@ from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
-from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.files.writers import WRITERS, Writer, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
@@ -129,7 +129,7 @@ examples:
 def deduplicate(arguments: argparse.Namespace) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     config, method = _configure(arguments)
-    format = output_format(arguments.output, arguments.output_format)
+    format = find_output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
     fields = fields_of(arguments, config)
     preference = make_preference(config.keep_policy)
@@ -147,7 +147,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         detector = Detector(method, store, who=f"dedup {' '.join(arguments.input)}", policy=policy)
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
-            opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
+            open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(

@@ -27,8 +27,8 @@ from scrapy_neardup.cli.output import as_json, format_count, format_table, progr
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
-from scrapy_neardup.lab.documents import Document, spooled
-from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, sweep, threshold_of
+from scrapy_neardup.lab.documents import Document, open_spool
+from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, find_threshold, sweep
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
 from scrapy_neardup.lab.replay import STORES
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -125,7 +125,7 @@ def score_methods(arguments: argparse.Namespace) -> int:
 def _open_corpus(path: Path, config: Config, arguments: argparse.Namespace, stack: ExitStack) -> Corpus:
     """Return a corpus; its documents are in a temporary file, which the stack closes."""
     with open_feed(config) as feed:
-        documents = stack.enter_context(spooled(progress(feed.read(path), what="documents read")))
+        documents = stack.enter_context(open_spool(progress(feed.read(path), what="documents read")))
         check_feed("evaluate", feed, len(documents), path)
     return read_corpus(path, documents, arguments.pairs, arguments.gold)
 
@@ -199,7 +199,7 @@ def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) ->
     }
     if arguments.sweep:
         for value, score in sweep(spec.name, corpus, spec.parameters, **options):
-            yield {"threshold": threshold_of(method), "value": value}, score
+            yield {"threshold": find_threshold(method), "value": value}, score
         return
     with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
         score = evaluate(method, corpus, on_verdict=on_verdict, **options)

@@ -105,12 +105,8 @@ def snapshot_if_exists(
 
 def report_rollback(store: PageStore) -> None:
     """Write a line to standard error if the opening of the state rolled pages back."""
-    if number := store.taken_back.pages:
-        crawls = ", ".join(store.taken_back.crawls) or "unknown"
-        warn(
-            f"{_pages_are(number)} rolled back in the state, because {'their' if number > 1 else 'its'} crawl "
-            f"({crawls}) was killed or its feed was not stored."
-        )
+    if store.taken_back.pages:
+        warn(store.taken_back.sentence())
 
 
 def _describe_snapshot(store: PageStore) -> str:

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.command import Option, json_option, limit_option, option
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.writers import WRITERS, opened_output, output_format
+from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
@@ -194,8 +194,8 @@ def write_list(
     A terminal shows the last records only; a file and JSON get all.
     """
     if arguments.output:
-        number, format = 0, output_format(arguments.output, arguments.output_format)
-        with opened_output(arguments.output, format, "", for_spreadsheet=True) as out:
+        number, format = 0, find_output_format(arguments.output, arguments.output_format)
+        with open_output(arguments.output, format, "", for_spreadsheet=True) as out:
             for record in records:
                 out.write(record, None)
                 number += 1

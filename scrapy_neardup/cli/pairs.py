@@ -9,10 +9,10 @@ from scrapy_neardup.cli.command import command, config_of, option
 from scrapy_neardup.cli.feeds import check_feed
 from scrapy_neardup.cli.output import format_count, progress, warn
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.files.writers import opened_output, output_format
+from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.inspect.sources import open_feed
-from scrapy_neardup.lab.documents import spooled
-from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
+from scrapy_neardup.lab.documents import open_spool
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, find_similar_pairs, open_gram_file
 from scrapy_neardup.lab.pairs import compare_documents
 
 
@@ -53,20 +53,20 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
             raise SettingsError(
                 f"--{name} is {share:g}. Give a share from 0.05 to 1: below that almost all texts are pairs."
             )
-    format = output_format(arguments.output)
+    format = find_output_format(arguments.output)
     with (
         open_feed(config_of(arguments)) as feed,
-        spooled(progress(feed.read(arguments.feed), what="documents read")) as documents,
-        gram_file() as sets,
+        open_spool(progress(feed.read(arguments.feed), what="documents read")) as documents,
+        open_gram_file() as sets,
     ):
         check_feed("pairs", feed, len(documents), arguments.feed)
         for document in documents:
             sets.add(document.page.text)
         found = sorted(
-            alike_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
+            find_similar_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
             key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
         )
-        with opened_output(arguments.output, format, "") as out:
+        with open_output(arguments.output, format, "") as out:
             for one in found:
                 out.write(compare_documents(one, documents[one.a], documents[one.b]).row(), None)
         warn(f"pairs: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")

@@ -22,7 +22,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.lab.robustness import CONTROL, Point, robustness, sample_documents
+from scrapy_neardup.lab.robustness import CONTROL, Point, measure_robustness, sample_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 
@@ -54,7 +54,7 @@ examples:
   scrapy neardup robustness crawl.jsonl --method cascade --method simhash:distance=6 --edits add,delete
 """,
 )
-def measure_robustness(arguments: argparse.Namespace) -> int:
+def edit_and_recognise(arguments: argparse.Namespace) -> int:
     """Print the shares, and draw the curves."""
     if arguments.curves is not None:
         check_drawable(arguments.curves)
@@ -65,7 +65,7 @@ def measure_robustness(arguments: argparse.Namespace) -> int:
         read = progress(feed.read(*arguments.file), what="documents read")
         documents = sample_documents(read, arguments.pages, arguments.seed)
         check_feed("robustness", feed, len(documents), *arguments.file)
-    points = robustness(
+    points = measure_robustness(
         methods,
         documents,
         edits=edits,

@@ -27,10 +27,18 @@ from scrapy_neardup.cli.tune_report import write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.agreement import compare_methods
-from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
-from scrapy_neardup.lab.documents import Document, Spool, kept_documents, spooled
+from scrapy_neardup.lab.candidates import (
+    Candidate,
+    Stratum,
+    Thresholds,
+    draw_pairs,
+    find_candidates,
+    make_strata,
+    make_thresholds,
+)
+from scrapy_neardup.lab.documents import Document, Spool, open_spool, read_kept_documents
 from scrapy_neardup.lab.estimates import tune
-from scrapy_neardup.lab.exact import gram_file
+from scrapy_neardup.lab.exact import open_gram_file
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.report.html import check_template
@@ -131,19 +139,19 @@ def find_threshold(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
     config = config_of(arguments)
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
-    tried = thresholds(name, parameters)
+    tried = make_thresholds(name, parameters)
     if arguments.html:
         check_template()
     elif not arguments.labels and arguments.output.exists():
         read_answers(arguments.output, "stratum_size")  # raises for another kind of file, before the feed is read
-    with _documents(arguments.feed, config) as documents, gram_file() as sets:
-        found = candidates(documents, sets, tried, config.min_letters, progress)
+    with _documents(arguments.feed, config) as documents, open_gram_file() as sets:
+        found = find_candidates(documents, sets, tried, config.min_letters, progress)
         if not found:
             raise NearDupError(
                 f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune. Name a larger feed."
             )
-        parts = strata(found, tried)
-        draws = drawn(parts, tried, arguments.pairs, arguments.seed)
+        parts = make_strata(found, tried)
+        draws = draw_pairs(parts, tried, arguments.pairs, arguments.seed)
         labels = [pair for path in arguments.labels for pair in read_answers(path, "stratum_size")]
         if arguments.html or not arguments.labels:
             questions = [_make_question(documents, found[place], stratum) for place, stratum in draws]
@@ -180,7 +188,7 @@ def _make_method(spec: str) -> Method:
 def _documents(name: str, config: Config) -> Iterator[Spool]:
     """Open the documents of a feed, or of a state that keeps texts."""
     if name.partition(":")[0] in STORES and "://" in name:
-        with snapshot_state(name, config) as store, spooled(kept_documents(store, progress)) as documents:
+        with snapshot_state(name, config) as store, open_spool(read_kept_documents(store, progress)) as documents:
             if not len(documents):
                 raise NearDupError(
                     f"The state at {store.location} keeps no texts, so tune cannot judge its pages. Name a feed with "
@@ -188,7 +196,7 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
                 )
             yield documents
         return
-    with open_feed(config) as feed, spooled(progress(feed.read(name), what="documents read")) as documents:
+    with open_feed(config) as feed, open_spool(progress(feed.read(name), what="documents read")) as documents:
         check_feed("tune", feed, len(documents), name)
         yield documents
 

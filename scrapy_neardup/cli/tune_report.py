@@ -10,7 +10,7 @@ from typing import Any
 from scrapy_neardup.cli.output import format_count, format_table, present
 from scrapy_neardup.lab.agreement import MethodAgreement
 from scrapy_neardup.lab.estimates import ENOUGH, Figure, Tuning
-from scrapy_neardup.lab.evaluate import overrides
+from scrapy_neardup.lab.evaluate import find_overrides
 from scrapy_neardup.settings import Config
 
 #: A value is better if it is so probable.
@@ -37,7 +37,7 @@ def _data(tuning: Tuning, disagreement: MethodAgreement | None) -> dict[str, Any
         "enough_labels": outlook.enough,
         "chosen": tried.values[outlook.chosen] if outlook.enough else None,
         "better": outlook.better if outlook.enough else None,
-        "parameters": overrides(tried.methods[outlook.chosen]) if outlook.enough else None,
+        "parameters": find_overrides(tried.methods[outlook.chosen]) if outlook.enough else None,
         "agreement": agreed,
     }
 
@@ -120,7 +120,7 @@ def _advice_lines(tuning: Tuning, config: Config) -> Iterator[str]:
         )
     if tried.name != config.method or tried.name != "cascade":
         yield f"    NEARDUP_METHOD = {tried.name!r}"
-    yield f"    NEARDUP_PARAMETERS = {overrides(tried.methods[outlook.chosen])!r}\n"
+    yield f"    NEARDUP_PARAMETERS = {find_overrides(tried.methods[outlook.chosen])!r}\n"
 
 
 def _disagreement_lines(found: MethodAgreement) -> Iterator[str]:

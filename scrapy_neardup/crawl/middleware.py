@@ -138,6 +138,7 @@ class ResponsePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
+        """One for each crawler."""
         return cls(crawler)
 
     def open_spider(self) -> None:

@@ -126,12 +126,7 @@ def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> Non
             "tag them instead, set DROP_DUPLICATES = False."
         )
     if rolled_back.pages:
-        logger.warning(
-            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
-            "They are judged again when they come again.",
-            rolled_back.pages,
-            ", ".join(rolled_back.crawls) or "unknown",
-        )
+        logger.warning("%s", rolled_back.sentence())
     if job:
         log_not_requested(store, notes, job, is_over=False)
 

@@ -88,7 +88,7 @@ class NearDupPipeline:
         return url
 
     async def _open_when_it_answers(self, url: str) -> None:
-        from scrapy_neardup.crawl.server_crawl import wait_for_server
+        from scrapy_neardup.crawl.server_crawl import wait_for_server  # needs redis-py
 
         with log_refusal():
             await wait_for_server(url, Notes(self._crawler.stats))

@@ -12,8 +12,16 @@ from zipfile import ZipFile
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.compression import FAILURES, NO_ZSTD, packing, seekable, unpacked, unpacked_name, zstd
-from scrapy_neardup.files.entry import Entry, InputRecord, Malformed, Skipped, guarded, library, library_errors
+from scrapy_neardup.files.compression import FAILURES, NO_ZSTD, find_packing, seekable, strip_packing, unpack, zstd
+from scrapy_neardup.files.entry import (
+    Entry,
+    InputRecord,
+    Malformed,
+    Skipped,
+    guard_records,
+    import_library,
+    library_errors,
+)
 
 #: Bytes that text in an 8- or 16-bit encoding lacks, and that compressed data has nearly everywhere.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -119,11 +127,11 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
     ``file`` is uncompressed already. Raises NearDupError where the archive is broken.
     """
-    archive = library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
+    archive = import_library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
         _Stream(file), no_record_parse=True
     )
     archive.INC_RECORD = ""  # is said on standard error otherwise; here it is an error
-    yield from guarded(_records(archive, source), source, "record")
+    yield from guard_records(_records(archive, source), source, "record")
 
 
 def _records(archive: Any, source: str) -> Iterator[InputRecord]:
@@ -170,7 +178,7 @@ def _read_record(record: Any, source: str, number: int) -> InputRecord:
 
 def _read_head(stream: Any) -> Any:
     """Read the head of a response from the stream."""
-    parser = library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
+    parser = import_library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
     try:
         return parser.parse(stream)
     except EOFError:
@@ -186,7 +194,7 @@ def _read_body(record: Any) -> tuple[bytes, str]:
         return record.raw_stream.read(), ""
     stream = record.raw_stream
     if (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
-        stream = library("warcio.bufferedreaders", "files", "WARC").ChunkedDataReader(stream)
+        stream = import_library("warcio.bufferedreaders", "files", "WARC").ChunkedDataReader(stream)
     # The library's own reader lacks today's brotli, and takes a broken stream for the end.
     return unpack_body(stream.read(), http.get_header("Content-Encoding") or "")
 
@@ -224,9 +232,9 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
             for number, name in enumerate(names):
                 with library_errors(source, "archive", number):
                     member = book.open(name)
-                with member, unpacked(member, packing(name)) as archive:  # type: ignore[arg-type]
+                with member, unpack(member, find_packing(name)) as archive:  # type: ignore[arg-type]
                     yield from read_warc(archive, f"{source}, {name}")
 
 
 def _is_warc(name: str) -> bool:
-    return unpacked_name(name).lower().endswith(".warc")
+    return strip_packing(name).lower().endswith(".warc")

@@ -71,23 +71,23 @@ _WRITE: dict[str, Callable[[BinaryIO], Any]] = {
 }
 
 
-def packing(name: str | PathLike[str]) -> str:
+def find_packing(name: str | PathLike[str]) -> str:
     """Return the compression suffix of a name; empty for none.
 
-    >>> packing("feed.jsonl.GZ"), packing("feed.jsonl")
+    >>> find_packing("feed.jsonl.GZ"), find_packing("feed.jsonl")
     ('.gz', '')
     """
     suffix = PurePath(name).suffix.lower()
     return suffix if suffix in PACKINGS else ""
 
 
-def unpacked_name(name: str) -> str:
+def strip_packing(name: str) -> str:
     """Return a name without its compression suffix.
 
-    >>> unpacked_name("feed.jsonl.gz")
+    >>> strip_packing("feed.jsonl.gz")
     'feed.jsonl'
     """
-    return name[: len(name) - len(packing(name))]
+    return name[: len(name) - len(find_packing(name))]
 
 
 def find_file(folder: Path, name: str) -> Path | None:
@@ -102,12 +102,12 @@ def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
     Reading a broken file raises one of ``FAILURES``. Raises NearDupError without the library.
     """
-    with Path(path).open("rb") as raw, unpacked(raw, packing(path)) as file:
+    with Path(path).open("rb") as raw, unpack(raw, find_packing(path)) as file:
         yield file
 
 
 @contextmanager
-def unpacked(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+def unpack(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     """Return the uncompressed bytes of an open file, which stays open."""
     if suffix not in _READ:
         yield raw
@@ -116,7 +116,7 @@ def unpacked(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
         yield file
 
 
-def packing_of(raw: BinaryIO) -> str:
+def detect_packing(raw: BinaryIO) -> str:
     """Detect the compression of a stream by its first bytes; empty if they cannot be peeked."""
     peek = getattr(raw, "peek", None)
     start = bytes(peek(6)) if peek else b""
@@ -129,7 +129,7 @@ def open_packed_for_writing(path: Path, like: str = "") -> Iterator[BinaryIO]:
 
     The same bytes give the same file, as no name and time are written. The file is complete after the block.
     """
-    suffix = packing(like or path)
+    suffix = find_packing(like or path)
     with path.open("wb") as raw:
         if suffix not in _WRITE:
             yield raw

@@ -75,7 +75,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def file_errors(name: str) -> Iterator[None]:
     """Translate errors of a file into a NearDupError that names it."""
     try:
         yield
@@ -95,10 +95,10 @@ def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise broken(source, unit, last, error) from error
+        raise broken_file(source, unit, last, error) from error
 
 
-def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
+def guard_records(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
     """Iterate over the records that a library reads; raise a NearDupError that names the last good one."""
     iterator, number = iter(items), 0
     while True:
@@ -111,7 +111,7 @@ def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
         yield item
 
 
-def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
+def broken_file(source: str, unit: str, last: int, why: object) -> NearDupError:
     """Return the error for a file that cannot be read after unit ``last``.
 
     Example: 'feed.xml cannot be read after item 17: no end tag. Repair the file there, or cut off the rest.'
@@ -123,7 +123,7 @@ def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
     )
 
 
-def library(module: str, extra: str, what: str) -> Any:
+def import_library(module: str, extra: str, what: str) -> Any:
     """Import a module of an extra, needed for ``what``. Raises NearDupError that names the extra."""
     try:
         return import_module(module)

@@ -12,7 +12,7 @@ from lxml import etree
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken, decode_utf8, guarded
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken_file, decode_utf8, guard_records
 
 #: Names of JSON values that are no objects.
 _KINDS = {
@@ -115,7 +115,8 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         yield from _parse_lines(chain([(number, first, "")], _read_lines(file, number)), source)
         return
     second = file.readline(entry.LARGEST) if text == b"[" else b""
-    if second.startswith(b"{") and second.strip().removesuffix(b",").endswith(b"}"):
+    item = second.rstrip().removesuffix(b",")
+    if item.startswith(b"{") and item.endswith(b"}") and item != b"{}":  # an indented list may begin with {}
         yield from _parse_list_lines(chain([(2, second, "")], _read_lines(file, 2)), source)
         return
     raw = first + second + file.read(most)
@@ -144,7 +145,7 @@ def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> I
         else:
             yield _make_entry(text.removesuffix(b","), source, number, "item")
     if last != b"]":
-        raise broken(source, "item", number, _UNFINISHED)
+        raise broken_file(source, "item", number, _UNFINISHED)
 
 
 #: All that stands between the elements of a list.
@@ -170,11 +171,11 @@ def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
             except ValueError as error:
                 yield Malformed(source, number, "item", str(error), text[begin:at].encode())
     except RecursionError:
-        raise broken(source, "item", number, "lists or objects are nested too deeply") from None
+        raise broken_file(source, "item", number, "lists or objects are nested too deeply") from None
     except ValueError as error:
-        raise broken(source, "item", number, error) from None
+        raise broken_file(source, "item", number, error) from None
     if depth:
-        raise broken(source, "item", number, _UNFINISHED)
+        raise broken_file(source, "item", number, _UNFINISHED)
 
 
 #: Scrapy's name for elements of a list.
@@ -188,15 +189,15 @@ def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     repeated names make a list. Attributes of a record are fields; attributes of a field and namespaces are ignored.
     Memory is bounded: no entities are resolved, nothing is fetched, and a text has at most 10 MB.
     """
-    for number, element in enumerate(guarded(_children(file), source, "item"), 1):
+    for number, element in enumerate(guard_records(_read_children(file), source, "item"), 1):
         if why := _why_malformed(element):
             yield Malformed(source, number, "item", why, etree.tostring(element, encoding="utf-8", with_tail=False))
         else:
             attributes = {str(name): str(value) for name, value in element.items()}
-            yield Entry(source, number, "item", attributes | _fields(element))
+            yield Entry(source, number, "item", attributes | _read_fields(element))
 
 
-def _children(file: BinaryIO) -> Iterator[etree._Element]:
+def _read_children(file: BinaryIO) -> Iterator[etree._Element]:
     """Yield the children of the root, and remove each from the tree afterwards."""
     parsed = etree.iterparse(
         file, events=("end",), resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
@@ -223,18 +224,18 @@ def _has_own_text(element: etree._Element) -> bool:
     return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
 
 
-def _fields(element: etree._Element) -> dict[str, Any]:
+def _read_fields(element: etree._Element) -> dict[str, Any]:
     values: dict[str, list[Any]] = {}
     for child in element:
-        values.setdefault(etree.QName(child).localname, []).append(_value(child))
+        values.setdefault(etree.QName(child).localname, []).append(_read_value(child))
     return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
 
 
-def _value(element: etree._Element) -> Any:
+def _read_value(element: etree._Element) -> Any:
     if len(element) == 0:
         return element.text or ""
     if _has_own_text(element):
         return "".join(element.itertext())
     if all(etree.QName(child).localname == _VALUE for child in element):
-        return [_value(child) for child in element]
-    return _fields(element)
+        return [_read_value(child) for child in element]
+    return _read_fields(element)

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.compression import FAILURES, find_file, open_packed, unpacked_name
-from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, decode_utf8, reading
+from scrapy_neardup.files.compression import FAILURES, find_file, open_packed, strip_packing
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, decode_utf8, file_errors
 from scrapy_neardup.files.feeds import read_jsonl
 
 HTML = (".html", ".htm", ".xhtml", ".shtml")
@@ -19,12 +19,12 @@ TEXT = (".txt",)
 
 def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield the one page of a file; its field ``path`` names the file."""
-    yield _read_page(file, source, 1, readable(source), HTML)
+    yield _read_page(file, source, 1, format_path(source), HTML)
 
 
 def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield the one UTF-8 text of a file."""
-    yield _read_page(file, source, 1, readable(source), TEXT)
+    yield _read_page(file, source, 1, format_path(source), TEXT)
 
 
 def _read_page(file: BinaryIO, source: str, number: int, path: str, kind: tuple[str, ...]) -> InputRecord:
@@ -41,10 +41,10 @@ def _read_page(file: BinaryIO, source: str, number: int, path: str, kind: tuple[
         return Malformed(source, number, "", str(error), raw)
 
 
-def readable(path: str | os.PathLike[str]) -> str:
+def format_path(path: str | os.PathLike[str]) -> str:
     r"""Return a path with slashes; bytes that are no UTF-8 become escapes.
 
-    >>> readable("pages/caf\udce9.html")
+    >>> format_path("pages/caf\udce9.html")
     'pages/caf\\xe9.html'
     """
     return PurePath(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -62,7 +62,7 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
         found = True
         yield record
     if not found and not format and (docs := find_file(Path(name), "docs.jsonl")):
-        with reading(str(docs)), open_packed(docs) as file:
+        with file_errors(str(docs)), open_packed(docs) as file:
             yield from read_jsonl(file, str(docs))
         return
     for record in _read_pages(Path(name), TEXT) if not found and format != "html" else ():
@@ -75,13 +75,13 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
 
 def _read_pages(root: Path, kind: tuple[str, ...]) -> Iterator[InputRecord]:
     for number, (path, why) in enumerate(_walk(root, kind, frozenset()), 1):
-        source = readable(path)
+        source = format_path(path)
         if why:
             yield Malformed(source, number, "", why)
             continue
         try:
             with open_packed(path) as file:
-                record = _read_page(file, source, number, readable(path.relative_to(root)), kind)
+                record = _read_page(file, source, number, format_path(path.relative_to(root)), kind)
         except FAILURES as error:
             record = Malformed(source, number, "", _why_unreadable(error))
         yield record
@@ -106,7 +106,7 @@ def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, i
     for one in inside:
         if one.is_dir():
             yield from _walk(folder / one.name, suffixes, above | {own})
-        elif PurePath(unpacked_name(one.name)).suffix.lower() in suffixes and _is_file(one):
+        elif PurePath(strip_packing(one.name)).suffix.lower() in suffixes and _is_file(one):
             yield folder / one.name, ""
 
 

@@ -17,8 +17,8 @@ from xml.sax.xmlreader import AttributesImpl
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.compression import open_packed_for_writing, unpacked_name
-from scrapy_neardup.files.entry import library
+from scrapy_neardup.files.compression import open_packed_for_writing, strip_packing
+from scrapy_neardup.files.entry import import_library
 
 #: A verdict as plain data; see ``Verdict.as_tag``.
 Tag = Mapping[str, Any]
@@ -232,7 +232,7 @@ class ExcelWriter(TableWriter):
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field)
-        self._library = library("openpyxl", "files", "An Excel workbook")
+        self._library = import_library("openpyxl", "files", "An Excel workbook")
         self._book = self._library.Workbook(write_only=True)
         self._sheet = self._book.create_sheet("articles")
         self._written = 0
@@ -272,8 +272,8 @@ class ParquetWriter(Writer):
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field)
-        self._parquet = library("pyarrow.parquet", "parquet", "Parquet")
-        self._arrow = library("pyarrow", "parquet", "Parquet")
+        self._parquet = import_library("pyarrow.parquet", "parquet", "Parquet")
+        self._arrow = import_library("pyarrow", "parquet", "Parquet")
         self._rows: list[dict[str, Any]] = []
         self._schema: Any = None
         self._writer: Any = None
@@ -342,12 +342,12 @@ _SUFFIXES = {
 }
 
 
-def output_format(name: str, given: str = "") -> str:
+def find_output_format(name: str, given: str = "") -> str:
     """Return the format of an output: ``given``, or by its name; JSON lines for standard output.
 
     Raises NearDupError for an unknown name.
     """
-    found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(unpacked_name(name)).suffix.lower(), ""))
+    found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(strip_packing(name)).suffix.lower(), ""))
     if found not in WRITERS:
         raise NearDupError(
             f"{given or name} names no output format. Use the suffix .{', .'.join(WRITERS).replace('excel', 'xlsx')}, "
@@ -357,7 +357,7 @@ def output_format(name: str, given: str = "") -> str:
 
 
 @contextmanager
-def opened_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
+def open_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
     """Open a writer to a file, compressed by its suffix. The file appears once it is complete, and not after an error.
 
     ``-`` is standard output, which gets each record at once. ``for_spreadsheet``: see ``Writer``.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason
 from scrapy_neardup.files.compression import open_packed
-from scrapy_neardup.files.entry import BOM, decode_utf8, reading
+from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
 from scrapy_neardup.files.folders import HTML
 from scrapy_neardup.lab.documents import DocumentReader, guess_format
 from scrapy_neardup.methods import Method
@@ -180,7 +180,7 @@ def _read_file(path: Path, config: Config) -> Page:
 
 
 def _read_text(path: Path) -> Page:
-    with reading(str(path)), open_packed(path) as file:
+    with file_errors(str(path)), open_packed(path) as file:
         raw = file.read()
     try:
         return Page(path.name, text=decode_utf8(raw.removeprefix(BOM)))

@@ -6,7 +6,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
@@ -14,6 +14,7 @@ from urllib.parse import SplitResult
 from urllib.request import url2pathname
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv.lock import ScratchDirectory, StateLock, is_held, lock
 from scrapy_neardup.kv.options import DEFAULT, Options
 
 if TYPE_CHECKING:
@@ -139,6 +140,41 @@ class KeyValueStore(ABC):
         )
 
 
+class WrappedStore(KeyValueStore):
+    """Passes every call on to ``base``. Subclasses change some of them."""
+
+    def __init__(self, base: KeyValueStore) -> None:
+        self.base = base
+        self.scheme, self.location, self.lasts = base.scheme, base.location, base.lasts
+
+    def get(self, key: bytes) -> bytes | None:
+        return self.base.get(key)
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return self.base.get_all(keys)
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self.base.scan(prefix, reverse=reverse)
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self.base.scan_from(low, prefix)
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        self.base.write(changes, sync=sync)
+
+    def size(self) -> int:
+        return self.base.size()
+
+    def compact(self) -> None:
+        self.base.compact()
+
+    def file_problems(self) -> Iterator[str]:
+        return self.base.file_problems()
+
+    def close(self, last: Changes | None = None) -> None:
+        self.base.close(last)
+
+
 #: Characters that no path of a state may have: systems refuse NUL, terminals act on the others.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -213,6 +249,8 @@ class FileEngine(Engine):
     ``CheckedStore`` opens it for writing, ``Snapshot`` for reading. Until ``accept`` no file changes for good.
     """
 
+    #: The mode of the folder with the lock, if that is made.
+    folder_mode: ClassVar[int] = 0o777
     #: Whether the files are as a clean close left them, as far as the engine can tell.
     is_untouched = False
 
@@ -236,27 +274,45 @@ class FileEngine(Engine):
         """Return the lock file, which exists while the state is open."""
         return Path(f"{location}.lock")
 
-    @abstractmethod
-    def lock(self) -> bool:
-        """Take the lock, and return whether there is no database yet. Raises StoreLocked."""
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        self.is_accepted = False
+        self._lock: StateLock | None = None
+        self._scratch: ScratchDirectory | None = None
 
-    @abstractmethod
+    def lock(self) -> None:
+        """Take the lock. Raises StoreLocked, and StoreError if the state cannot lie there."""
+        path = self.lock_of(self.location)
+        try:
+            path.parent.mkdir(mode=self.folder_mode, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The directory of the state at {self.location} cannot be made: {error}. Set {self.named_by} to "
+                "another path."
+            ) from error
+        self._lock = lock(path, self.location)
+
     def unlock(self) -> None:
         """Release the lock. A second call does nothing."""
+        if self._lock is not None:
+            self._lock.release()
 
-    @abstractmethod
     def is_held(self) -> bool:
         """Whether somebody, even this process, holds the lock."""
+        return is_held(self.lock_of(self.location))
+
+    @abstractmethod
+    def is_new(self) -> bool:
+        """Whether a locked location has no database yet."""
 
     @abstractmethod
     def open(self, witness: Witness | None) -> None:
         """Open the database of a locked location, or make it."""
 
-    @abstractmethod
     def accept(self) -> None:
         """The state is sound and will be written to."""
+        self.is_accepted = True
 
-    @abstractmethod
     def settle(self) -> None:
         """The state is marked open: make sure that its largest file says so too."""
 
@@ -275,9 +331,12 @@ class FileEngine(Engine):
         Raises Moving if the files changed meanwhile, StoreDamaged, StoreError.
         """
 
-    @abstractmethod
     def close_snapshot(self) -> None:
         """Undo ``open_snapshot``, as far as it came. A second call does nothing."""
+        self.is_untouched = False
+        if self._scratch is not None:
+            self._scratch.remove()
+            self._scratch = None
 
     def gone(self, witness: Witness) -> StoreError:
         """Return the error for a missing database that the witness knows."""
@@ -302,23 +361,6 @@ class DamagedCopy(Protocol):
 
     def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
         """Yield the rows from ``low`` to before ``high``. Raises UnreadableError at the first unreadable row."""
-
-
-@contextmanager
-def copying(source: Path) -> Iterator[None]:
-    """Translate errors of copying into StoreError."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"The state at {source} cannot be copied: {error}. Check that its files can be read and that the disk "
-            "has room for two copies next to the new state."
-        ) from None
-
-
-def hopeless(source: Path, why: str) -> StoreError:
-    """Return the error for a state whose copy cannot even be opened."""
-    return StoreError(f"Nothing in the state at {source} can be read ({why}). Restore it from a backup.")
 
 
 def after(prefix: bytes) -> bytes | None:

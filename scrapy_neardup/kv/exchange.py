@@ -7,16 +7,12 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
-from tempfile import mkdtemp
-
-from filelock import FileLock
 
 from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import FileEngine
-from scrapy_neardup.kv.lock import is_held, lock
+from scrapy_neardup.kv.lock import lock
 
 # No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the
 # state, and running the migration again completes the moves.
@@ -156,34 +152,3 @@ def _tidy(kind: type[FileEngine], draft: str) -> None:
 
 def _plan_of(location: str) -> Path:
     return Path(f"{location}-exchange")
-
-
-#: Seconds after which an unlocked folder belongs to a killed process.
-_LEFT = 3600
-
-
-class ScratchDirectory:
-    """A folder beside ``place``, so that tables can be linked, or else in the temporary directory."""
-
-    def __init__(self, place: Path) -> None:
-        prefix = f".{place.name[:100]}.look-"
-        _sweep(place.parent, prefix)
-        try:
-            self.path = Path(mkdtemp(prefix=prefix, dir=place.parent))
-        except OSError:
-            self.path = Path(mkdtemp(prefix="neardup-look-"))
-        self._lock = FileLock(self.path / "lock", timeout=0, thread_local=False)
-        self._lock.acquire()
-
-    def remove(self) -> None:
-        """Remove the folder."""
-        self._lock.release()
-        shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _sweep(parent: Path, prefix: str) -> None:
-    """Remove folders of killed processes."""
-    for left in parent.glob(f"{escape(prefix)}*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _LEFT and not is_held(left / "lock"):
-                shutil.rmtree(left, ignore_errors=True)

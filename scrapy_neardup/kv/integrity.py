@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, KeyValueStore, Row
+from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, WrappedStore
 from scrapy_neardup.kv.tally import DERIVED, KEY, MASK, RECORD, RowTally, Witness, of_row, of_rows
 
 
-class CheckedStore(KeyValueStore):
+class CheckedStore(WrappedStore):
     """An engine whose rows have a tally, and a witness file beside them.
 
     Opening takes the lock and changes nothing for good. ``must_verify`` says whether all rows have to be read and
@@ -19,13 +18,13 @@ class CheckedStore(KeyValueStore):
 
     def __init__(self, engine: FileEngine) -> None:
         """Open the state of an engine. Raises StoreLocked, StoreDamaged, StoreError."""
+        super().__init__(engine)
         self._engine = engine
-        self.scheme, self.location = engine.scheme, engine.location
         self._witness: Witness | None = None
-        self._is_accepted = self._is_closing = False
-        is_new = engine.lock()
+        self._is_closing = False
+        engine.lock()
         try:
-            self._witness = _open_witness(engine, is_new=is_new)
+            self._witness = _open_witness(engine, is_new=engine.is_new())
             engine.open(self._witness)
             try:
                 self.tally: RowTally = read_tally(engine, self._witness)
@@ -39,7 +38,6 @@ class CheckedStore(KeyValueStore):
 
     def accept(self) -> None:
         self._engine.accept()
-        self._is_accepted = True
         if self._witness is None:
             with suppress(OSError):
                 self._witness = Witness.create(self._engine.witness_of(self.location), self.tally)
@@ -50,18 +48,6 @@ class CheckedStore(KeyValueStore):
         if self._witness is not None:
             with suppress(OSError):
                 self._witness.keep(secret)
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._engine.get(key)
-
-    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return self._engine.get_all(keys)
-
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return self._engine.scan(prefix, reverse=reverse)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return self._engine.scan_from(low, prefix)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         tally = self._tally_after(changes)
@@ -87,15 +73,6 @@ class CheckedStore(KeyValueStore):
                 new += key[0] == RECORD
         return RowTally(state, sequence + 1, pages + new, (total + added) & MASK, self._is_closing)
 
-    def size(self) -> int:
-        return self._engine.size()
-
-    def compact(self) -> None:
-        self._engine.compact()
-
-    def file_problems(self) -> Iterator[str]:
-        return self._engine.file_problems()
-
     def close(self, last: Changes | None = None) -> None:
         try:
             if last is not None:
@@ -104,7 +81,7 @@ class CheckedStore(KeyValueStore):
         finally:
             try:
                 digest = self._engine.close_files()
-                if self._witness is not None and self._is_accepted and self.tally.closed:
+                if self._witness is not None and self._engine.is_accepted and self.tally.closed:
                     self._witness.close(self.tally, digest)
             except OSError as error:
                 raise self.out_of_reach(error) from error

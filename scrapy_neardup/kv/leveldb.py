@@ -26,8 +26,7 @@ from typing import Any
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Row, after
 from scrapy_neardup.kv.checkpoint import checkpoint
-from scrapy_neardup.kv.exchange import ScratchDirectory
-from scrapy_neardup.kv.lock import StateLock, is_held, lock
+from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.salvage import damaged_leveldb
 from scrapy_neardup.kv.tally import CLOSED, Witness
@@ -104,6 +103,7 @@ class LevelDB(FileEngine):
     """The default store: small on disk, safe against kills."""
 
     scheme = "leveldb"
+    folder_mode = 0o700  # it holds a secret
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -143,40 +143,19 @@ class LevelDB(FileEngine):
                 f"or set {named_by} to sqlite:///path."
             ) from error
         self._plyvel = plyvel
-        self._has_failed = self._is_accepted = False
+        self._has_failed = False
         self._guard = _Guard(self)
         self._root = Path(location)
         self._files = self._root / "db"
         self._seal = self._root / "seal.json"
         self._links = FileLinks(self._files)
-        self._lock: StateLock | None = None
-        self._folder: ScratchDirectory | None = None
         self._db: Any = None
 
-    def lock(self) -> bool:
-        try:
-            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds its secret
-        except OSError as error:
-            raise StoreError(
-                f"The directory of the state at {self._root} cannot be made: {error}. Set {self.named_by} to another "
-                "path."
-            ) from error
-        self._lock = lock(self.lock_of(self.location), self.location)
-        try:
-            with self._guard:
-                self._links.restore()
-                # A process killed while it made a new state leaves a manifest at most.
-                return not _holds_pages(self._files)
-        except BaseException:
-            self.unlock()
-            raise
-
-    def unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def is_held(self) -> bool:
-        return is_held(self.lock_of(self.location))
+    def is_new(self) -> bool:
+        with self._guard:
+            self._links.restore()
+            # A process killed while it made a new state leaves a manifest at most.
+            return not _holds_pages(self._files)
 
     def open(self, witness: Witness | None) -> None:
         with self._guard:
@@ -220,18 +199,15 @@ class LevelDB(FileEngine):
     def accept(self) -> None:
         with self._guard:
             self._links.drop()
-        self._is_accepted = True
-
-    def settle(self) -> None:
-        """Do nothing: LevelDB rewrites no file."""
+        super().accept()
 
     def close_files(self) -> str:
         if not self._db.closed:
             with self._guard:
                 self._db.close()
-                if not self._is_accepted:
+                if not self.is_accepted:
                     self._links.restore()
-                if self._is_accepted or self.is_untouched:
+                if self.is_accepted or self.is_untouched:
                     self._write_seal()
         return CLOSED
 
@@ -242,8 +218,8 @@ class LevelDB(FileEngine):
             if not _holds_pages(files):
                 return False
             sealed = self._seal.read_bytes() if self._seal.exists() else None
-            self._folder = ScratchDirectory(self._root)
-            copy = self._folder.path / "db"
+            self._scratch = ScratchDirectory(self._root)
+            copy = self._scratch.path / "db"
             try:
                 checkpoint(files, copy)
             except ValueError as error:
@@ -260,12 +236,9 @@ class LevelDB(FileEngine):
             return True
 
     def close_snapshot(self) -> None:
-        self.is_untouched = False
         if self._db is not None and not self._db.closed:
             self._db.close()
-        if self._folder is not None:
-            self._folder.remove()
-            self._folder = None
+        super().close_snapshot()
 
     # Hot paths avoid the context manager.
 

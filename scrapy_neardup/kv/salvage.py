@@ -13,9 +13,27 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import DamagedCopy, Row, UnreadableError, copying, hopeless
+from scrapy_neardup.kv.base import DamagedCopy, Row, UnreadableError
 from scrapy_neardup.kv.lock import lock
 from scrapy_neardup.kv.tally import check_bytes
+
+
+@contextmanager
+def copying(source: Path) -> Iterator[None]:
+    """Translate errors of copying into StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"The state at {source} cannot be copied: {error}. Check that its files can be read and that the disk "
+            "has room for two copies next to the new state."
+        ) from None
+
+
+def hopeless(source: Path, why: str) -> StoreError:
+    """Return the error for a state whose copy cannot even be opened."""
+    return StoreError(f"Nothing in the state at {source} can be read ({why}). Restore it from a backup.")
+
 
 _REPAIR = "import sys, plyvel; plyvel.repair_db(sys.argv[1], paranoid_checks=True)"
 

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
-from scrapy_neardup.kv.base import Changes, FileEngine, KeyValueStore, Moving, Row
+from scrapy_neardup.kv.base import Changes, FileEngine, Moving, WrappedStore
 from scrapy_neardup.kv.integrity import read_tally, was_closed
+from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.kv.tally import KEY, RowTally, Witness
 
 #: Attempts to read a state that another process changes, and seconds between them.
 _TRIES, _PAUSE = 200, 0.02
 
 
-class Snapshot(KeyValueStore):
+class Snapshot(WrappedStore):
     """The rows of a state at one moment. If there is no state, none is made, and there are no rows."""
 
     is_scratch = True
 
     def __init__(self, engine: FileEngine) -> None:
         """Raises StoreDamaged, or StoreError if the state cannot be read or changes too fast."""
+        super().__init__(engine)
         self._engine = engine
-        self.scheme, self.location = engine.scheme, engine.location
         #: Whether another process uses the state.
         self.is_held = False
-        #: Whether there are no rows.
-        self.is_empty = True
         self.tally: RowTally = RowTally(b"")
         self._take()
         #: The time of the rows, in seconds since 1970.
@@ -62,10 +60,10 @@ class Snapshot(KeyValueStore):
     def _open(self, witness: Witness | None) -> None:
         engine = self._engine
         is_begun = witness is not None and witness.newest.sequence > 0
-        self.is_empty = not engine.open_snapshot(witness, is_held=self.is_held)
-        if self.is_empty:
+        if not engine.open_snapshot(witness, is_held=self.is_held):
             if witness is not None and is_begun:
                 raise engine.gone(witness)
+            self.base = Memory(self.location)
             return
         if self.is_held and witness is not None and is_begun and not self._is_as_new_as(witness):
             raise Moving
@@ -96,23 +94,8 @@ class Snapshot(KeyValueStore):
             return StoreError(f"The state at {self.location} changes too fast to be read. Try again in a moment.")
         return self.damaged("its file CURRENT, or the manifest that it names, is missing or changing")
 
-    def get(self, key: bytes) -> bytes | None:
-        return None if self.is_empty else self._engine.get(key)
-
-    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return [None] * len(keys) if self.is_empty else self._engine.get_all(keys)
-
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return iter(()) if self.is_empty else self._engine.scan(prefix, reverse=reverse)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return iter(()) if self.is_empty else self._engine.scan_from(low, prefix)
-
     def write(self, changes: Changes, *, sync: bool) -> None:
         raise RuntimeError(f"The state at {self.location} is open for reading only.")
-
-    def size(self) -> int:
-        return self._engine.size()
 
     def compact(self) -> None:
         """Do nothing; the state belongs to another process."""

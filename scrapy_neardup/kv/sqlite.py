@@ -26,8 +26,7 @@ from pathlib import Path
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, after
-from scrapy_neardup.kv.exchange import ScratchDirectory
-from scrapy_neardup.kv.lock import StateLock, is_held, lock
+from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.salvage import damaged_sqlite
 from scrapy_neardup.kv.tally import CLOSED, Witness, check_bytes
@@ -146,29 +145,14 @@ class SQLite(FileEngine):
         super().__init__(location, named_by, options)
         self._path = Path(location)
         self._log = _log_of(self._path)
-        self._is_accepted = False
-        self._lock: StateLock | None = None
-        self._folder: ScratchDirectory | None = None
         self._db: sqlite3.Connection
 
-    def lock(self) -> bool:
+    def lock(self) -> None:
         refuse_foreign(self._path, self.witness_of(self.location), self.named_by)
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"The directory of the state at {self._path} cannot be made: {error}. Set {self.named_by} to another "
-                "path."
-            ) from error
-        self._lock = lock(self.lock_of(self.location), self.location)
+        super().lock()
+
+    def is_new(self) -> bool:
         return not _has_bytes(self._path)
-
-    def unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def is_held(self) -> bool:
-        return is_held(self.lock_of(self.location))
 
     def open(self, witness: Witness | None) -> None:
         path = self._path
@@ -223,7 +207,7 @@ class SQLite(FileEngine):
             self._db.close()
             self._db = self._connection(self._path, "rw")
             self._log_all()
-        self._is_accepted = True
+        super().accept()
 
     def settle(self) -> None:
         with self._guard():
@@ -232,7 +216,7 @@ class SQLite(FileEngine):
     def close_files(self) -> str:
         with self._guard():
             self._db.close()
-            return CLOSED if _has_bytes(self._log) or not self._is_accepted else digest(self._path)
+            return CLOSED if _has_bytes(self._log) or not self.is_accepted else digest(self._path)
 
     def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
         """Begin a read transaction, during which the log of a crawl only grows; or copy the file of a closed state."""
@@ -252,8 +236,8 @@ class SQLite(FileEngine):
         refuse_foreign(path, self.witness_of(self.location), self.named_by)
         if not _has_bytes(path):
             return False
-        self._folder = ScratchDirectory(path)
-        copy = self._folder.path / "state"
+        self._scratch = ScratchDirectory(path)
+        copy = self._scratch.path / "state"
         before = _as_they_are(path)
         logged = bool(before[1])
         try:
@@ -276,13 +260,10 @@ class SQLite(FileEngine):
         return True
 
     def close_snapshot(self) -> None:
-        self.is_untouched = False
         if hasattr(self, "_db"):
             with self._guard():
                 self._db.close()
-        if self._folder is not None:
-            self._folder.remove()
-            self._folder = None
+        super().close_snapshot()
 
     # Hot paths avoid the context manager.
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
+from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.kv.memory import KeyIndex, Memory
 from scrapy_neardup.kv.options import DEFAULT, Options
 
 
-class Transaction(KeyValueStore):
+class Transaction(WrappedStore):
     """Keeps writes in memory, and reads through them to a base. A dry run discards them."""
 
     is_scratch = True
 
     def __init__(self, base: KeyValueStore) -> None:
-        self.scheme, self.location, self.lasts = base.scheme, base.location, base.lasts
-        self.base = base
+        super().__init__(base)
         #: Rows in memory. None hides a row of the base.
         self._rows: dict[bytes, bytes | None] = {}
         self._index = KeyIndex(self._rows)
@@ -51,8 +50,8 @@ class Transaction(KeyValueStore):
         self._index.add(changes.deletes)
         self._index.add(changes.puts)
 
-    def size(self) -> int:
-        return self.base.size()
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return KeyValueStore.scan_from(self, low, prefix)
 
     def compact(self) -> None:
         """Do nothing; the base belongs to others."""

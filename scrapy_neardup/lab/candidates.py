@@ -10,8 +10,8 @@ from typing import Any
 
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import threshold_of
-from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, Alike, GramFile, alike_pairs, similarity
+from scrapy_neardup.lab.evaluate import find_threshold
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, Alike, GramFile, find_similar_pairs, measure_similarity
 from scrapy_neardup.lab.replay import make_judge, open_empty_store, replay
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method, make_method
@@ -41,10 +41,10 @@ class Thresholds:
         return self.parameter in self.methods[0].decisions()
 
 
-def thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
+def make_thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
     """Return the thresholds that a method wants tried. Raises SettingsError if it names none."""
     method = make_method(name, parameters)
-    parameter = threshold_of(method)
+    parameter = find_threshold(method)
     own = getattr(method.parameters, parameter)
     descending = type(method).sweep[0] > type(method).sweep[-1]
     values = sorted({*type(method).sweep, own}, reverse=descending)
@@ -54,7 +54,6 @@ def thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
 
 # A page counts once, with one earlier page, as a crawl drops it once: the page of the highest exact similarity, or else
 # the page for which the method would drop it.
-
 
 #: Below this similarity nobody calls two pages copies.
 LEAST = 0.3
@@ -72,7 +71,7 @@ class Candidate:
     copy: tuple[bool, ...]
 
 
-def candidates(
+def find_candidates(
     documents: Sequence[Document], sets: GramFile, tried: Thresholds, min_letters: int, watch: Watch = unwatched
 ) -> list[Candidate]:
     """Return all candidates in order of pages, and fill ``sets`` with the grams of all documents.
@@ -82,7 +81,9 @@ def candidates(
     for document in documents:
         sets.add(document.page.text if has_prose(document.page.text, min_letters) else "")
     found: dict[int, Alike] = {}
-    pairs = alike_pairs(sets, LEAST, CONTAINMENT, watch=lambda places, total: watch(places, total, "pages compared"))
+    pairs = find_similar_pairs(
+        sets, LEAST, CONTAINMENT, watch=lambda places, total: watch(places, total, "pages compared")
+    )
     for pair in pairs:
         known = found.get(pair.b)
         if known is None or _rank(pair) > _rank(known):
@@ -94,7 +95,7 @@ def candidates(
         for place, (document, verdict) in enumerate(judged):
             places[document.id] = place
             if place not in found and verdict.is_copy and verdict.match is not None and verdict.match.url in places:
-                found[place] = similarity(places[verdict.match.url], place, sets)
+                found[place] = measure_similarity(places[verdict.match.url], place, sets)
         ordered = [found[place] for place in sorted(found)]
         copies = _judge_thresholds(documents, ordered, tried, store, watch)
         return [Candidate(pair, _same_site(documents, pair), copy) for pair, copy in zip(ordered, copies, strict=True)]
@@ -163,7 +164,6 @@ def _same_site(documents: Sequence[Document], pair: Alike) -> bool | None:
 # threshold are drawn more often; every stratum gives some. Each pair carries the size of its stratum for the weights
 # (Horvitz and Thompson 1952, "A generalization of sampling without replacement from a finite universe").
 
-
 #: Pairs above this similarity are a stratum of their own.
 _SAME = 0.95
 #: The urgency of a stratum whose verdict no threshold changes.
@@ -185,7 +185,7 @@ class Stratum:
         return len(self.pairs)
 
 
-def strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
+def make_strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
     """Return all candidates in strata, the least similar first."""
     places: dict[tuple[tuple[bool, ...], str], list[int]] = {}
     for place, one in enumerate(found):
@@ -194,29 +194,29 @@ def strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
     return [Stratum(name, copy, tuple(pairs)) for (copy, name), pairs in ordered]
 
 
-def drawn(of: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> list[tuple[int, Stratum]]:
+def draw_pairs(strata: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> list[tuple[int, Stratum]]:
     """Draw ``count`` pairs with their strata, in an order that reveals nothing."""
     random = Random(seed)  # noqa: S311  # a sample that can be drawn again
-    many = quotas({one.name: one.size for one in of}, {one.name: urgency(one, tried) for one in of}, count)
-    chosen = [(place, one) for one in of for place in random.sample(one.pairs, many[one.name])]
-    random.shuffle(chosen)
-    return chosen
+    urgency = {one.name: measure_urgency(one, tried) for one in strata}
+    counts = share_pairs({one.name: one.size for one in strata}, urgency, count)
+    drawn = [(place, one) for one in strata for place in random.sample(one.pairs, counts[one.name])]
+    random.shuffle(drawn)
+    return drawn
 
 
-def urgency(stratum: Stratum, tried: Thresholds) -> float:
+def measure_urgency(stratum: Stratum, tried: Thresholds) -> float:
     """Return how uncertain a verdict is: 1 if the next threshold changes it, less if only a farther one does."""
-    now = tried.now
-    far = [abs(at - now) for at, copy in enumerate(stratum.copy) if copy != stratum.copy[now]]
-    return 1 / min(far) if far else _SURE
+    distances = [abs(at - tried.now) for at, copy in enumerate(stratum.copy) if copy != stratum.copy[tried.now]]
+    return 1 / min(distances) if distances else _SURE
 
 
-def quotas(sizes: Mapping[str, int], urgent: Mapping[str, float], count: int) -> dict[str, int]:
+def share_pairs(sizes: Mapping[str, int], urgency: Mapping[str, float], count: int) -> dict[str, int]:
     """Share ``count`` among strata: one each, and the rest by the root of the size times urgency.
 
-    >>> quotas({"sure": 900, "near": 25, "next": 1}, {"sure": 0.2, "near": 1.0, "next": 1.0}, 10)
+    >>> share_pairs({"sure": 900, "near": 25, "next": 1}, {"sure": 0.2, "near": 1.0, "next": 1.0}, 10)
     {'sure': 5, 'near': 4, 'next': 1}
     """
-    weights = {name: sqrt(size) * urgent[name] for name, size in sizes.items()}
+    weights = {name: sqrt(size) * urgency[name] for name, size in sizes.items()}
     taken = dict.fromkeys(sizes, 0)
     for _ in range(min(count, sum(sizes.values()))):
         # One of each first, then by the divisors 3, 5, 7, … (Sainte-Laguë).

@@ -74,9 +74,9 @@ def _fill(figure: Figure, points: Sequence[Point], methods: Sequence[str]) -> No
     rows = bool(gradual) + bool(others)
     grid = figure.add_gridspec(rows, max(1, len(gradual)))
     for column, edit in enumerate(gradual):
-        _lines(figure.add_subplot(grid[0, column]), edit, points, methods, first=column == 0)
+        _draw_lines(figure.add_subplot(grid[0, column]), edit, points, methods, first=column == 0)
     if others:
-        _bars(figure.add_subplot(grid[-1, :]), others, points, methods)
+        _draw_bars(figure.add_subplot(grid[-1, :]), others, points, methods)
     handles: dict[str, Artist] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -85,7 +85,7 @@ def _fill(figure: Figure, points: Sequence[Point], methods: Sequence[str]) -> No
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _lines(axes: Axes, edit: str, points: Sequence[Point], methods: Sequence[str], *, first: bool) -> None:
+def _draw_lines(axes: Axes, edit: str, points: Sequence[Point], methods: Sequence[str], *, first: bool) -> None:
     for number, method in enumerate(methods):
         own = [point for point in points if point.edit == edit and point.method == method and point.pages]
         if not own:
@@ -97,15 +97,15 @@ def _lines(axes: Axes, edit: str, points: Sequence[Point], methods: Sequence[str
             linestyle=_DASHES[number % len(_DASHES)],
             linewidth=1.4,
             gid=f"{edit} {method}",
-            **_marker(number),
+            **_choose_marker(number),
         )
     axes.set_title(edit)
     axes.set_xlabel("% of the text")
     axes.set_xlim(left=0)
-    _percent(axes, "recognised, %" if first else "")
+    _format_percent_axis(axes, "recognised, %" if first else "")
 
 
-def _bars(axes: Axes, edits: Sequence[str], points: Sequence[Point], methods: Sequence[str]) -> None:
+def _draw_bars(axes: Axes, edits: Sequence[str], points: Sequence[Point], methods: Sequence[str]) -> None:
     shares = {(point.edit, point.method): 100 * point.recognised for point in points if point.pages}
     thickness = 0.84 / len(methods)
     for number, method in enumerate(methods):
@@ -114,15 +114,15 @@ def _bars(axes: Axes, edits: Sequence[str], points: Sequence[Point], methods: Se
         heights = [shares[edits[place], method] for place in there]
         if not there:
             continue
-        marker = _marker(number)
+        marker = _choose_marker(number)
         axes.bar(places, heights, 0.8 * thickness, color=marker["color"], alpha=0.45)
         axes.plot(places, heights, label=method, linestyle="none", **marker)
     axes.set_xticks(range(len(edits)), [f"{edit}\n(0 is best)" if edit == CONTROL else edit for edit in edits])
     axes.set_title("edits without an amount, and pages that are no copies")
-    _percent(axes, "recognised, %")
+    _format_percent_axis(axes, "recognised, %")
 
 
-def _marker(number: int) -> dict[str, Any]:
+def _choose_marker(number: int) -> dict[str, Any]:
     """Return a method's marker; colours repeat with hollow markers."""
     return {
         "color": _COLOURS[number % len(_COLOURS)],
@@ -133,7 +133,7 @@ def _marker(number: int) -> dict[str, Any]:
     }
 
 
-def _percent(axes: Axes, label: str) -> None:
+def _format_percent_axis(axes: Axes, label: str) -> None:
     axes.set_ylim(0, 102)
     axes.set_ylabel(label)
     axes.grid(axis="y", linewidth=0.4, alpha=0.6)

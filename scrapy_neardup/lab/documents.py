@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, overload
 
 from scrapy_neardup.errors import PageError, SettingsError
-from scrapy_neardup.files import STDIN, Entry, Malformed, Skipped, format_of, read_input
+from scrapy_neardup.files import STDIN, Entry, Malformed, Skipped, find_format, read_input
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.model import Page
@@ -108,12 +108,12 @@ def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
 def guess_format(file: str) -> str:
     """Return the format of a file by its name, JSON lines by default."""
     try:
-        return format_of(file)
+        return find_format(file)
     except SettingsError:
         return "jsonl"
 
 
-def kept_documents(store: PageStore, watch: Watch = unwatched) -> Iterator[Document]:
+def read_kept_documents(store: PageStore, watch: Watch = unwatched) -> Iterator[Document]:
     """Yield the pages of a state that have a text, the oldest first."""
     for record, evidence in with_evidence(store, watch):
         if evidence is not None and evidence.text:
@@ -156,7 +156,7 @@ class Spool(Sequence[Document]):
 
 
 @contextmanager
-def spooled(documents: Iterable[Document]) -> Iterator[Spool]:
+def open_spool(documents: Iterable[Document]) -> Iterator[Spool]:
     """Yield the documents from a temporary file."""
     with tempfile.TemporaryFile(prefix="neardup-") as file:
         spool = Spool(file)

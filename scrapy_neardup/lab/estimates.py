@@ -1,4 +1,15 @@
-"""What each threshold would have done, estimated from labelled pairs."""
+"""What each threshold would have done, estimated from labelled pairs.
+
+A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
+weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
+of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
+1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
+clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
+between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
+DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
+comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
+must hold half of them. Ten labels that agree leave an interval of 28 %.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +24,6 @@ import numpy.typing as npt
 from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.pairs import COPY, SKIP, Pair
-
-# A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
-# weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
-# of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
-# 1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
-# clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
-# between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
-# DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
-# comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
-# must hold half of them. Ten labels that agree leave an interval of 28 %.
-
 
 _Floats = npt.NDArray[np.float64]
 
@@ -86,8 +86,8 @@ class Outlook:
     deciding: int
 
 
-def estimated(
-    of: Sequence[Stratum],
+def estimate_thresholds(
+    strata: Sequence[Stratum],
     answers: Mapping[str, Sequence[Answer]],
     values: Sequence[float],
     now: int,
@@ -100,15 +100,15 @@ def estimated(
     ``cost``: how many missed copies are as bad as one wrong drop. The threshold with the least cost is chosen; of
     equals the nearest to the present one.
     """
-    parts = [_Part.of(one, answers.get(one.name, ())) for one in of]
-    called = np.array([one.copy for one in of], np.bool_).reshape(len(of), len(values)).T
+    parts = [_Part.of(one, answers.get(one.name, ())) for one in strata]
+    called = np.array([one.copy for one in strata], np.bool_).reshape(len(strata), len(values)).T
     estimates = [_estimate(value, parts, called[at]) for at, value in enumerate(values)]
-    costs = _drawn_costs(parts, called, cost, seed)
+    costs = _draw_costs(parts, called, cost, seed)
     least = costs == costs.min(axis=0)
     best = (least / least.sum(axis=0)).mean(axis=1)
     expected = [round(cost * one.wrong.estimate + one.missed.estimate, 6) for one in estimates]
     chosen = min(range(len(values)), key=lambda at: (expected[at], abs(at - now)))
-    deciding = [part for one, part in zip(of, parts, strict=True) if len(set(one.copy)) > 1]
+    deciding = [part for one, part in zip(strata, parts, strict=True) if len(set(one.copy)) > 1]
     return Outlook(
         tuple(replace(one, best=float(share)) for one, share in zip(estimates, best, strict=True)),
         chosen,
@@ -154,16 +154,16 @@ def _estimate(value: float, parts: Sequence[_Part], called: npt.NDArray[np.bool_
     yes = [part for part, is_called in zip(parts, called, strict=True) if is_called]
     no = [part for part, is_called in zip(parts, called, strict=True) if not is_called]
     size = sum(part.size for part in yes)
-    wrong = _total([(part.size, part.others, part.copies) for part in yes])
-    missed = _total([(part.size, part.copies, part.others) for part in no])
-    precision = Figure(1 - wrong.estimate / size, 1 - wrong.high / size, 1 - wrong.low / size) if size else _SURELY
-    return Estimate(value, size, wrong, missed, precision, _recall(yes, no), 0.0)
+    wrong = _estimate_total([(part.size, part.others, part.copies) for part in yes])
+    missed = _estimate_total([(part.size, part.copies, part.others) for part in no])
+    precision = Figure(1 - wrong.estimate / size, 1 - wrong.high / size, 1 - wrong.low / size) if size else _CERTAIN
+    return Estimate(value, size, wrong, missed, precision, _estimate_recall(yes, no), 0.0)
 
 
-_SURELY = Figure(1.0, 1.0, 1.0)
+_CERTAIN = Figure(1.0, 1.0, 1.0)
 
 
-def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
+def _estimate_total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
     """Estimate how many pairs are of a kind."""
     known = sum(len(kind) for size, kind, others in strata if len(kind) + len(others) >= size)
     unknown = sum(size for size, kind, others in strata if not (kind or others))
@@ -171,19 +171,19 @@ def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Fi
     pages = sum(size for size, _, _ in rest)
     estimate = sum(sum(kind) for _, kind, _ in rest)
     squares = sum(weight**2 for _, kind, others in rest for weight in (*kind, *others))
-    low, high = wilson(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
+    low, high = wilson_interval(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
     seen = sum(len(kind) for _, kind, _ in rest)
     return Figure(
         known + estimate + unknown / 2, known + max(seen, pages * low), known + max(seen, pages * high) + unknown
     )
 
 
-def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
+def _estimate_recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
     """Estimate the share of copies that are called copies."""
     found, missed = (sum(sum(part.copies) for part in parts) for parts in (yes, no))
     weights = [weight for part in (*yes, *no) for weight in part.copies]
     all = found + missed
-    low, high = wilson(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
+    low, high = wilson_interval(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
     more_found, more_missed = (sum(part.size for part in parts if not part.labels) for parts in (yes, no))
     least = low * all / (all + more_missed) if all else 0.0
     most = (high * all + more_found) / (all + more_found) if all else 1.0
@@ -191,10 +191,10 @@ def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
     return Figure((found + more_found / 2) / expected if expected else 1.0, least, most)
 
 
-def wilson(share: float, count: float) -> tuple[float, float]:
+def wilson_interval(share: float, count: float) -> tuple[float, float]:
     """Return the 95 % interval of a share.
 
-    >>> [round(end, 3) for end in wilson(0.0, 10)], [round(end, 3) for end in wilson(0.5, 10)]
+    >>> [round(end, 3) for end in wilson_interval(0.0, 10)], [round(end, 3) for end in wilson_interval(0.5, 10)]
     ([0.0, 0.278], [0.237, 0.763])
     """
     squared = _Z * _Z
@@ -203,7 +203,7 @@ def wilson(share: float, count: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _drawn_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: float, seed: int) -> _Floats:
+def _draw_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: float, seed: int) -> _Floats:
     """Return the cost of each threshold, for each draw of the shares."""
     random = np.random.default_rng(seed)
     sizes = np.array([part.size for part in parts], np.float64)[:, None]
@@ -249,12 +249,14 @@ def tune(
         for place in stratum.pairs:
             pair = found[place].alike
             stratum_of[documents[pair.a].id, documents[pair.b].id] = stratum.name
-    answers = by_stratum(labels, stratum_of)
+    answers = group_answers(labels, stratum_of)
     lost = sum((one.a, one.b) not in stratum_of for one in labels)
-    return Tuning(tried, strata, answers, estimated(strata, answers, tried.values, tried.now, cost=cost), lost)
+    return Tuning(
+        tried, strata, answers, estimate_thresholds(strata, answers, tried.values, tried.now, cost=cost), lost
+    )
 
 
-def weighted(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
+def weigh_answers(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
     """Return the pairs with a certain answer, each with the number of pairs that it represents."""
     certain = [one for one in labels if one.answer != SKIP]
     drawn = Counter(one.stratum for one in certain)
@@ -263,13 +265,13 @@ def weighted(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
     ]
 
 
-def by_stratum(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
+def group_answers(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
     """Group answers by the current stratum of their pair; ``where`` finds it by ids.
 
     Pairs that are no candidates any more are left out.
     """
     found: dict[str, list[Answer]] = defaultdict(list)
-    for label, answer in weighted(labels):
+    for label, answer in weigh_answers(labels):
         stratum = where.get((label.a, label.b))
         if stratum is not None:
             found[stratum].append(answer)

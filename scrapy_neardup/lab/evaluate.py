@@ -185,7 +185,7 @@ def make_score(
     recall = found / pos if pos else 1.0
     return Score(
         method=method.name,
-        parameters=overrides(method),
+        parameters=find_overrides(method),
         documents=documents,
         missed=pos - found,
         pos=pos,
@@ -211,12 +211,12 @@ def sweep(name: str, corpus: Corpus, parameters: Mapping[str, Any], **options: A
     ``options``: see ``evaluate``. Raises SettingsError if the method does not name its threshold.
     """
     method = make_method(name, parameters)
-    threshold = threshold_of(method)
+    threshold = find_threshold(method)
     for value in type(method).sweep:
         yield value, evaluate(make_method(name, {**parameters, threshold: value}), corpus, **options)
 
 
-def threshold_of(method: Method) -> str:
+def find_threshold(method: Method) -> str:
     """Return the parameter that decides how similar copies are. Raises SettingsError if the method does not name it."""
     found = getattr(method, "threshold", None)
     if not isinstance(found, str) or not hasattr(method, "sweep"):
@@ -227,7 +227,7 @@ def threshold_of(method: Method) -> str:
     return found
 
 
-def overrides(method: Method) -> dict[str, Any]:
+def find_overrides(method: Method) -> dict[str, Any]:
     """Return the parameters of a method that differ from its defaults."""
     given, usual = method.parameters, type(method.parameters)()
     values = {field.name: getattr(given, field.name) for field in fields(given)}

@@ -36,10 +36,10 @@ class GramSets(Protocol):
         """Return a set."""
 
 
-def grams(text: str) -> Grams:
+def make_grams(text: str) -> Grams:
     """Return the different grams of a text, ascending; none for a text that is too short.
 
-    >>> len(grams("The ferry, again!")), len(grams("Ship"))
+    >>> len(make_grams("The ferry, again!")), len(make_grams("Ship"))
     (9, 0)
     """
     own = letters(normalize(text))
@@ -58,7 +58,7 @@ class GramFile:
 
     def add(self, text: str) -> Grams:
         """Add the grams of a text."""
-        found = grams(text)
+        found = make_grams(text)
         self._file.seek(self._end)
         self._file.write(found.tobytes())
         self._starts.append(self._end)
@@ -76,13 +76,13 @@ class GramFile:
 
 
 @contextmanager
-def gram_file() -> Iterator[GramFile]:
+def open_gram_file() -> Iterator[GramFile]:
     """Yield a gram file on a temporary file."""
     with tempfile.TemporaryFile(prefix="neardup-", buffering=0) as file:
         yield GramFile(file)
 
 
-def common(one: Grams, other: Grams) -> int:
+def count_common(one: Grams, other: Grams) -> int:
     """Count the common grams of two sets."""
     return len(one) + len(other) - len(distinct(np.concatenate((one, other))))
 
@@ -119,14 +119,14 @@ class Alike:
     containment: float
 
 
-def similarity(a: int, b: int, sets: GramSets) -> Alike:
+def measure_similarity(a: int, b: int, sets: GramSets) -> Alike:
     """Compare two texts."""
     first, second = sorted((a, b))
     one, other = sets[first], sets[second]
-    return _alike(first, second, len(one), len(other), common(one, other))
+    return _make_alike(first, second, len(one), len(other), count_common(one, other))
 
 
-def alike_pairs(
+def find_similar_pairs(
     sets: GramSets,
     jaccard: float = JACCARD,
     containment: float = CONTAINMENT,
@@ -145,9 +145,9 @@ def alike_pairs(
     prefixes = _Prefixes(sets, sizes, rarity, jaccard, containment)
     for place in order.tolist():
         rarity.want(prefixes[place])
-    for first, last, index in _blocks(sets, order.tolist(), rarity, room):
+    for first, last, index in _build_blocks(sets, order.tolist(), rarity, room):
         for at, place in enumerate(watch(order[:last].tolist(), last)):
-            yield from _found(place, max(at + 1, first) - first, index, sets, prefixes)
+            yield from _find_partners(place, max(at + 1, first) - first, index, sets, prefixes)
 
 
 class _Rarity:
@@ -222,7 +222,7 @@ class _Index:
         return np.bincount(self.held_by[at], minlength=len(self.places))
 
 
-def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
+def _build_blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
     """Yield blocks of the index: the place of the first set, of the one behind the last, and the block."""
     first, filled, held = 0, 0, list[Grams]()
     for at, place in enumerate(order):
@@ -236,7 +236,7 @@ def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Ite
             first, filled, held = at + 1, 0, []
 
 
-def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
+def _find_partners(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
     """Yield the pairs of a set with sets of a block from ``begin`` on, none of which is smaller."""
     wanted = prefixes[place]
     if not len(wanted):
@@ -252,10 +252,10 @@ def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Pre
         if matches[at] + spare < prefixes.least(size, larger):
             continue
         first, second = sorted((place, other))
-        found = _alike(first, second, size, larger, common(own, sets[other]))
+        found = _make_alike(first, second, size, larger, count_common(own, sets[other]))
         if found.jaccard >= prefixes.jaccard or found.containment >= prefixes.containment:
             yield found
 
 
-def _alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
+def _make_alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
     return Alike(first, second, both / max(1, one + other - both), both / max(1, min(one, other)))

@@ -14,8 +14,8 @@ from random import Random
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.edits import EDITS, Material, edited, find_edit
-from scrapy_neardup.lab.evaluate import overrides
+from scrapy_neardup.lab.edits import EDITS, Material, edit_page, find_edit
+from scrapy_neardup.lab.evaluate import find_overrides
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.normalize import letters, normalize
@@ -52,7 +52,7 @@ class Point:
     pages: int
 
 
-def robustness(
+def measure_robustness(
     methods: Sequence[Method],
     documents: Iterable[Document],
     *,
@@ -68,18 +68,18 @@ def robustness(
     numbers. A method that cannot judge a page raises NearDupError; ``on_failure`` is called instead, and the method is
     left out. Raises NearDupError for fewer than two different pages, SettingsError for an unknown edit.
     """
-    pages = _different(document.page for document in documents)
+    pages = _drop_equal_texts(document.page for document in documents)
     if len(pages) < 2:
         raise NearDupError(
             f"Edits insert sentences of other documents, but only {len(pages)} differ in text. Give two or more."
         )
     plan = [(edit, amount) for edit in edits for amount in (amounts if find_edit(edit).has_amount else (0.0,))]
-    materials = _materials(pages, seed)
+    materials = _collect_materials(pages, seed)
     trials = [_Trial(method) for method in methods]
     for index in (progress or iter)(range(len(pages))):
-        versions = list(_versions(pages[index], plan, materials[index], seed, index))
+        versions = list(_make_versions(pages[index], plan, materials[index], seed, index))
         trials = [trial for trial in trials if trial.compare(pages[index], versions, on_failure)]
-    pairs = list(_pairs(len(pages), _random(seed, CONTROL)))
+    pairs = list(_draw_pairs(len(pages), _make_random(seed, CONTROL)))
     for trial in trials:
         trial.compare_originals(pairs)
     return [trial.point(*step) for trial in trials for step in (*plan, (CONTROL, 0.0))]
@@ -87,7 +87,7 @@ def robustness(
 
 def sample_documents(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
     """Draw ``count`` of the documents with equal probability, in one pass; all if there are no more."""
-    rng = _random(seed, "documents")
+    rng = _make_random(seed, "documents")
     kept: list[Document] = []
     for number, document in enumerate(documents):
         if number < count:
@@ -97,14 +97,14 @@ def sample_documents(documents: Iterable[Document], count: int, seed: int) -> li
     return kept
 
 
-def method_label(method: Method) -> str:
+def format_method(method: Method) -> str:
     """Return a method's name with its parameters that differ from defaults.
 
     >>> from scrapy_neardup.methods import make_method
-    >>> method_label(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
+    >>> format_method(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
     'cascade:shingle=4,certain=0.9'
     """
-    given = ",".join(f"{name}={value}" for name, value in overrides(method).items())
+    given = ",".join(f"{name}={value}" for name, value in find_overrides(method).items())
     return f"{method.name}:{given}" if given else method.name
 
 
@@ -112,7 +112,7 @@ class _Trial:
     """Fingerprints of the originals by one method, and its counts by edit and amount."""
 
     def __init__(self, method: Method) -> None:
-        self.name = method_label(method)
+        self.name = format_method(method)
         self._method = method
         self._originals: list[Fingerprint] = []
         self._pages: Counter[_Step] = Counter()
@@ -153,17 +153,17 @@ class _Trial:
         self._recognised[step] += duplicate and not set(new.keys).isdisjoint(old.keys)
 
 
-def _versions(
+def _make_versions(
     page: Page, plan: Iterable[_Step], material: Material, seed: int, index: int
 ) -> Iterator[tuple[_Step, Page]]:
     """Yield the page after each edit that changes it."""
     for edit, amount in plan:
-        version = edited(page, edit, amount, _random(seed, edit, amount, index), material)
+        version = edit_page(page, edit, amount, _make_random(seed, edit, amount, index), material)
         if version != page:
             yield (edit, amount), version
 
 
-def _different(pages: Iterable[Page]) -> list[Page]:
+def _drop_equal_texts(pages: Iterable[Page]) -> list[Page]:
     """Return the pages with text; of pages with the same letters only the first."""
     found: dict[str, Page] = {}
     for page in pages:
@@ -172,22 +172,22 @@ def _different(pages: Iterable[Page]) -> list[Page]:
     return list(found.values())
 
 
-def _materials(pages: Sequence[Page], seed: int) -> list[Material]:
+def _collect_materials(pages: Sequence[Page], seed: int) -> list[Material]:
     """Return the material for each page, none of it its own: two sets of lenders lend to each other."""
-    order = _random(seed, "material").sample(range(len(pages)), min(2 * _LENDERS, len(pages)))
+    order = _make_random(seed, "material").sample(range(len(pages)), min(2 * _LENDERS, len(pages)))
     half = len(order) // 2
     first = frozenset(order[:half])
     lent_to_first, lent = (Material.of(pages[index] for index in lenders) for lenders in (order[half:], order[:half]))
     return [lent_to_first if index in first else lent for index in range(len(pages))]
 
 
-def _pairs(count: int, rng: Random) -> Iterator[tuple[int, int]]:
+def _draw_pairs(count: int, rng: Random) -> Iterator[tuple[int, int]]:
     """Yield pairs of different numbers below ``count``, some for each first number."""
     for one in range(count):
         for other in rng.sample(range(count - 1), min(_OTHERS, count - 1)):
             yield one, other + (other >= one)
 
 
-def _random(seed: int, *parts: object) -> Random:
+def _make_random(seed: int, *parts: object) -> Random:
     """Return a generator for one use, so that one more page, edit or method changes nothing for others."""
     return Random(" ".join(map(str, (seed, *parts))))  # noqa: S311 - it is to be repeatable, not secret

@@ -18,7 +18,7 @@ from scrapy_neardup.server.layout import STREAM
 from scrapy_neardup.server.notes import TOGETHER, Entries, Note, entries_of, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import Boilerplate, Counts
+from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
 from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import Sentences
 
@@ -29,7 +29,7 @@ _START = b"0-0"
 _CHUNK, FEW = 500, 16
 
 
-class SharedBoilerplate(Boilerplate):
+class SharedBoilerplate(BoilerplateCounts):
     """The boilerplate counts of a state on a server."""
 
     #: The position in the stream up to which all is counted here, and that of the blocks read.

@@ -316,7 +316,7 @@ def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: byte
 _COUNTS_EVERY = 5000
 
 
-class Boilerplate:
+class BoilerplateCounts:
     """The boilerplate counts of a state: held in memory, and written from time to time."""
 
     def __init__(self, rows: PageRows) -> None:

@@ -94,6 +94,14 @@ class TakenBack:
     pages: int = 0
     crawls: tuple[str, ...] = ()
 
+    def sentence(self) -> str:
+        """Describe them for a log."""
+        return (
+            f"{self.pages} pages are rolled back in the state, because their crawl "
+            f"({', '.join(self.crawls) or 'unknown'}) was killed or its feed was not stored. They are judged again "
+            "when they come again."
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:

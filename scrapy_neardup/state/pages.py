@@ -12,7 +12,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.kv.snapshot import Snapshot
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import Boilerplate, Counts, CountsOfSite
+from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, TakenBack, crawls_in
@@ -68,7 +68,7 @@ class PageStore:
         newest = next(kv.scan(b"r", reverse=True), None)
         self.clock.newest = kv.largest = layout.last_id(newest[0]) if newest else 0
         self._rows = PageRows(kv, self.secret, self.clock, pages)
-        self._boilerplate = Boilerplate(self._rows)
+        self._boilerplate = BoilerplateCounts(self._rows)
         self._cursors = Cursors.load(kv)
         self.journal = Journal(self._rows, self._cursors)
         self._expiry = Expiry(self._rows, self._cursors, self.journal.is_unsealed)

@@ -42,13 +42,6 @@ def test_a_better_copy_passes_tagged_and_is_known_from_then_on(crawl: Crawl) -> 
     assert {(one["original"], one["similar_id"]) for one in tags} == {(PAPER["url"], tag["similar_id"])}
 
 
-def test_an_item_that_is_dropped_behind_us_supersedes_nobody(crawl: Crawl) -> None:
-    result = own(crawl, WIRE, {**PAPER, "fate": "drop"}, BLOG, ITEM_PIPELINES={"tests.crawl.project.DropSome": 900})
-    assert result.urls == [WIRE["url"]]
-    assert result.count("rolled_back") == 1
-    assert f"{BLOG['url']} is a copy of {WIRE['url']} (similarity " in result.log
-
-
 def test_a_better_copy_whose_feed_is_not_stored_comes_again(crawl: Crawl) -> None:
     assert own(crawl, WIRE).urls == [WIRE["url"]]
     broken = {
@@ -59,12 +52,3 @@ def test_a_better_copy_whose_feed_is_not_stored_comes_again(crawl: Crawl) -> Non
     again = own(crawl, WIRE, PAPER, BLOG)
     assert again.urls == [PAPER["url"]]
     assert [again.count(kind) for kind in ("unchanged", "better", "duplicate", "taken_back")] == [1, 1, 1, 1]
-
-
-def test_a_better_copy_by_a_stranger_keeps_no_update_of_the_article_from_being_delivered(crawl: Crawl) -> None:
-    """He can have later copies told as copies of his, and pays with a delivered page for that; nothing else."""
-    longest = {"NEARDUP_KEEP_POLICY": "longest"}
-    padded = {**item("evil", *story(61, 4)), "title": WIRE["title"]}
-    assert own(crawl, WIRE, padded, **longest).urls == [WIRE["url"], padded["url"]]
-    update = item("wire", "更正：第一班船是空的。")
-    assert own(crawl, update, **longest).urls == [update["url"]]

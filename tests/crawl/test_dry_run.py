@@ -217,18 +217,6 @@ def test_tags_stay_away_unless_they_are_asked_for(store: str) -> None:
         assert (said["neardup/dry_run/dropped"], said["neardup/dry_run/tagged"]) == (0, counted)
 
 
-def test_it_warns_of_the_same_sites_as_a_crawl(store: str) -> None:
-    body = article(1)["text"]
-    items = [{"url": f"http://mirror.example/{n}", "title": f"第{n}号通知的标题", "text": body} for n in range(12)]
-    said, came = run([dict(one) for one in items], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
-    assert said["neardup/suspicious_drops/titles"] == 1
-    assert (len(came), any("neardup" in item for item in came)) == (12, False)
-    real, passed = run(items, NEARDUP_STORE=store)
-    assert verdicts(real) == verdicts(said)
-    assert real["neardup/suspicious_drops/titles"] == 1
-    assert len(came) - len(passed) == said["neardup/dry_run/dropped"]
-
-
 def test_the_list_of_a_job_is_left_alone(store: str, tmp_path: Path) -> None:
     run([article(1)], NEARDUP_STORE=store)
     job = tmp_path / "job"

@@ -48,33 +48,12 @@ def test_without_feeds_nothing_is_waited_for() -> None:
     assert sealed == [1]
 
 
-def test_each_batch_seals_its_own_pages() -> None:
-    watched = Watched(first := Slot())
-    watched.export(1, 2)
-    watched.exporter.slots = [second := Slot()]
-    watched.export(3)
-    second.store(None)
-    assert watched.sealed == [3]
-    first.store(None)
-    assert watched.sealed == [3, 1, 2]
-
-
 def test_a_feed_that_cannot_be_stored_seals_nothing_and_the_error_is_scrapys_to_tell() -> None:
     watched = Watched(slot := Slot().fails())
     watched.export(1)
     with pytest.raises(OSError, match="no room"):
         slot.store(None)
     assert watched.sealed == []
-
-
-def test_a_feed_that_is_stored_later_seals_then() -> None:
-    watched = Watched(slot := Slot())
-    waiting = slot.later()
-    watched.export(1)
-    slot.store(None)
-    assert watched.sealed == []
-    waiting.callback(None)
-    assert watched.sealed == [1]
 
 
 def test_a_feed_that_fails_later_seals_nothing() -> None:
@@ -117,12 +96,6 @@ def test_a_page_that_was_taken_back_is_not_sealed() -> None:
     watched.watch.remove(9)
     slot.store(None)
     assert watched.sealed == [2]
-
-
-def test_a_page_that_all_feeds_refuse_waits_for_none() -> None:
-    watched = Watched(Slot(accepts=lambda item: False))
-    watched.export(1)
-    assert watched.sealed == [1]
 
 
 def test_an_item_that_a_feed_cannot_write_is_an_error_and_the_feeds_go_on() -> None:
@@ -212,12 +185,6 @@ def test_batches_that_fail_are_one_feed_and_their_pages_are_not_held_any_longer(
         watched.exporter.slots = [slot := Slot(uri=slot.uri).fails()]
     assert len(watched.watch._waiting) == 0
     assert lost(watched) == {"mem://batches": (10, set())}
-
-
-def test_a_feed_that_never_came_to_be_stored_is_told_of_too() -> None:
-    watched = Watched(Slot(uri="mem://broken off"), Slot(uri="mem://empty", accepts=lambda item: False))
-    watched.export(1, 2)
-    assert lost(watched) == {"mem://broken off": (2, set())}
 
 
 def test_a_page_whose_first_feed_failed_is_not_sealed_by_the_feed_of_a_later_item() -> None:

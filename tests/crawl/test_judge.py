@@ -112,11 +112,6 @@ def test_a_page_that_was_lost_is_judged_anew_for_the_next_item_of_its_response()
     assert second.verdict.kind is Kind.UNIQUE
 
 
-def test_items_with_content_of_their_own_have_cases_of_their_own() -> None:
-    court, one = Court(), visit(1)
-    assert court.kinds((own(2), one), (own(3), one)) == ["unique", "unique"]
-
-
 def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
     court, one = Court(wait=0), visit(1)
     items = [
@@ -212,13 +207,6 @@ def test_items_that_carry_the_url_of_their_page_or_bring_content_are_no_rows() -
     pages = court.pages((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
     assert pages[0] is pages[1]
     assert [page.verdict.headline for page in pages[1:]] == ["unique", "unique", "unjudged (listing)"]
-
-
-def test_all_items_of_a_response_are_its_page_where_that_is_asked_for() -> None:
-    court, one = Court(listings=False), visit(1, items=2)
-    first, second = court.pages(({"n": "一"}, one), ({"n": "二"}, one))
-    assert first is second
-    assert first.verdict.url == article_url(1)
 
 
 def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -> None:
@@ -403,7 +391,8 @@ def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_p
     known, line = Boilerplate(), 7
     known.add((None, line, not holds))
     assumption = Assumption("is_common", np.array([line], np.uint32), np.array([not holds]))
-    ahead.prepared = PreparedFingerprint(made, (assumption,), b"", has_site=False, boilerplate=known)
+    ahead.prepared = PreparedFingerprint(made, (assumption,))
+    ahead.prepared.boilerplate = known
     [page] = court.pages(({}, visit(2)))
     assert page.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
     assert known.updates == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"

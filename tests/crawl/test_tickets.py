@@ -53,16 +53,6 @@ def test_one_object_may_be_announced_for_several_visits_and_has_them_in_turn() -
     assert in_a_chain(chain) not in visits
 
 
-def test_without_a_pipeline_before_ours_every_item_of_a_context_gets_a_ticket_of_its_own() -> None:
-    def chain() -> list[Ticket]:
-        return [use_ticket(), use_ticket()]
-
-    first, second = in_a_chain(chain)
-    assert first is not second
-    assert first.is_used
-    assert second.is_used
-
-
 def test_the_end_of_an_item_is_seen_once() -> None:
     def chain() -> list[Ticket | None]:
         return [use_ticket(), end_ticket(), end_ticket()]
@@ -134,18 +124,26 @@ def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fa
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
 
 
+def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
+    """Else the first of them would be judged under that URL."""
+    items = [{"text": "One."}, {"text": "Two.", "url": "http://a.example/2"}, {"text": "Three.", "url": URL}, {"n": 4}]
+    middleware, claimed = NearDupSpiderMiddleware(), list[bool]()
+
+    async def collect() -> None:
+        async def result() -> AsyncIterator[Any]:
+            for item in items:
+                yield item
+
+        async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+            middleware.tickets.issue(one)
+            claimed.append(use_ticket().visit.is_claimed)
+
+    asyncio.run(collect())
+    assert claimed == [True] * 4
+
+
 def test_the_item_of_an_errback_has_no_response() -> None:
     assert announced(Failure(OSError("refused")), {"n": 1}) == [({"n": 1}, None)]  # type: ignore[no-untyped-call]
-
-
-def test_items_of_start_pass() -> None:
-    async def start() -> AsyncIterator[Any]:
-        yield {"n": 1}
-
-    async def collect() -> list[Any]:
-        return [one async for one in NearDupSpiderMiddleware().process_start(start())]
-
-    assert asyncio.run(collect()) == [{"n": 1}]
 
 
 def request(url: str = URL, **meta: Any) -> Request:

@@ -10,16 +10,16 @@ import pytest
 from scrapy_neardup.files.compression import (
     FAILURES,
     PACKINGS,
+    detect_packing,
+    find_packing,
     open_packed,
     open_packed_for_writing,
     open_zst,
-    packing,
-    packing_of,
     seekable,
-    unpacked,
+    unpack,
     zstd,
 )
-from scrapy_neardup.files.entry import reading
+from scrapy_neardup.files.entry import file_errors
 from tests.files.samples import PACKERS
 
 TEXT = "渡口 and ferry, line after line\n".encode() * 5000
@@ -30,7 +30,7 @@ TEXT = "渡口 and ferry, line after line\n".encode() * 5000
     [("a.jsonl", ""), ("a.jsonl.gz", ".gz"), ("A.XZ", ".xz"), (Path("b/a.zst"), ".zst"), ("a.bz2.txt", ""), ("-", "")],
 )
 def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
-    assert packing(name) == expected
+    assert find_packing(name) == expected
 
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])
@@ -47,8 +47,8 @@ def test_what_is_written_is_read_again_and_always_the_same(tmp_path: Path, suffi
     with open_packed(names[0]) as read:
         assert read.read() == TEXT
     with names[0].open("rb") as raw:
-        assert packing_of(raw) == suffix
-        with unpacked(raw, suffix) as read:
+        assert detect_packing(raw) == suffix
+        with unpack(raw, suffix) as read:
             assert read.readline() == TEXT[: TEXT.index(b"\n") + 1]
         assert not raw.closed
 
@@ -97,5 +97,5 @@ def test_a_packed_file_is_copied_to_be_read_in_any_order(tmp_path: Path, suffix:
 
 
 def test_other_errors_than_those_of_files_are_not_touched() -> None:
-    with pytest.raises(ZeroDivisionError), reading("feed.jsonl"):
+    with pytest.raises(ZeroDivisionError), file_errors("feed.jsonl"):
         _ = 1 / 0

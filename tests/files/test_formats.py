@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.files import FORMATS, Entry, compression, format_of, read_input
+from scrapy_neardup.files import FORMATS, Entry, compression, find_format, read_input
 from scrapy_neardup.files.feeds import read_jsonl
 from scrapy_neardup.files.tables import read_csv
 from tests.files import samples
@@ -67,10 +67,10 @@ def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format:
 
 
 def test_formats_are_known_by_suffix_in_any_case() -> None:
-    known = {name: format_of(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
+    known = {name: find_format(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
     assert known == {name: name for name in FORMATS}
     with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
-        format_of("feed.jsonl", "yaml")
+        find_format("feed.jsonl", "yaml")
 
 
 @pytest.mark.parametrize("format", ["", *samples.FORMATS])

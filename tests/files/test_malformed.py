@@ -91,6 +91,7 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch
         (b'[{"half": "\\ud83d"}]', [(1, {"half": "\ud83d"})]),
         (b'{\n  "a": {"b": []}\n}', [(1, {"a": {"b": []}})]),
         (b'{\n "a": 1\n}\n{\n "a": 2\n},\n{"a": 3}', [(1, {"a": 1}), (2, {"a": 2}), (3, {"a": 3})]),
+        (b'[\n{},\n{\n"a": 1\n}\n]', [(1, {}), (2, {"a": 1})]),
         # A second crawl wrote behind the torn line of the first.
         (
             b'[\n%s,\n{"a": [\n%s\n]' % (LINE_A, LINE_B),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.writers import WRITERS, as_json, opened_output, output_format
+from scrapy_neardup.files.writers import WRITERS, as_json, find_output_format, open_output
 from tests.files.samples import RECORDS, fields, read
 
 TAG = {"verdict": "duplicate", "original": "https://a.example/0", "similarity": 0.91, "shared": ["a, b", "渡口"]}
@@ -24,7 +24,7 @@ FORMATS = pytest.mark.parametrize("format", WRITERS)
 
 def write(folder: Path, format: str, *records: Mapping[str, Any], tag: Any = None, **options: Any) -> Path:
     path = folder / f"out.{'xlsx' if format == 'excel' else format}"
-    with opened_output(str(path), output_format(str(path)), "neardup", **options) as out:
+    with open_output(str(path), find_output_format(str(path)), "neardup", **options) as out:
         for record in records:
             out.write(record, tag)
     return path
@@ -35,7 +35,7 @@ def write(folder: Path, format: str, *records: Mapping[str, Any], tag: Any = Non
 def test_records_come_back_with_their_verdict(tmp_path: Path, format: str, suffix: str) -> None:
     plain = write(tmp_path, format, *RECORDS, tag=TAG)
     path = str(plain) + suffix
-    with opened_output(path, output_format(path), "neardup") as out:
+    with open_output(path, find_output_format(path), "neardup") as out:
         for record in RECORDS:
             out.write(record, TAG)
     found = fields(read(path))
@@ -99,7 +99,7 @@ CELLS = ["=1+1", "@sum", "+x", "＝1", "\t=1", "-1.5", "-x", "渡口", "'"]
 def test_formulas_are_counted_and_written_as_text_where_that_is_asked_for(tmp_path: Path) -> None:
     record = {"=name": "x", **{f"c{place}": cell for place, cell in enumerate(CELLS)}}
     for for_spreadsheet in (False, True):
-        with opened_output(str(tmp_path / "a.csv"), "csv", "tag", for_spreadsheet=for_spreadsheet) as out:
+        with open_output(str(tmp_path / "a.csv"), "csv", "tag", for_spreadsheet=for_spreadsheet) as out:
             out.write(record, None)
         rows = list(csv.reader(io.StringIO((tmp_path / "a.csv").read_bytes().decode())))
         assert out.formulas == 7
@@ -135,7 +135,7 @@ def test_columns_of_parquet_have_one_type(tmp_path: Path, records: list[dict[str
 @FORMATS
 def test_a_file_appears_when_it_is_complete_and_an_empty_one_is_one(tmp_path: Path, format: str) -> None:
     path = tmp_path / f"out.{format}"
-    with suppress(KeyError), opened_output(str(path), format, "neardup") as out:
+    with suppress(KeyError), open_output(str(path), format, "neardup") as out:
         out.write({"a": 1}, None)
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -145,10 +145,10 @@ def test_a_file_appears_when_it_is_complete_and_an_empty_one_is_one(tmp_path: Pa
 
 def test_formats_are_known_by_suffix_and_standard_output_is_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"a.JL": "jsonl", "a.ndjson.gz": "jsonl", "b.xlsx": "excel", "-": "jsonl", "c.tsv.zst": "tsv"}
-    assert {name: output_format(name) for name in names} == names
+    assert {name: find_output_format(name) for name in names} == names
     with pytest.raises(NearDupError, match="names no output format"):
-        output_format("a.doc")
+        find_output_format("a.doc")
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer := io.BytesIO()))
-    with opened_output("-", "jsonl", "neardup") as out:
+    with open_output("-", "jsonl", "neardup") as out:
         out.write({"a": 1}, None)
     assert buffer.getvalue() == b'{"a": 1}\n'

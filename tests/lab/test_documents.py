@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.documents import Document, spooled
+from scrapy_neardup.lab.documents import Document, open_spool
 from scrapy_neardup.model import Page
 from tests.files.samples import PACKERS, Archive
 from tests.lab.corpus import document, reader, write_feed
@@ -106,7 +106,7 @@ def test_a_file_that_is_missing_or_breaks_off_is_named_after_its_documents(tmp_p
 def test_documents_stay_the_same_on_disk() -> None:
     page = Page("a", "Ferry", ("x", "y"), "d", TEXT, site="a.example", html=5, reader="r", quotes=(3,))
     made = [Document(page, "https://a.example/1"), document("\ud800", "half a character \ud800")]
-    with spooled(made) as spool:
+    with open_spool(made) as spool:
         assert list(spool) == made
         assert spool[-1:] == made[1:]
         assert len(spool) == 2

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import Corpus
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, make_score, overrides, sweep
+from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, find_overrides, make_score, sweep
 from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.lab.replay import MIN_LETTERS, STORES, GroupingJudge, UnionFind
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -123,7 +123,7 @@ def test_every_registered_method_names_values_to_sweep(name: str) -> None:
 
 
 def test_overrides_are_parameters_that_differ_from_the_defaults() -> None:
-    assert overrides(make_method("cascade", {"base": 0.7, "short": 120})) == {"base": 0.7}
+    assert find_overrides(make_method("cascade", {"base": 0.7, "short": 120})) == {"base": 0.7}
 
 
 def test_as_many_letters_are_needed_as_in_a_crawl() -> None:

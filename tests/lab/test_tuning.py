@@ -13,16 +13,16 @@ from scrapy_neardup.lab.agreement import count_copies
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
-    candidates,
-    drawn,
-    quotas,
-    strata,
-    thresholds,
-    urgency,
+    draw_pairs,
+    find_candidates,
+    make_strata,
+    make_thresholds,
+    measure_urgency,
+    share_pairs,
 )
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.estimates import Answer, by_stratum, estimated, weighted, wilson
-from scrapy_neardup.lab.exact import Alike, gram_file
+from scrapy_neardup.lab.estimates import Answer, estimate_thresholds, group_answers, weigh_answers, wilson_interval
+from scrapy_neardup.lab.exact import Alike, open_gram_file
 from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
@@ -37,13 +37,13 @@ def found() -> list[Candidate]:
     documents = [
         Document(Page(one["url"], one["title"], text=one["text"], site=site_of(one["url"]))) for one in drafts()
     ]
-    with gram_file() as sets:
-        return candidates(documents, sets, thresholds("cascade", {}), 40)
+    with open_gram_file() as sets:
+        return find_candidates(documents, sets, make_thresholds("cascade", {}), 40)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) -> None:
-    tried = thresholds(name, {})
+    tried = make_thresholds(name, {})
     sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
     assert len(sketches) == 1 or not tried.share_sketches
     assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
@@ -67,17 +67,17 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
     """The first letter is the same, by which the one method goes, and nothing else."""
     texts = "甲" + "渡口今天早上开航，第一班船是空的。" * 3, "甲" + "面包师傅把烤炉卖给了两位姐妹，邻居很高兴。" * 3
     for name, expected in (("cascade", []), ("tests.lab.methods.First", [Alike(0, 1, 0.0, 0.0)])):
-        with gram_file() as sets:
-            found = candidates(
-                [document(*one) for one in zip("ab", texts, strict=True)], sets, thresholds(name, {}), 40
+        with open_gram_file() as sets:
+            found = find_candidates(
+                [document(*one) for one in zip("ab", texts, strict=True)], sets, make_thresholds(name, {}), 40
             )
         assert [one.alike for one in found] == expected
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
 
 def test_strata_hold_every_candidate_once_and_know_what_each_value_says(found: list[Candidate]) -> None:
-    tried = thresholds("cascade", {})
-    parts = strata(found, tried)
+    tried = make_thresholds("cascade", {})
+    parts = make_strata(found, tried)
     assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
     assert len({one.name for one in parts}) == len(parts)
     for one in parts:
@@ -86,26 +86,26 @@ def test_strata_hold_every_candidate_once_and_know_what_each_value_says(found: l
 
 
 def test_the_same_seed_draws_the_same_pairs_and_every_stratum_has_one(found: list[Candidate]) -> None:
-    tried = thresholds("cascade", {})
-    parts = strata(found, tried)
-    first = drawn(parts, tried, 18, seed=3)
-    assert first == drawn(parts, tried, 18, seed=3)
-    assert first != drawn(parts, tried, 18, seed=4)
+    tried = make_thresholds("cascade", {})
+    parts = make_strata(found, tried)
+    first = draw_pairs(parts, tried, 18, seed=3)
+    assert first == draw_pairs(parts, tried, 18, seed=3)
+    assert first != draw_pairs(parts, tried, 18, seed=4)
     assert len(first) == 18 == len({place for place, _ in first})
     assert {one.name for _, one in first} == {one.name for one in parts}
-    assert len(drawn(parts, tried, 1000, seed=3)) == len(found)
+    assert len(draw_pairs(parts, tried, 1000, seed=3)) == len(found)
 
 
 def test_the_less_certain_a_stratum_the_more_of_it_is_drawn() -> None:
-    tried = thresholds("cascade", {})
+    tried = make_thresholds("cascade", {})
     count = len(tried.values)
     sure = Stratum("sure", (True,) * count, tuple(range(100)))
     near = Stratum("near", tuple(at <= tried.now for at in range(count)), tuple(range(100, 200)))
-    assert urgency(near, tried) == 1
-    assert urgency(sure, tried) < 0.5
-    many = quotas({"sure": 100, "near": 100}, {"sure": urgency(sure, tried), "near": 1.0}, 30)
+    assert measure_urgency(near, tried) == 1
+    assert measure_urgency(sure, tried) < 0.5
+    many = share_pairs({"sure": 100, "near": 100}, {"sure": measure_urgency(sure, tried), "near": 1.0}, 30)
     assert many["near"] > 3 * many["sure"] > 0
-    assert sum(quotas({"a": 2, "b": 1}, {"a": 1.0, "b": 1.0}, 10).values()) == 3
+    assert sum(share_pairs({"a": 2, "b": 1}, {"a": 1.0, "b": 1.0}, 10).values()) == 3
 
 
 VALUES = (0.4, 0.5, 0.6, 0.7)
@@ -143,7 +143,9 @@ def test_estimates_are_right_on_average_and_intervals_hold_the_truth(name: str, 
     wrong, missed = called @ (sizes - copies), ~called @ copies
     recall = (called @ copies) / copies.sum()
     runs = 200
-    found = [estimated(parts, labelled(parts, truth, each, seed), VALUES, NOW).estimates for seed in range(runs)]
+    found = [
+        estimate_thresholds(parts, labelled(parts, truth, each, seed), VALUES, NOW).estimates for seed in range(runs)
+    ]
     for at in range(len(VALUES)):
         assert found[0][at].called == sizes[called[at]].sum()
         for figure, true in (("wrong", wrong[at]), ("missed", missed[at]), ("recall", recall[at])):
@@ -162,33 +164,33 @@ def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None
     all_of_it = {
         part.name: [Answer(bool(copy), 1.0) for copy in copies] for part, copies in zip(parts, truth, strict=True)
     }
-    outlook = estimated(parts, all_of_it, VALUES, NOW)
+    outlook = estimate_thresholds(parts, all_of_it, VALUES, NOW)
     wrong = [one.wrong for one in outlook.estimates]
     assert [(one.low, one.estimate, one.high) for one in wrong] == [(35, 35, 35), (17, 17, 17), (2, 2, 2), (0, 0, 0)]
     assert [one.missed.estimate for one in outlook.estimates] == [0, 2, 17, 35]
     assert VALUES[outlook.chosen] == 0.5  # 0.5 and 0.6 cost 19 each: of equals the nearer
     assert outlook.estimates[1].best == outlook.estimates[2].best == 0.5
     assert outlook.better == 0
-    assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=3).chosen] == 0.6
-    assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=100).chosen] == 0.7
+    assert VALUES[estimate_thresholds(parts, all_of_it, VALUES, NOW, cost=3).chosen] == 0.6
+    assert VALUES[estimate_thresholds(parts, all_of_it, VALUES, NOW, cost=100).chosen] == 0.7
 
 
 def test_a_few_labels_are_not_enough_to_compare_values() -> None:
     parts, truth = population("sharp")
-    assert not estimated(parts, {}, VALUES, NOW).enough
+    assert not estimate_thresholds(parts, {}, VALUES, NOW).enough
     two = {part.name: [Answer(copy=True, weight=1.0)] * 2 for part in parts[:1]}
-    assert not estimated(parts, two, VALUES, NOW).enough
-    many = estimated(parts, labelled(parts, truth, 12, 1), VALUES, NOW)
+    assert not estimate_thresholds(parts, two, VALUES, NOW).enough
+    many = estimate_thresholds(parts, labelled(parts, truth, 12, 1), VALUES, NOW)
     assert (many.enough, many.deciding) == (True, 12 * sum(len(set(one.copy)) > 1 for one in parts))
     of_one = labelled(parts, truth, 12, 1)
     smallest = min((one for one in parts if len(set(one.copy)) > 1), key=lambda one: one.size)
-    alone = estimated(parts, {smallest.name: of_one[smallest.name]}, VALUES, NOW)
+    alone = estimate_thresholds(parts, {smallest.name: of_one[smallest.name]}, VALUES, NOW)
     assert (alone.deciding, alone.enough) == (12, False)
 
 
 def test_few_pairs_are_enough_where_all_of_them_have_labels() -> None:
     part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
-    outlook = estimated(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
+    outlook = estimate_thresholds(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
     assert (outlook.enough, outlook.safe) == (True, 1.0)
 
 
@@ -196,11 +198,11 @@ def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
     del answers["no"]
-    for one in estimated(parts, answers, VALUES, NOW).estimates:
+    for one in estimate_thresholds(parts, answers, VALUES, NOW).estimates:
         assert one.missed.high >= 400
         assert one.missed.estimate >= 200
         assert one.recall.low < 0.6
-    nothing = estimated(parts, {}, VALUES, NOW).estimates[0]
+    nothing = estimate_thresholds(parts, {}, VALUES, NOW).estimates[0]
     assert (nothing.wrong.low, nothing.wrong.high) == (0, 270)
     assert (nothing.recall.low, nothing.recall.high) == (0, 1)
 
@@ -211,12 +213,12 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
     unequal = {"2": [Answer(at % 2 == 0, 100.0 if at < 2 else 1.0) for at in range(20)]}
 
     def width(answers: dict[str, list[Answer]]) -> float:
-        wrong = estimated(part, answers, VALUES, NOW).estimates[0].wrong
+        wrong = estimate_thresholds(part, answers, VALUES, NOW).estimates[0].wrong
         assert wrong.estimate == pytest.approx(500)
         return wrong.high - wrong.low
 
     assert width(unequal) > 1.8 * width(equal)
-    assert width(equal) == pytest.approx(1000 * (wilson(0.5, 20)[1] - wilson(0.5, 20)[0]))
+    assert width(equal) == pytest.approx(1000 * (wilson_interval(0.5, 20)[1] - wilson_interval(0.5, 20)[0]))
 
 
 def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> None:
@@ -238,10 +240,10 @@ def test_each_label_counts_for_its_share_of_the_stratum() -> None:
             ("s", "far", 50, "copy"),
         )
     ]
-    assert [(label.a, answer.copy, answer.weight) for label, answer in weighted(labels)] == [
+    assert [(label.a, answer.copy, answer.weight) for label, answer in weigh_answers(labels)] == [
         ("p", True, 3.0),
         ("q", False, 3.0),
         ("s", True, 50.0),
     ]
     where = {("p", "z"): "now here", ("s", "z"): "now here"}
-    assert by_stratum(labels, where) == {"now here": [Answer(True, 3.0), Answer(True, 50.0)]}
+    assert group_answers(labels, where) == {"now here": [Answer(True, 3.0), Answer(True, 50.0)]}

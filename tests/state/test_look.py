@@ -20,9 +20,8 @@ from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMi
 from scrapy_neardup.kv import snapshot
 from scrapy_neardup.kv.base import Changes, Moving
 from scrapy_neardup.kv.checkpoint import read_manifest
-from scrapy_neardup.kv.exchange import ScratchDirectory
 from scrapy_neardup.kv.integrity import CheckedStore
-from scrapy_neardup.kv.lock import is_held, lock
+from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.state.opening import STORES, close_store, memory_state, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -372,7 +371,7 @@ def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
         made[-1].mkdir()
         return str(made[-1])
 
-    monkeypatch.setattr("scrapy_neardup.kv.exchange.mkdtemp", mkdtemp)
+    monkeypatch.setattr("scrapy_neardup.kv.lock.mkdtemp", mkdtemp)
     with seen(url) as look:
         assert look.pages == 50
         assert list(look.tally_problems()) == []
