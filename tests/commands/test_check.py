@@ -18,7 +18,7 @@ from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from tests.build import BREAD, HOSTILE, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
-from tests.cli import is_harmless, mask, run, run_on, run_scrapy
+from tests.cli import is_harmless, mask, run, run_on, run_process
 from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO (see --help).\n"
@@ -150,7 +150,7 @@ def test_a_state_that_cannot_be_closed_is_found(
 @pytest.mark.slow
 def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) -> None:
     with open_state(sqlite):
-        done = run_scrapy("check", "--store", sqlite, cwd=tmp_path)
+        done = run_process("check", "--store", sqlite, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "scrapy neardup check: Another process is using the state at" in done.stderr
     with open_state(sqlite) as store:
