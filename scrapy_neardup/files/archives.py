@@ -48,7 +48,9 @@ def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
         if name in ("", "identity"):
             continue
         try:
-            body = _UNPACK[name](body) if name in _UNPACK else _refuse(name)
+            if name not in _UNPACK:
+                raise _Broken("this encoding is not supported")
+            body = _UNPACK[name](body)
         except _Broken as broken:
             if not _NO_TEXT.search(body[:1000]):
                 return body, ""
@@ -56,10 +58,6 @@ def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
         if len(body) > entry.LARGEST:
             return b"", f"larger than {entry.LARGEST:,} bytes"
     return body, ""
-
-
-def _refuse(name: str) -> bytes:
-    raise _Broken("this encoding is not supported")
 
 
 def _unpack_streams(body: bytes, make: Callable[[], Any], more: bytes | None = None) -> bytes:
@@ -224,7 +222,11 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         with library_errors(source, "archive"):
             book = ZipFile(whole)
         with book:
-            names = [name for name in book.namelist() if name.startswith("archive/") and _is_warc(name)]
+            names = [
+                name
+                for name in book.namelist()
+                if name.startswith("archive/") and strip_packing(name).lower().endswith(".warc")
+            ]
             if not names:
                 raise NearDupError(
                     f"{source} is no WACZ: it contains no archive/….warc.gz. Name its format with --format."
@@ -234,7 +236,3 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
                     member = book.open(name)
                 with member, unpack(member, find_packing(name)) as archive:  # type: ignore[arg-type]
                     yield from read_warc(archive, f"{source}, {name}")
-
-
-def _is_warc(name: str) -> bool:
-    return strip_packing(name).lower().endswith(".warc")

@@ -98,7 +98,11 @@ def find_candidates(
                 found[place] = measure_similarity(places[verdict.match.url], place, sets)
         ordered = [found[place] for place in sorted(found)]
         copies = _judge_thresholds(documents, ordered, tried, store, watch)
-        return [Candidate(pair, _same_site(documents, pair), copy) for pair, copy in zip(ordered, copies, strict=True)]
+    candidates = []
+    for pair, copy in zip(ordered, copies, strict=True):
+        sites = [documents[place].page.site for place in (pair.a, pair.b)]
+        candidates.append(Candidate(pair, sites[0] == sites[1] if all(sites) else None, copy))
+    return candidates
 
 
 def _rank(pair: Alike) -> tuple[float, float, int]:
@@ -152,11 +156,6 @@ def judge_pairs(
     if why is not None and 2 * sum(one is None for one in made.values()) > len(made):
         raise why
     return copies
-
-
-def _same_site(documents: Sequence[Document], pair: Alike) -> bool | None:
-    sites = [documents[place].page.site for place in (pair.a, pair.b)]
-    return sites[0] == sites[1] if all(sites) else None
 
 
 # A stratum holds pairs with the same verdict under every threshold, separately for one site and two. So the effect of a

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from scrapy_neardup.errors import NearDupError
@@ -64,7 +63,9 @@ def read_corpus(
     folder = path if path.is_dir() else path.parent
     gold_beside, name = find_file(folder, "gold.jsonl"), path.resolve().name
     pairs = pairs or find_file(folder, "pairs.jsonl") or (None if gold or gold_beside else folder / "pairs.jsonl")
-    short = find_short(documents)
+    first = [document.page.text for document in documents[:_FIRST]]
+    is_chinese = sum(bool(HAN_CHARACTER.search(text)) for text in first) > len(first) / 2
+    short = {document.id: _is_short(document.page.text, is_chinese=is_chinese) for document in documents}
     order = {id: place for place, id in enumerate(short)}
     labels, different = _labels(short, _partners(pairs, order) if pairs else None)
     answers: list[Pair] = []
@@ -137,26 +138,10 @@ def label_document(pairs: list[Pair], *, is_short: bool, has_accounts: bool) -> 
     return GREY
 
 
-def find_short(documents: Sequence[Document]) -> dict[str, bool]:
-    """Return of each document by id whether it is too short for similarities. Raises NearDupError for a repeated id."""
-    first = [document.page.text for document in islice(documents, _FIRST)]
-    is_chinese = sum(bool(HAN_CHARACTER.search(text)) for text in first) > len(first) / 2
-    return {document.id: _is_short(document.page.text, is_chinese=is_chinese) for document in distinct(documents)}
-
-
 def _is_short(text: str, *, is_chinese: bool) -> bool:
+    """Whether a text is too short for similarities."""
     normalized = normalize(text)
     if is_chinese:
         return len(letters(normalized)) < 60
     words = _WORD.findall(normalized)
     return len(set(zip(words, words[1:], words[2:], strict=False))) < 20
-
-
-def distinct(documents: Iterable[Document]) -> Iterable[Document]:
-    """Yield the documents. Raises NearDupError for a repeated id."""
-    seen = set()
-    for document in documents:
-        if document.id in seen:
-            raise NearDupError(f"Two documents have the id {document.id!r}. Give each its own id.")
-        seen.add(document.id)
-        yield document
