@@ -63,11 +63,6 @@ def run_safely(command: str, *arguments: str | Path, **settings: Any) -> int:
         return int(end.code or 0)
 
 
-def run_on(command: str, *arguments: str, state: str) -> Completed:
-    """Run a command on a state, in the folder of that."""
-    return run_scrapy(command, *arguments, "--store", state, cwd=Path(state.partition("://")[2]).parent)
-
-
 def mask(output: str, url: str) -> str:
     """Output without what differs from run to run, or with the method: times, ids, sizes, places, similarities."""
     output = output.replace(str(Path(url.partition("://")[2]).resolve()), "STATE")
