@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, ManualVerdicts
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -44,11 +44,10 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
 
     Raises StoreDamaged.
     """
-    judgements = ManualVerdicts(store)
     for drop in _drops(store, generation):
         record = _at(store, drop.page)
         told = store.evidence(record.id) if record is not None else None
-        said = judgements.of(record.url) if record is not None else None
+        said = find_manual_verdict(store, record.url) if record is not None else None
         yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
 
 
@@ -72,9 +71,5 @@ def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
 
 def _at(store: PageStore, url: int) -> Record | None:
     """Return the page at a hash of a URL."""
-    return store.record(_id_at(store, url))
-
-
-def _id_at(store: PageStore, url: int) -> int:
     seen = store.value(b"u" + url.to_bytes(8, "big"))
-    return unpack_seen(seen)[0] if seen else 0
+    return store.record(unpack_seen(seen)[0] if seen else 0)
