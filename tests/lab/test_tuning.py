@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scrapy_neardup.lab.agreement import count_copies
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods, count_copies
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
@@ -24,10 +26,11 @@ from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.estimates import Answer, estimate_thresholds, group_answers, weigh_answers, wilson_interval
 from scrapy_neardup.lab.exact import Alike, open_gram_file
 from scrapy_neardup.lab.pairs import Pair
-from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.urls import site_of
 from tests.lab.corpus import article, document, drafts
+from tests.lab.methods import Broken, First
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
@@ -223,11 +226,41 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
 
 def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> None:
     verdicts = {"a": [True, True, False, True], "b": [False, True, True, True]}
-    assert count_copies(verdicts).called == {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
-    assert asdict(count_copies(verdicts, [0, 1])) == {
-        "pairs": 2,
-        "called": {"a": {"a": 2, "b": 1}, "b": {"a": 1, "b": 1}},
+    called = {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
+    assert asdict(count_copies(verdicts)) == {"pairs": 4, "called": called}
+
+
+def test_methods_are_compared_on_the_drawn_pairs_and_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [
+        document(str(number), f"{number % 3} and so on, a text of forty letters at least") for number in range(9)
+    ]
+    tried = make_thresholds("tests.lab.methods.First", {})
+    found = [Candidate(Alike(a, a + 3, 0.5, 0.5), None, (True, a < 2)) for a in range(6)]
+    failures: list[str] = []
+
+    def compare(*others: Method | NearDupError) -> MethodAgreement | None:
+        def make(other: Method | NearDupError) -> Method:
+            if isinstance(other, NearDupError):
+                raise other
+            return other
+
+        named = {f"other {place}": partial(make, other) for place, other in enumerate(others)}
+        return compare_methods(documents, found, tried, named, [0, 5], lambda name, error: failures.append(name))
+
+    agreement = compare(NearDupError("no lexicon"), First(), Broken())
+    assert agreement is not None
+    assert (agreement.drawn.pairs, agreement.all.pairs, agreement.is_sample) == (2, 6, False)
+    assert agreement.all.called == {
+        tried.name: {tried.name: 2, "other 1": 2},
+        "other 1": {tried.name: 2, "other 1": 6},
     }
+    assert agreement.drawn.called["other 1"] == {tried.name: 1, "other 1": 2}
+    assert failures == ["other 0", "other 2"]
+    assert compare() is None
+    monkeypatch.setattr("scrapy_neardup.lab.agreement.SAMPLE", 3)
+    sampled = compare(First())
+    assert sampled is not None
+    assert (sampled.drawn.pairs, sampled.all.pairs, sampled.is_sample) == (2, 3, True)
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:
