@@ -183,7 +183,7 @@ def exit_codes_section(words: Catalogue) -> str:
 
 def commands_section(words: Catalogue) -> str:
     """All commands, from their parsers."""
-    rows = [(f"[`{name}`](#{_anchor('command', name)})", words(_escaped(load(name).help))) for name in COMMANDS]
+    rows = [(f"[`{name}`](#{_anchor('command', name)})", words(_escaped(help))) for name, (_, help) in COMMANDS.items()]
     listed = _table((words("Command"), words("Meaning")), rows)
     return "\n\n".join((listed, *(_command(name, words) for name in COMMANDS)))
 
@@ -299,7 +299,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 def _command(name: str, words: Catalogue) -> str:
     command, parser = load(name), parser_of(name)
     usage = parser.format_usage().removeprefix("usage: ")
-    parts = [f"({_anchor('command', name)})=\n## `{name}`", words(_escaped(command.help)), f"```text\n{usage}```"]
+    parts = [f"({_anchor('command', name)})=\n## `{name}`", words(_escaped(COMMANDS[name][1])), f"```text\n{usage}```"]
     for group in parser._action_groups:
         actions = [one for one in group._group_actions if one.help != argparse.SUPPRESS and one.dest != "help"]
         if not actions:

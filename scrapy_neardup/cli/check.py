@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import struct
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, option
 from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
-from scrapy_neardup.cli.output import format_count, format_rest, format_table, present, progress, to_line
+from scrapy_neardup.cli.output import format_count, format_counts, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.kv.base import Engine
@@ -25,7 +24,6 @@ from scrapy_neardup.state.recipe import Secret
 
 @command(
     "check",
-    "Check every row of a state, or make a repaired copy of it.",
     STATE,
     option("--repair", metavar="TO", help="make a repaired copy at this path or URL"),
     option(
@@ -57,13 +55,14 @@ def check_state(arguments: argparse.Namespace) -> int:
     kind, place = locate_state(url)
     if arguments.repair is None:
         found = _check(url, config.secret)
-        present(arguments, {"store": place, **_data(found)}, lambda _: _lines(found, place, advise=True))
+        advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
+        present(arguments, {"store": place, **_data(found)}, lambda data: [*_lines(data, place), advice])
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
     target = _target(arguments.repair, kind, place)
     repaired = repair((kind, place), target, recipe, progress, config.secret)
     data = {"source": place, **_repair_data(repaired)}
-    present(arguments, data, lambda _: _repair_lines(repaired, place, target[0].url(repaired.location)))
+    present(arguments, data, lambda data: _repair_lines(data, target[0].url(repaired.location)))
     return 0 if repaired.findings.sound else 1
 
 
@@ -135,52 +134,20 @@ def _repair_data(repaired: Repaired) -> dict[str, Any]:
     }
 
 
-def _lines(found: Findings, location: str, *, advise: bool) -> Iterator[str]:
-    counts = [
-        format_count(found.pages, "page"),
-        format_count(found.keys, "key"),
-        format_count(found.urls, "URL"),
-        *_evidence_and_blocks(found.rows),
-        *([format_count(verdicts, "manual verdict")] if (verdicts := found.rows["judgement"]) else []),
-    ]
-    if found.sound:
-        yield f"The state at {location} is sound: {', '.join(counts)}."
-    else:
-        problems = format_count(found.counts.total(), "problem")
-        yield f"The state at {location} is not sound: {problems} ({', '.join(counts)})."
-        yield from (f"  {problem.kind}: {to_line(problem.what)}" for problem in found.problems)
-        if rest := format_rest(found.counts.total() - len(found.problems)):
-            yield rest
-            yield format_table(["problem", "times"], [(kind, f"{many:,}") for kind, many in found.counts.most_common()])
-    if found.lost:
-        copies = format_count(found.lost, "copy", "copies")
-        yield f"No problem: {copies} without an original (it was updated or forgotten)."
-    if found.shared:
-        yield f"No problem: {format_count(found.shared, 'page')} whose URL has the same hash as a later one."
-    if advise and not found.sound:
-        yield "To save everything readable in a new state: scrapy neardup check --repair TO (see --help)."
+def _lines(data: dict[str, Any], place: str) -> Iterator[str]:
+    problems = sum(data["counts"].values())
+    found = "is sound" if data["sound"] else f"is not sound: {format_count(problems, 'problem')}"
+    yield f"The state at {place} {found} ({format_counts(data)})."
+    yield from (f"  {one['kind']}: {to_line(one['what'])}" for one in data["problems"])
+    if rest := format_rest(problems - len(data["problems"])):
+        yield rest
+        yield format_table(["problem", "times"], [(kind, f"{many:,}") for kind, many in data["counts"].items()])
 
 
-def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
-    filed = repaired.filed
-    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.rows)]
-    yield f"The state at {source} is unchanged. The repaired copy is at {repaired.location}."
-    yield f"  saved: {', '.join(saved)}"
-    before = f"; it had {repaired.before:,} after its last write" if repaired.before is not None else ""
-    yield f"  lost: {'at least ' + format_count(repaired.lost, 'page') if repaired.lost else 'no known page'}{before}"
-    if filed.unsealed:
-        pages = format_count(filed.unsealed, "page")
-        yield f"  left out: {pages} of a crawl that was killed, or whose feed was not stored"
-    if filed.replaced:
-        yield f"  left out: {format_count(filed.replaced, 'earlier version')} of a URL"
-    if filed.gaps:
-        yield f"  unreadable: {format_count(filed.gaps, 'range')} of rows"
-    if repaired.assumed:
-        yield "  recipe: taken from the settings here, because that of the state is unreadable"
-    yield from _lines(repaired.findings, repaired.location, advise=False)
+def _repair_lines(data: dict[str, Any], url: str) -> Iterator[str]:
+    yield f"The state at {data['source']} is unchanged. The repaired copy is at {data['store']}."
+    yield f"  {format_counts(data)}"
+    if data["recipe_assumed"]:
+        yield "  The recipe is taken from the settings here, because that of the state is unreadable."
+    yield from _lines(data["check"], data["store"])
     yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."
-
-
-def _evidence_and_blocks(rows: Counter[str]) -> tuple[str, str]:
-    blocks = format_count(rows["counts"], "block of counts", "blocks of counts")
-    return f"evidence of {format_count(rows['evidence'], 'page')}", blocks

@@ -7,15 +7,13 @@ import json
 from dataclasses import asdict
 
 from scrapy_neardup.cli.command import DOCUMENTS, command, config_of, json_option, option
-from scrapy_neardup.cli.feeds import check_feed
-from scrapy_neardup.cli.output import format_table, progress, write
-from scrapy_neardup.inspect.sources import open_feed
+from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.output import format_table, write
 from scrapy_neardup.lab.collisions import Collisions, count_collisions
 
 
 @command(
     "collisions",
-    "Count the collisions of the classic string hashes on texts and words.",
     DOCUMENTS,
     option("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)"),
     json_option("print one JSON object per line"),
@@ -34,10 +32,8 @@ examples:
 )
 def compare_hashes(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
-    with open_feed(config_of(arguments)) as feed:
-        documents = progress(feed.read(*arguments.file))
-        found = count_collisions((document.page for document in documents), arguments.bits)
-        check_feed("collisions", feed, sum(one.strings for one in found), *arguments.file)
+    documents = read_documents("collisions", config_of(arguments), *arguments.file)
+    found = count_collisions((document.page for document in documents), arguments.bits)
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:

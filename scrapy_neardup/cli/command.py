@@ -30,14 +30,13 @@ Run = Callable[[argparse.Namespace], int]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name, one line of help, the examples that follow the help, its options, and what it does.
+    """A command: its name, the examples that follow its help, its options, and what it does.
 
     ``run`` gets the options, with Scrapy's settings in ``settings``. It raises NearDupError for all that the user can
     correct.
     """
 
     name: str
-    help: str
     examples: str
     options: tuple[Option, ...]
     run: Run
@@ -48,9 +47,9 @@ class Command:
             add(parser)
 
 
-def command(name: str, help: str, *options: Option, examples: str) -> Callable[[Run], Command]:
+def command(name: str, *options: Option, examples: str) -> Callable[[Run], Command]:
     """Return a decorator that makes a command of a function."""
-    return lambda run: Command(name, help, examples, options, run)
+    return lambda run: Command(name, examples, options, run)
 
 
 def option(*flags: str, **details: Any) -> Option:

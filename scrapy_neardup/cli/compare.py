@@ -54,7 +54,6 @@ _ACTIONS = {DROP: "drops B", TAG: "lets B pass with a tag"}
 
 @command(
     "compare",
-    "Explain the verdict on two pages: features with weights, deciding rule, common text.",
     option("a", metavar="A", help="the earlier page: a file of HTML or text, FILE#ID, or a URL in the state"),
     option("b", metavar="B", help="the page to judge"),
     METHOD,

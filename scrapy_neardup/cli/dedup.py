@@ -56,7 +56,6 @@ _SWITCH_INTERVAL = 0.0005
 
 @command(
     "dedup",
-    "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives.",
     option("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input"),
     option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
     option("--tag", action="store_true", help="write every record, with its verdict"),

@@ -22,7 +22,6 @@ _NOUN = "dropped pages"
 
 @command(
     "dropped",
-    "List pages that were dropped as copies: in the last crawl, since a time, of a site.",
     option("--last", action="store_true", help="only the last crawl"),
     option("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d"),
     option("--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -19,18 +18,17 @@ from scrapy_neardup.cli.opening import (
     open_or_make_state,
     snapshot_state,
 )
-from scrapy_neardup.cli.output import check_new_file, format_count, present, progress, warn, write
+from scrapy_neardup.cli.output import check_new_file, format_count, format_counts, present, progress, warn, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.pages import state_method
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
-from scrapy_neardup.maintenance.merge import Merged, merge
+from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
 
 
 @command(
     "export",
-    "Write the state to one file: a backup, or a way to another machine or store.",
     option("-o", "--output", metavar="FILE", required=True, help="the file to write; -: standard output"),
     STATE,
     FORCE,
@@ -69,7 +67,6 @@ def export_state(arguments: argparse.Namespace) -> int:
 
 @command(
     "import",
-    "Make a new state from a file written by 'export'.",
     option("file", type=Path, metavar="FILE", help="a file written by 'export'"),
     STATE,
     JSON,
@@ -99,7 +96,6 @@ def import_pages(arguments: argparse.Namespace) -> int:
 
 @command(
     "merge",
-    "Add the pages of other states, or of exported files, to a state.",
     option(
         "sources",
         nargs="+",
@@ -145,8 +141,8 @@ def merge_states(arguments: argparse.Namespace) -> int:
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
         location, pages = store.location, store.pages
     data = {"store": location, "pages": pages, "merged": [{"from": name, **asdict(one)} for name, one in merged]}
-    lines = [*("; ".join(_counts(*one)) for one in merged), f"{location}: {format_count(pages, 'page')}"]
-    present(arguments, data, lambda _: lines)
+    lines = [f"{name}: {format_counts(asdict(one)) or 'nothing'}" for name, one in merged]
+    present(arguments, data, lambda _: [*lines, f"{location}: {format_count(pages, 'page')}"])
     return 0
 
 
@@ -154,14 +150,3 @@ def _open_source(name: str, config: Config, stack: ExitStack) -> Source:
     if "://" not in name:
         return ExportFile(Path(name), progress)
     return OpenState(stack.enter_context(open_or_make_state(find_state(name, config), None, config.secret)))
-
-
-def _counts(name: str, found: Merged) -> Iterator[str]:
-    added = format_count(found.added, "page")
-    yield f"{name}: {added} added, {found.known:,} known already, {found.newer:,} newer"
-    if found.copies:
-        yield f"copies across the states: {found.copies:,}"
-    if found.judgements:
-        yield f"manual verdicts: {found.judgements:,}"
-    if found.against:
-        yield f"the manual verdicts on {format_count(found.against, 'page')} differed: the newer stays"

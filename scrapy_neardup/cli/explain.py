@@ -18,7 +18,6 @@ _RELATIONS = {"excerpt": "an excerpt of", "same_title": "the same title as"}
 
 @command(
     "explain",
-    "Show what the state knows about a page: verdict, original, evidence, group.",
     option("urls", metavar="URL", nargs="+", help="a page, by its URL as crawled"),
     STATE,
     limit_option(20, "pages to list of a group, the newest (default: 20)"),

@@ -42,7 +42,6 @@ _WIDTH = max(len(role.value) for role in LineRole)
 
 @command(
     "extract",
-    "Show the text of a page that would be judged: its reader, the reason, its boilerplate.",
     option("source", metavar="URL|FILE", help="a page: a URL to fetch as a crawl would, an HTML file, or -"),
     option("--url", metavar="URL", help="the address of the page in a file; it shows the site"),
     STATE,

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from scrapy_neardup.ages import parse_duration, parse_time
 from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, option
 from scrapy_neardup.cli.opening import open_state
-from scrapy_neardup.cli.output import format_count, format_rest, format_size, present, progress, to_line
+from scrapy_neardup.cli.output import format_counts, format_rest, format_size, present, progress, to_line
 from scrapy_neardup.cli.urls import find_pages
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.inspect import as_data
@@ -28,7 +28,6 @@ _SHOWN = 20
 
 @command(
     "forget",
-    "Remove pages from a state, so that they are judged as if never seen.",
     option("urls", metavar="URL", nargs="*", help="a page, by its URL as crawled"),
     option("--host", metavar="HOST", help="all pages of this host and its subdomains"),
     option("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d"),
@@ -120,27 +119,15 @@ def _forget(store: PageStore, found: Forgetting, missing: list[str], *, dry: boo
 
 def _as_text(found: _Forgotten) -> str:
     if not found.pages:
-        return "There is nothing to forget.\n"
-    text = f"{'would forget' if found.dry_run else 'forgot'} {format_count(found.pages, 'page')}: {_describe(found)}\n"
+        return "There is nothing to forget."
     if not found.dry_run:
-        return text
-    return text + "".join(f"  {to_line(url)}\n" for url in found.urls) + format_rest(found.pages - len(found.urls))
-
-
-def _describe(found: _Forgotten) -> str:
-    """Return how many pages of each sort: '2 originals, 3 copies of them, 1 other copy, 1 unjudged'."""
-    sorts = (
-        (found.originals, format_count(found.originals, "original")),
-        (found.copies_of_them, f"{format_count(found.copies_of_them, 'copy', 'copies')} of them"),
-        (found.other_copies, format_count(found.other_copies, "other copy", "other copies")),
-        (found.unjudged, f"{found.unjudged:,} unjudged"),
-    )
-    return ", ".join(text for number, text in sorts if number)
+        return f"Forgotten: {format_counts(as_data(found))}"
+    urls = "".join(f"  {to_line(url)}\n" for url in found.urls)
+    return f"Would be forgotten: {format_counts(as_data(found))}\n{urls}{format_rest(found.pages - len(found.urls))}"
 
 
 @command(
     "expire",
-    "Forget old pages at once, by NEARDUP_TTL and NEARDUP_MAX_PAGES, not bit by bit as a crawl does.",
     option("--ttl", metavar="TIME", help="how long to know a page after it was last seen, such as 90d"),
     option("--max-pages", metavar="N", help="how many pages to know at most, including copies"),
     DRY_RUN,
@@ -181,7 +168,6 @@ def expire(arguments: argparse.Namespace) -> int:
 
 @command(
     "compact",
-    "Shrink the files of a state after pages were forgotten.",
     STATE,
     JSON,
     examples="""\

@@ -20,7 +20,6 @@ _SHOWN, _PAGES = 20, 10
 
 @command(
     "groups",
-    "List the groups of a state, the largest first: each original with its copies.",
     STATE,
     option("-o", "--output", metavar="FILE", help="write JSON lines to this file, all or nothing"),
     option("--min", type=number(1), default=2, metavar="N", help="smallest group to list (default: 2)"),

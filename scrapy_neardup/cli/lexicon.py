@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 
 from scrapy_neardup.cli.command import DOCUMENTS, FORCE, command, config_of, number, option
-from scrapy_neardup.cli.feeds import check_feed
-from scrapy_neardup.cli.output import check_new_file, progress, write
+from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.output import check_new_file, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from scrapy_neardup.text.normalize import converter_name, normalize
 from scrapy_neardup.text.tokens import words
@@ -17,7 +16,6 @@ from scrapy_neardup.text.tokens import words
 
 @command(
     "lexicon",
-    "Count word frequencies in pages, for the methods that weigh words.",
     DOCUMENTS,
     option("-o", "--output", type=Path, required=True, metavar="LEXICON", help="the file to write"),
     option(
@@ -49,24 +47,17 @@ use:
 def count_words(arguments: argparse.Namespace) -> int:
     """Write the lexicon, and print how many words it has."""
     output: Path = arguments.output
-    _check_output(output, arguments.file, force=arguments.force)
+    if not output.parent.is_dir():
+        raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
+    if output.is_file() and any(file.exists() and file.samefile(output) for file in arguments.file):
+        raise NearDupError(f"{output} is also an input. Name another file with -o.")
+    check_new_file(output, force=arguments.force)
     if arguments.simplified:
         converter_name()  # raises if there is no converter
     builder = LexiconBuilder()
-    with open_feed(config_of(arguments)) as feed:
-        for document in progress(feed.read(*arguments.file)):
-            text = normalize(f"{document.page.title}\n{document.page.text}", simplified=arguments.simplified)
-            builder.add(words(text, singles=True))
-        check_feed("lexicon", feed, builder.documents, *arguments.file)
+    for document in read_documents("lexicon", config_of(arguments), *arguments.file):
+        text = normalize(f"{document.page.title}\n{document.page.text}", simplified=arguments.simplified)
+        builder.add(words(text, singles=True))
     kept = builder.write(output, at_least=arguments.at_least)
     write(f"{output}: {kept:,} words that occur in {arguments.at_least} or more of {builder.documents:,} documents\n")
     return 0
-
-
-def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
-    """Raise NearDupError if the file cannot be written, before the words are counted."""
-    if not output.parent.is_dir():
-        raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
-    if output.is_file() and any(file.exists() and file.samefile(output) for file in files):
-        raise NearDupError(f"{output} is also an input. Name another file with -o.")
-    check_new_file(output, force=force)

@@ -28,7 +28,6 @@ from scrapy_neardup.untrusted import one_line
 
 @command(
     "migrate",
-    "Convert a state to the current method, parameters and versions.",
     STATE,
     option("--to", metavar="URL", help="place of the new state (default: that of the old one)"),
     option("--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"),

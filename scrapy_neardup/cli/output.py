@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -137,6 +137,16 @@ def format_count(number: int, singular: str, plural: str = "") -> str:
     ('1 page', '2,400 copies')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def format_counts(counts: Mapping[str, object]) -> str:
+    """Return counts under their names in JSON; zeros and values that are no counts are left out.
+
+    >>> format_counts({"dry_run": True, "pages": 2400, "other_copies": 0, "urls": []})
+    'pages: 2,400'
+    """
+    named = ((name.replace("_", " "), value) for name, value in counts.items() if type(value) is int and value)
+    return ", ".join(f"{name}: {value:,}" for name, value in named)
 
 
 def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: str = "  ") -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from functools import partial
 
 from scrapy_neardup.cli.command import command, config_of, option
-from scrapy_neardup.cli.feeds import check_feed
+from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.output import format_count, progress, warn
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.documents import open_spool
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, find_similar_pairs, open_gram_file
 from scrapy_neardup.lab.pairs import compare_documents
@@ -18,7 +17,6 @@ from scrapy_neardup.lab.pairs import compare_documents
 
 @command(
     "pairs",
-    "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'.",
     option("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)"),
     option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
     *(
@@ -55,15 +53,15 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
             )
     format = find_output_format(arguments.output)
     with (
-        open_feed(config_of(arguments)) as feed,
-        open_spool(progress(feed.read(arguments.feed), what="documents read")) as documents,
+        open_spool(read_documents("pairs", config_of(arguments), arguments.feed)) as documents,
         open_gram_file() as sets,
     ):
-        check_feed("pairs", feed, len(documents), arguments.feed)
         for document in documents:
             sets.add(document.page.text)
         found = sorted(
-            find_similar_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
+            find_similar_pairs(
+                sets, arguments.jaccard, arguments.containment, watch=partial(progress, what="documents compared")
+            ),
             key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
         )
         with open_output(arguments.output, format, "") as out:
@@ -71,7 +69,3 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
                 out.write(compare_documents(one, documents[one.a], documents[one.b]).row(), None)
         warn(f"pairs: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
     return 0
-
-
-def _watch(places: Iterable[int], total: int) -> Iterable[int]:
-    return progress(places, total, "documents compared")

@@ -22,7 +22,6 @@ _STDOUT = "-"
 
 @command(
     "report",
-    "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",
     option("-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"),
     STATE,
     option(

@@ -16,10 +16,9 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.feeds import check_feed
+from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.output import as_json, format_table, progress, warn, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
 from scrapy_neardup.lab.robustness import CONTROL, Point, measure_robustness, sample_documents
@@ -28,7 +27,6 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 
 @command(
     "robustness",
-    "Edit pages, a little and a lot, and count how many are still recognised.",
     DOCUMENTS,
     method_option("; may be repeated (default: all that can judge the documents)", "--methods", action="append"),
     option("--pages", type=number(2), default=300, metavar="N", help="edit N random documents (default: 300)"),
@@ -61,10 +59,8 @@ def edit_and_recognise(arguments: argparse.Namespace) -> int:
     edits = list(_edits(arguments.edits))
     methods = [make_method(*parse_method(spec)) for spec in arguments.method or ()]
     methods = methods or [method for method in map(_make_default, METHODS) if method]
-    with open_feed(config_of(arguments)) as feed:
-        read = progress(feed.read(*arguments.file), what="documents read")
-        documents = sample_documents(read, arguments.pages, arguments.seed)
-        check_feed("robustness", feed, len(documents), *arguments.file)
+    read = read_documents("robustness", config_of(arguments), *arguments.file)
+    documents = sample_documents(read, arguments.pages, arguments.seed)
     points = measure_robustness(
         methods,
         documents,

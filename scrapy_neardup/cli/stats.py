@@ -20,7 +20,6 @@ _WIDTH = 100
 
 @command(
     "stats",
-    "Count the contents of a state: pages, originals, copies by kind, groups, sites, size.",
     STATE,
     limit_option(10, "sites to name, those with most pages (default: 10)"),
     JSON,

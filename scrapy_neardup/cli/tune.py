@@ -20,12 +20,11 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.feeds import check_feed
+from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
 from scrapy_neardup.cli.tune_report import write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.inspect.sources import open_feed
 from scrapy_neardup.lab.agreement import compare_methods
 from scrapy_neardup.lab.candidates import (
     Candidate,
@@ -50,9 +49,8 @@ from scrapy_neardup.untrusted import clean_text, shell_word
 
 #: Methods to compare with by default.
 _AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
-#: The label for each key, and the words for the keys.
-_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
-_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
+#: What a reader types for each label.
+_LABELS = {"y": COPY, "yes": COPY, "n": DIFFERENT, "no": DIFFERENT, "s": SKIP, "skip": SKIP}
 _QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
 
 
@@ -70,7 +68,6 @@ def _side(document: Document) -> tuple[str, str, str, str]:
 
 @command(
     "tune",
-    "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do.",
     option("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts"),
     METHOD,
     option("--pairs", type=number(1), default=40, metavar="N", help="number of pairs to draw (default: 40)"),
@@ -196,8 +193,7 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
                 )
             yield documents
         return
-    with open_feed(config) as feed, open_spool(progress(feed.read(name), what="documents read")) as documents:
-        check_feed("tune", feed, len(documents), name)
+    with open_spool(read_documents("tune", config, name)) as documents:
         yield documents
 
 
@@ -263,10 +259,9 @@ def _read_label() -> str | None:
         write(_QUESTION)
         typed = sys.stdin.readline()
         word = typed.strip().lower()
-        key = _WORDS.get(word, word)
-        if key in _KEYS:
-            return _KEYS[key]
-        if key == "q" or not typed:
+        if word in _LABELS:
+            return _LABELS[word]
+        if word in ("q", "quit") or not typed:
             write("\n")
             return None
 

@@ -45,7 +45,6 @@ _SHOWN = 20
 
 @command(
     "keep",
-    "Mark a page as no copy: it passes in the next crawl and from then on.",
     option(
         "urls",
         metavar="URL",
@@ -133,7 +132,6 @@ def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list
 
 @command(
     "copy",
-    "Mark a page as a copy of another one, to be dropped when it comes again.",
     option("url", metavar="URL", help="the copy, by its URL as crawled"),
     option("original", metavar="ORIGINAL", nargs="?", help="its original, by its URL as crawled"),
     option("--remove", action="store_true", help="remove the manual verdict on the page"),
@@ -190,7 +188,6 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
 
 @command(
     "judgements",
-    "List manual verdicts (keep, copy), or write them as labels for 'evaluate'.",
     STATE,
     *list_options(_NOUN),
     examples="""\

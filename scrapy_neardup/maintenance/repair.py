@@ -21,12 +21,7 @@ from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
 from scrapy_neardup.maintenance.verify import ROW_KINDS, Findings, PageColumns, RowKind, check, unpack_record
 from scrapy_neardup.state.history import FORMER_KEY, unpack_former
-from scrapy_neardup.state.layout import (
-    last_id,
-    meta_key,
-    unpack_seen,
-    url_key,
-)
+from scrapy_neardup.state.layout import last_id, meta_key, unpack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, pairs
@@ -318,13 +313,12 @@ def repair(
             draft = str(Path(folder) / "new")
             with kind.damaged_copy(location, Path(folder)) as copy:
                 salvage = Salvage(copy)
-                written, before, held = _about(salvage, location)
+                written, before, found = _read_head(salvage, kind, location, secret)
                 if written is None and recipe is None:
                     raise StoreError(
                         f"The recipe of the state at {location} cannot be read. "
                         "If the settings here are those of its crawl, add --assume-recipe."
                     )
-                found = _secret(written, held or _beside(kind, location), secret, location)
                 if found is None:
                     raise StoreError(
                         f"The secret of the state at {location} cannot be read, and without it no page can be found. "
@@ -335,9 +329,9 @@ def repair(
             with closing(open_at(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
-            beside = new_kind.witness_of(draft)
-            if witness is not None and beside is not None and beside.exists():  # else it has moved with the state
-                beside.rename(witness)
+            new_witness = new_kind.witness_of(draft)
+            if witness is not None and new_witness is not None and new_witness.exists():  # else it moved with the state
+                new_witness.rename(witness)
     except OSError as error:
         raise StoreError(
             f"The repaired copy at {place} cannot be made: {error}. Name another place, or make room."
@@ -345,31 +339,22 @@ def repair(
     return Repaired(new_location, filed, before, written is None, findings)
 
 
-def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None, bytes | None]:
-    """Return recipe, number of pages and own secret, as far as they are readable.
+def _read_head(
+    salvage: Salvage, kind: type[Engine], location: str, given: Secret | None
+) -> tuple[dict[str, Any] | None, int | None, Secret | None]:
+    """Return recipe, number of pages and secret, as far as they are readable.
 
-    Raises StoreMismatch for another format.
+    The secret is the one that fits the recipe, or the only one; the witness has it too. Raises StoreMismatch for
+    another format.
     """
-    about = dict(salvage.rows(b"m"))
-    try:
-        recipe = check_recipe(about[meta_key("recipe")], None, location)
-    except (KeyError, TypeError, ValueError):
-        recipe = None
-    own = about.get(meta_key("secret"))
-    try:
-        return recipe, RowTally.unpack(about.get(KEY, b"")).pages, own
-    except ValueError:
-        return recipe, None, own
-
-
-def _beside(kind: type[Engine], location: str) -> bytes | None:
-    """Return the secret in the witness."""
+    rows = dict(salvage.rows(b"m"))
+    recipe, pages = None, None
+    with suppress(KeyError, TypeError, ValueError):
+        recipe = check_recipe(rows[meta_key("recipe")], None, location)
+    with suppress(KeyError, ValueError):
+        pages = RowTally.unpack(rows[KEY]).pages
     witness = kind.witness_of(location)
-    return secret_at(witness) if witness is not None else None
-
-
-def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:
-    """Return the secret that fits the recipe, or the only one."""
+    own = rows.get(meta_key("secret")) or (secret_at(witness) if witness is not None else None)
     if recipe is not None:
-        return secret_of(recipe, own, given, location)
-    return given if own is None else Secret(own)
+        return recipe, pages, secret_of(recipe, own, given, location)
+    return None, pages, given if own is None else Secret(own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import KINDS, make_state, open_state, read_records
-from tests.cli import mask, run, run_on
+from tests.cli import run
 
 
 @pytest.fixture(params=KINDS)
@@ -28,20 +27,6 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     with open_state(url) as store:
         assert store.forget(ids) == 300
     return url
-
-
-@pytest.mark.slow
-def test_the_room_of_what_was_forgotten_is_given_back(
-    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = read_records(state)
-    done = run_on("compact", state=state, capsys=capsys)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"STATE: SIZE → SIZE\n", mask(done.stdout, state))
-    sizes = [float(number) for number in re.findall(r"([\d.]+) kB", done.stdout)]
-    # LevelDB may have done it in the background already.
-    assert sizes[1] < max(sizes[0] / 2, 15)
-    assert read_records(state) == before
 
 
 def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -15,90 +14,14 @@ from tests.build import (
     EXCERPT,
     PEAR,
     PEARS,
-    POWER_AGAIN,
     SAME,
     SHORT,
-    join_text,
     judge_pages,
     make_state,
     open_state,
     read_records,
 )
-from tests.cli import mask, run, run_on
-
-LETTERS = len(join_text(*PEARS))
-GROUP = """\
-  group         ID, 3 pages:
-                TIME  identical   https://mirror.example/p/8
-                TIME  retitled    https://www.mirror.example/p/7
-                TIME  original    https://orchard.example/pears
-"""
-TOLD = {
-    PEAR: f"""\
-https://orchard.example/pears
-  verdict       unique
-  title         秋月梨早熟
-  length        {LETTERS} characters
-  first seen    TIME
-  last seen     TIME
-  nearest now   https://news.orchard.example/9
-                "套袋的孩子"
-                first seen TIME, after this page
-  it passed     similarity 0.NNNN, containment 0.NNNN: @
-  its site      orchard.example: 1 page counted, 0% of the last share a template
-{GROUP}""",
-    EDITED: f"""\
-https://www.mirror.example/p/7
-  verdict       duplicate (retitled)
-  original      https://orchard.example/pears
-                "秋月梨早熟"
-                first seen TIME
-  similarity    0.NNNN
-  containment   0.NNNN
-  title         两个星期的惊喜
-  length        190 characters
-  first seen    TIME
-  last seen     TIME
-  witness       yes: it differs much from its original, so later pages are compared with it too
-  both contain  {PEARS[0]}
-                {PEARS[2]}
-                {PEARS[6]}
-{GROUP}""",
-    POWER_AGAIN: """\
-https://town.example/notice/7
-  verdict       unique (same_title)
-  like          the same title as https://town.example/notice/5
-                "通知"
-  similarity    0.NNNN
-  containment   0.NNNN
-  title         通知
-  length        56 characters
-  first seen    TIME
-  last seen     TIME
-  nearest now   https://town.example/notice/5
-                "通知"
-                first seen TIME
-  it passed     similarity 0.NNNN, containment 0.NNNN: @
-  its site      town.example: 2 pages counted, 0% of the last share a template
-  group         ID, no other page
-""",
-    SHORT: """\
-https://town.example/short
-  verdict       unjudged
-  title         短
-  length        3 characters
-  first seen    TIME
-  last seen     TIME
-""",
-}
-
-
-@pytest.mark.slow
-def test_pages_of_every_sort_are_told_of(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_on("explain", *TOLD, state=state, capsys=capsys)
-    assert (done.returncode, done.stderr) == (0, "")
-    told = re.sub(r"(it passed .*?: ).*", r"\1@", mask(done.stdout, state))
-    assert told == "\n".join(TOLD.values())
+from tests.cli import mask, run
 
 
 def test_json_holds_all_of_it(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,33 +84,6 @@ def role(answer: dict[str, Any], text: str) -> str:
     return str(line["role"])
 
 
-def test_a_page_is_told_line_by_line(run: Run, folder: Path) -> None:
-    lines = run("article.html", "--url", URL).splitlines()
-    assert lines[:7] == [
-        URL,
-        "  title         The ferry sails again",
-        "  headline (h1) The ferry sails again",
-        "  keywords      ferry, river",
-        "  description   After seven months.",
-        "  canonical     https://www.daybook.example/ferry",
-        "  site          daybook.example",
-    ]
-    assert lines[7].startswith("  reader        article: trafilatura's main text has 284 of 346 letters of the visible")
-    assert lines[8] == "  judged        yes, by its 346 letters."
-    assert lines[9].startswith("  state         none, so no boilerplate is known. There is no state at ")
-    assert lines[10:] == [
-        "",
-        "frame        Home | News",
-        "article      The ferry sails again",
-        *(f"article      {paragraph}" for paragraph in PARAGRAPHS),
-        f"prose        {ASIDE}",
-        "links        The bridge is closed",
-        "other        * * *",
-        "frame        All rights reserved by the Daybook",
-    ]
-    assert sorted(one.name for one in folder.iterdir()) == ["article.html", "hostile.html", "none.html", "prose.html"]
-
-
 def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
     answer = found("article.html", "--url", URL)
     assert (answer["url"], answer["title"], answer["headline"]) == (URL, *("The ferry sails again",) * 2)
@@ -140,12 +113,6 @@ def test_every_reader_says_why(
     answer = found(f"{page}.html", **settings)
     assert answer["reader"] == reader
     assert why in answer["why"]
-
-
-def test_the_text_of_ones_own_extractor_is_what_is_judged(found: Callable[..., Any]) -> None:
-    answer = found("article.html", NEARDUP_EXTRACTOR=f"{__name__}.extracted")
-    assert answer["text"] == PARAGRAPHS[1]
-    assert [line["text"] for line in answer["lines"] if line["role"] == "prose"] == [PARAGRAPHS[1]]
 
 
 @pytest.mark.parametrize(
@@ -301,21 +268,6 @@ def test_what_is_too_much_for_a_crawl_is_refused_likewise(
 def test_what_is_no_file_is_refused(run: Run, name: str) -> None:
     with pytest.raises(NearDupError, match=r"cannot be read: .*http://"):
         run(name)
-
-
-def test_a_hostile_page_does_not_steer_the_terminal(run: Run) -> None:
-    for told in (run("hostile.html"), run("hostile.html", "--json")):
-        assert "alert(22)" in told
-        assert {char for char in told if not char.isprintable()} == {"\n"}
-
-
-def test_the_page_itself_is_written_with_its_parts_marked(run: Run, folder: Path, state: str) -> None:
-    assert run("article.html", "--url", URL, "--html", "marked.html").startswith("marked.html: article, 9 lines (")
-    marked = (folder / "marked.html").read_text(encoding="utf-8")
-    assert f'<p><span class="boilerplate">{ASIDE}</span></p>' in marked
-    assert f'<p><span class="article">{PARAGRAPHS[0]}</span></p>' in marked
-    assert "article: trafilatura&#39;s main text has 284 of 346 letters" in marked
-    assert "1 line with boilerplate here." in marked
 
 
 def test_the_marked_page_can_be_printed(

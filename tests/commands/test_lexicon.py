@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.classic import CLASSIC
 from scrapy_neardup.text.lexicon import lexicon
-from tests.cli import run, run_process
+from tests.cli import run
 
 PAGES = [
     {"id": "1", "title": "New ferry", "text": "The ferry is back. The ferry is blue."},
@@ -26,15 +25,6 @@ def pages(tmp_path: Path) -> Path:
     path = tmp_path / "pages.jsonl"
     path.write_text("\n".join(json.dumps(page, ensure_ascii=False) for page in PAGES), encoding="utf-8")
     return path
-
-
-@pytest.mark.slow
-def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
-    done = run_process("lexicon", "pages.jsonl", "-o", "words.tsv", cwd=pages.parent)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "words.tsv: 3 words that occur in 2 or more of 3 documents\n"
-    found = lexicon(str(pages.parent / "words.tsv"))
-    assert found.idf == dict.fromkeys(("ferry", "is", "the"), math.log(3 / 2))
 
 
 def test_words_of_single_documents_are_kept_if_asked_for(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,20 +41,6 @@ def test_traditional_characters_are_counted_as_simplified_if_asked_for(tmp_path:
     run("lexicon", tmp_path, "-o", tmp_path / "simplified.tsv", "--simplified")
     assert "戏院" not in lexicon(str(tmp_path / "as they stand.tsv")).idf
     assert "戏院" in lexicon(str(tmp_path / "simplified.tsv")).idf
-
-
-@pytest.mark.slow
-def test_a_file_that_is_there_is_replaced_only_if_forced(pages: Path) -> None:
-    output = pages.parent / "words.tsv"
-    output.write_text("precious")
-    done = run_process("lexicon", pages, "-o", output, cwd=pages.parent)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"scrapy neardup lexicon: {output} exists. Name another file with -o, or replace it with --force.\n"
-    )
-    assert output.read_text() == "precious"
-    assert run("lexicon", pages, "-o", output, "--force") == 0
-    assert len(lexicon(str(output)).idf) == 3
 
 
 def test_what_is_read_is_never_replaced(pages: Path) -> None:
@@ -95,13 +71,6 @@ def test_malformed_lines_are_left_out_and_counted(pages: Path, capsys: pytest.Ca
     assert "lexicon: left out: 1 malformed." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5"])
-def test_fewer_than_one_document_is_refused(pages: Path, number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        run("lexicon", pages, "-o", pages.parent / "words.tsv", f"--at-least={number}")
-    assert f"argument --at-least: '{number}' is no whole number of 1 or more" in capsys.readouterr().err
-
-
 @pytest.fixture
 def boats(tmp_path: Path) -> Path:
     """Two documents with two words that collide in DJB, and a third one like the first."""
@@ -111,21 +80,6 @@ def boats(tmp_path: Path) -> Path:
     return tmp_path / "boats.jsonl"
 
 
-@pytest.mark.slow
-def test_the_table_has_a_row_for_each_hash_on_texts_and_on_words(boats: Path) -> None:
-    done = run_process("collisions", boats, cwd=boats.parent)
-    assert (done.returncode, done.stderr) == (0, "")
-    first, lines = done.stdout.rstrip().split("\n\n")
-    assert first == "32 bits"
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines()]
-    assert rows[0] == ["of", "hash", "strings", "values", "collisions", "expected", "ms"]
-    assert [row[:2] for row in rows[2:]] == [[of, name] for of in ("texts", "words") for name in CLASSIC]
-    found = {(row[0], row[1]): row[2:5] for row in rows[2:]}
-    assert found["texts", "sdbm"] == ["2", "2", "0"]
-    assert found["words", "djb"] == ["3", "2", "1"]
-    assert found["words", "sdbm"] == ["3", "3", "0"]
-
-
 def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("collisions", str(boats), str(boats), "--bits", "64", "--json") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -133,14 +87,6 @@ def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture
     assert {row["bits"] for row in rows} == {64}
     assert {(row["of"], row["strings"]) for row in rows} == {("texts", 2), ("words", 3)}
     assert set(rows[0]) == {"of", "hash", "strings", "values", "collisions", "expected", "milliseconds", "bits"}
-
-
-@pytest.mark.slow
-def test_documents_without_text_are_an_error_in_words(boats: Path) -> None:
-    (boats.parent / "empty.txt").write_text("\n")
-    done = run_process("collisions", "empty.txt", cwd=boats.parent)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("scrapy neardup collisions: These documents contain no text")
 
 
 def test_other_widths_are_refused(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,11 +25,6 @@ def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -
     assert "a\\|b" in lines[3]
 
 
-@pytest.mark.parametrize("cell", ["1e5", "007", "0.50", "nan"])
-def test_a_cell_stays_as_it_is_written(cell: str) -> None:
-    assert f" {cell} " in format_table(["method", "value"], [[cell, cell]]).split("\n")[2]
-
-
 def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:
     assert format_table(["method", "F1"], []).startswith("| method")
     row = format_table(["corpus", "the method"], [["news", "nshash"]], words=2).split("\n")[2]

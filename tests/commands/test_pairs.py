@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from tests.cli import run, run_process
+from tests.cli import run
 from tests.lab.corpus import drafts, five_grams, write_feed
 
 
@@ -69,12 +69,3 @@ def test_limits_are_checked(tmp_path: Path) -> None:
         run("pairs", tmp_path / "feed.jsonl", "-o", tmp_path / "few.jsonl", "--jaccard", "1", "--containment", "1") == 0
     )
     assert 0 < len((tmp_path / "few.jsonl").read_text().splitlines()) < 6
-
-
-@pytest.mark.slow
-def test_standard_output_has_the_pairs_and_standard_error_the_number(tmp_path: Path) -> None:
-    done = run_process("pairs", write_feed(tmp_path), cwd=tmp_path)
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0
-    assert all(json.loads(line)["jaccard"] >= 0.3 for line in lines)
-    assert done.stderr == f"pairs: {len(lines)} pairs among 48 documents.\n"

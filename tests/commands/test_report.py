@@ -21,7 +21,7 @@ from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import open_snapshot
 from scrapy_neardup.state.record import Record
 from tests.build import HOSTILE, KINDS, PAGES, make_state, open_state, state_url
-from tests.cli import is_harmless, run, run_process
+from tests.cli import is_harmless, run
 
 Captured = pytest.CaptureFixture[str]
 
@@ -59,26 +59,6 @@ def test_the_file_is_written_here_and_a_line_says_what_is_in_it(tmp_path: Path, 
     assert said == f"report.html: 8 pages, 2 copies in 1 group ({file.stat().st_size / 1000:.1f} kB).\n"
     assert complained == ""
     assert title_of(file.read_text(encoding="utf-8")) == "近似重复：8 个网页，其中 2 个副本"
-
-
-@pytest.mark.slow
-def test_the_command_as_a_user_runs_it(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in ("1", "2"):
-        monkeypatch.setenv("PYTHONHASHSEED", seed)
-        done = run_process("report", "-o", f"{seed}.html", "--store", state, cwd=tmp_path)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith(f"{seed}.html: 8 pages, 2 copies in 1 group (")
-    assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
-    assert Path("1.html").read_text(encoding="utf-8") == html_of(state)
-
-
-@pytest.mark.slow
-def test_a_file_that_is_there_is_replaced_whole(tmp_path: Path, state: str) -> None:
-    Path("monday.html").write_text("x" * 10_000_000)
-    assert run("report", "-o", "monday.html", "--store", state) == 0
-    assert Path("monday.html").read_text(encoding="utf-8") == html_of(state)
-    assert [one.name for one in tmp_path.glob("*.html")] == ["monday.html"]
-    assert not list(tmp_path.glob(".part*"))
 
 
 def test_standard_output_gets_the_page_and_nothing_else(tmp_path: Path, state: str, capsys: Captured) -> None:
@@ -121,13 +101,6 @@ def test_an_empty_state_has_a_report(tmp_path: Path, capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out)["totals"]["pages"] == 0
 
 
-def test_a_state_without_evidence_has_a_report(tmp_path: Path, capsys: Captured) -> None:
-    url = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
-    assert run("report", "--store", url) == 0
-    assert capsys.readouterr().out.startswith("report.html: 8 pages, 2 copies in 1 group (")
-    assert "no evidence is kept" in Path("report.html").read_text(encoding="utf-8")
-
-
 def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, capsys: Captured) -> None:
     state = make_state("sqlite", tmp_path)
 
@@ -158,18 +131,6 @@ def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, capsys: Cap
     assert found == expected
     assert found["kinds"] == [{"name": "identical", "pages": 1}, {"name": "retitled", "pages": 1}]
     assert not list(tmp_path.glob("*.html"))
-
-
-def test_json_is_written_to_the_file_that_is_named(tmp_path: Path, capsys: Captured) -> None:
-    url = make_state("sqlite", tmp_path)
-    assert run("report", "--store", url, "--json") == 0
-    printed = json.loads(capsys.readouterr().out)
-    file = tmp_path / "monday.json"
-    assert run("report", "--store", url, "--json", "-o", file) == 0
-    assert json.loads(file.read_text(encoding="utf-8")) == printed
-    assert str(file) in capsys.readouterr().out
-    assert run("report", "--store", url, "--json", "-o", "-") == 0
-    assert json.loads(capsys.readouterr().out) == printed
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
@@ -223,17 +184,6 @@ def test_texts_are_taken_from_feeds_by_their_urls(state: str, capsys: Captured) 
     assert {None in pair["texts"] for pair in shown(capsys)} == {True}
 
 
-@pytest.mark.slow
-def test_texts_stand_side_by_side_in_the_page(tmp_path: Path, state: str) -> None:
-    feed("articles.jsonl", [{"url": url, "title": title, "text": text} for url, title, text in PAGES])
-    done = run_process("report", "--texts", "articles.jsonl", "--store", state, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    html = Path("report.html").read_text(encoding="utf-8")
-    assert "<mark>果农老周说，四月里那场冻害让半个山头的花都落了</mark>" in html
-    assert "转载请注明出处和作者" in html
-    assert "a text is missing" not in html
-
-
 def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path, capsys: Captured) -> None:
     url = state_url("sqlite", tmp_path / "ids.sqlite")
     with open_state(url) as store:
@@ -267,11 +217,6 @@ def test_texts_that_the_crawl_kept_need_no_feed(tmp_path: Path, capsys: Captured
         assert pair["texts"] == [TEXTS[pair[side]["url"]][1] for side in ("original", "page")]
 
 
-def test_a_feed_is_read_only_if_something_is_to_be_looked_up(tmp_path: Path, capsys: Captured) -> None:
-    url = make_state("sqlite", tmp_path, keep=Keep.TEXTS)
-    assert run("report", "--store", url, "--texts", "not-there.jsonl") == 0
-
-
 # How many.
 
 
@@ -282,12 +227,6 @@ def test_so_many_copies_are_listed_as_are_asked_for(state: str, capsys: Captured
 
 
 # What is refused.
-
-
-def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, state: str) -> None:
-    with pytest.raises(NearDupError, match=r"monday\.html cannot be written: .* Name another place"):
-        run("report", "-o", tmp_path / "none" / "monday.html", "--store", state)
-    assert not (tmp_path / "none").exists()
 
 
 def test_what_goes_wrong_leaves_the_file_of_before(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:

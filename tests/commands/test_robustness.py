@@ -45,22 +45,6 @@ def cells(line: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_tables_have_a_row_for_each_method_and_edit(articles: Path) -> None:
-    chosen = ("--method", "cascade", "--method", "cascade:base=0.7,short=50")
-    done = run_process("robustness", articles, *chosen, "--edits", "add,wrap,width", cwd=articles.parent)
-    assert (done.returncode, done.stderr) == (0, "")
-    first, gradual, others = done.stdout.rstrip().split("\n\n")
-    assert first == "6 documents, seed 1; recognised in %"
-    rows = [cells(line) for line in gradual.splitlines()]
-    assert rows[0] == ["edit", "method", "1%", "2%", "5%", "10%", "15%", "20%"]
-    assert [row[:2] for row in rows[2:]] == [["add", "cascade"], ["add", "cascade:base=0.7,short=50"]]
-    assert rows[2][2] == "100.0"
-    rows = [cells(line) for line in others.splitlines()]
-    assert rows[0] == ["method", "wrap", "width", CONTROL]
-    assert rows[2] == ["cascade", "100.0", "100.0", "0.0"]
-
-
-@pytest.mark.slow
 def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
     done = run_process("robustness", articles, *arguments, cwd=articles.parent)
@@ -143,10 +127,3 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
     Path("one.txt").write_text("只有一篇文章，没有别的句子可以借用。", encoding="utf-8")
     with pytest.raises(NearDupError, match=re.escape(message)):
         run("robustness", *arguments)
-
-
-@pytest.mark.slow
-def test_an_error_is_exit_code_2(articles: Path) -> None:
-    done = run_process("robustness", articles, "--edits", "shuffle", cwd=articles.parent)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("scrapy neardup robustness: There is no edit 'shuffle'")

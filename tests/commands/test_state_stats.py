@@ -14,47 +14,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
 from tests.build import KINDS, PEAR, make_state, open_state, read_records, set_last_seen, state_url
-from tests.cli import mask, run, run_on
-
-TOLD = """\
-state         KIND: STATE
-size          SIZE, SIZE per page
-first seen    TIME
-last seen     TIME
-
-| what                                     |   pages |   of all |
-|------------------------------------------|---------|----------|
-| pages                                    |       8 |   100.0% |
-| originals                                |       5 |    62.5% |
-| - similar to an earlier page: excerpt    |       1 |    12.5% |
-| - similar to an earlier page: same_title |       1 |    12.5% |
-| copies                                   |       2 |    25.0% |
-| - retitled                               |       1 |    12.5% |
-| - identical                              |       1 |    12.5% |
-| - witnesses among the copies             |       1 |    12.5% |
-| unjudged                                 |       1 |    12.5% |
-
-groups        1 of two or more pages; the largest has 3
-
-| site (2 of 5)   |   pages |   copies |   of them |
-|-----------------|---------|----------|-----------|
-| town.example    |       3 |        0 |      0.0% |
-| mirror.example  |       2 |        2 |    100.0% |
-
-method          cascade
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    state = make_state(kind, tmp_path)
-    done = run_on("stats", "--limit", "2", state=state, capsys=capsys)
-    assert (done.returncode, done.stderr) == (0, "")
-    said = mask(done.stdout.replace(",", ""), state)
-    assert said.startswith(TOLD.replace("KIND", kind).replace(",", ""))
-    assert "\nsegmenter       jieba" in said
-    assert "shingle=5" in said
+from tests.cli import run
 
 
 @pytest.mark.parametrize("kind", KINDS)

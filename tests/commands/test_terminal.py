@@ -11,9 +11,8 @@ import pytest
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
-from tests.build import HOSTILE, join_text, open_state, state_url
+from tests.build import HOSTILE, PEARS, join_text, open_state, state_url
 from tests.cli import Invoke, run
-from tests.commands.test_compare import FERRY
 
 EVIL = "\x1b[2J\x1b]0;title\x07\u202egnp\x9b2J\n\u2028forged"
 URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
@@ -45,7 +44,7 @@ COMMANDS = [
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A feed of an article, its copy and a malformed record, evil wherever one can be; the URL of a state to be."""
-    records = [{"url": url, "title": EVIL, "text": f"{join_text(*FERRY)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
+    records = [{"url": url, "title": EVIL, "text": f"{join_text(*PEARS)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
     malformed = f'{{"url": "{EVIL.replace(chr(10), "")}'
     lines = [*map(json.dumps, records), malformed]
     (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8", newline="\n")

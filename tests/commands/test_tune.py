@@ -15,8 +15,8 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
-from tests.build import HOSTILE, make_state
-from tests.cli import command_line, environment, is_harmless, run
+from tests.build import make_state
+from tests.cli import command_line, environment, run
 from tests.lab.corpus import drafts, write_feed
 
 QUIET = ("--against", "none")
@@ -75,18 +75,6 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     typed(monkeypatch)
     assert run("tune", *options) == 0
     assert "Pair" not in capsys.readouterr().out
-
-
-def test_the_verdict_of_the_method_is_not_told_before_the_answer(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed(monkeypatch)
-    run("tune", feed, "-o", tmp_path / "labels.jsonl", *QUIET)
-    asked = capsys.readouterr().out.partition("Is the later page a copy?")[0]
-    assert "EARLIER: Article" in asked
-    assert "[[" in asked
-    assert "0." not in asked
-    assert "copy up to" not in asked
 
 
 def test_labels_say_what_each_value_would_have_done(
@@ -161,18 +149,6 @@ def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytes
     assert "Where methods differ" in shown
 
 
-def test_evaluate_scores_by_the_labels_and_by_nothing_else(
-    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    read = read_through(feed, tmp_path)
-    capsys.readouterr()
-    assert run("evaluate", feed, "--pairs", read, "--json") == 0
-    score = json.loads(capsys.readouterr().out)
-    copies = sum(is_copy(row) for row in labels(read))
-    assert (score["pos"], score["documents"]) == (copies, 48)
-    assert score["neg"] <= 20 - copies
-
-
 def test_a_state_needs_texts_and_is_read_where_it_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,20 +161,6 @@ def test_a_state_needs_texts_and_is_read_where_it_has_them(
     shown = capsys.readouterr().out
     assert "EARLIER: 秋月梨早熟\nhttps://orchard.example/pears" in shown
     assert {one["a"] for one in labels(tmp_path / "labels.jsonl")} >= {"https://orchard.example/pears"}
-
-
-def test_what_pages_say_cannot_steer_a_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = drafts(of=4)
-    for number, one in enumerate(made):
-        made[number] = {**one, "title": HOSTILE, "text": f"{HOSTILE}\n{one['text']}", "url": f"{one['url']}{HOSTILE}"}
-    typed(monkeypatch, "y")
-    assert run("tune", write_feed(tmp_path, made), "-o", tmp_path / "labels.jsonl") == 0
-    shown, told = capsys.readouterr()
-    assert is_harmless(shown.replace("\n", ""))
-    assert is_harmless(told.replace("\n", "").replace("\r", ""))
-    assert len(labels(tmp_path / "labels.jsonl")) == 1
 
 
 def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Path) -> None:
