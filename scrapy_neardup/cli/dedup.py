@@ -35,7 +35,6 @@ from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.judge.records import Batch, Judged
-from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
@@ -207,7 +206,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         if asked or method.memory_only:
-            store = open_store(asked or Memory.form(), recipe, STORE, config.secret)
+            store = open_store(asked or "memory:", recipe, STORE, config.secret)
         else:
             store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, ManualVerdicts
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -44,11 +44,10 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
 
     Raises StoreDamaged.
     """
-    judgements = ManualVerdicts(store)
     for drop in _drops(store, generation):
         record = _at(store, drop.page)
         told = store.evidence(record.id) if record is not None else None
-        said = judgements.of(record.url) if record is not None else None
+        said = find_manual_verdict(store, record.url) if record is not None else None
         yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
 
 

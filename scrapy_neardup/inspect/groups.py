@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from scrapy_neardup.inspect import HIDDEN, utc_time
 from scrapy_neardup.inspect.pages import ORIGINAL, SUPERSEDED
-from scrapy_neardup.judge.manual_verdicts import ManualVerdicts
+from scrapy_neardup.judge.manual_verdicts import find_manual_verdict
 from scrapy_neardup.state.pages import PageStore, leader
 
 
@@ -48,14 +48,13 @@ def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None =
 
 
 def _members(store: PageStore, group: int, ids: list[int], original: int) -> Iterator[GroupMember]:
-    verdicts = ManualVerdicts(store)
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         if record is None:
             continue
         is_copy = record.original != record.id
         similarity = evidence.similarity if is_copy and evidence else 0.0
-        verdict = verdicts.of(record.url)
+        verdict = find_manual_verdict(store, record.url)
         yield GroupMember(
             url=record.url,
             first_seen=utc_time(record.first_seen),

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMatch, FormerMethods
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, ManualVerdicts
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.judge.matching import Found, Matched, Matching
 from scrapy_neardup.judge.policy import Contender, Policy
 from scrapy_neardup.methods import Method
@@ -48,7 +48,6 @@ class CrawlContext:
     #: The id of the crawl: the time at which it began, in nanoseconds since 1970.
     generation: int
     matching: Matching
-    manual_verdicts: ManualVerdicts
     former_methods: FormerMethods
     #: The list of dropped pages, if the state keeps one.
     drops: Drops | None
@@ -78,7 +77,7 @@ class Context:
         #: The newest record of the URL.
         self.known: Record | None = crawl.store.find(page.url)
         #: The manual verdict on the URL.
-        self.manual_verdict: ManualVerdict | None = crawl.manual_verdicts.of(page.url)
+        self.manual_verdict: ManualVerdict | None = find_manual_verdict(crawl.store, page.url)
         self.fingerprint = fingerprint
         self.reason = reason
         self._given_up = given_up

@@ -15,8 +15,7 @@ from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import ManualVerdicts
-from scrapy_neardup.judge.matching import Matching, candidates
+from scrapy_neardup.judge.matching import Matching
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_source, judge
 from scrapy_neardup.judge.same_bytes import judge_bytes, knows_bytes
@@ -77,7 +76,7 @@ class Detector:
         self.in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         #: Names the crawl: the time at which it began, in nanoseconds since 1970.
         self.generation = store.begin(who, job)
-        self._method = method = method.with_hashes(store.hashes)
+        self.method = method = method.with_hashes(store.hashes)
         self._bounds = bounds
         self._on_expired = on_expired
         self._judged = 0
@@ -90,7 +89,6 @@ class Detector:
             policy=policy,
             generation=self.generation,
             matching=Matching(method, store, policy.also_copies),
-            manual_verdicts=ManualVerdicts(store),
             former_methods=FormerMethods(store),
             drops=Drops(store, self.generation) if store.lasts and policy.keep is not Keep.NOTHING else None,
             rules=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
@@ -194,23 +192,14 @@ class Detector:
         try:
             known = self.store.on_site(page.site)
             if prepared is not None:
-                return prepared.verified(page, known, self._method)
-            return self._method.for_state(page, known)
+                return prepared.verified(page, known, self.method)
+            return self.method.for_state(page, known)
         finally:
             self.spent["method"] += perf_counter() - begun
 
     def learn(self, page: Page, prepared: PreparedFingerprint) -> None:
         """Correct what workers assume, where the state says something else of this page."""
         prepared.learn(page.site, self.store.on_site(page.site))
-
-    def proposed(self, keys: Iterable[int]) -> tuple[int, ...]:
-        """The ids of earlier pages that a page with these keys is compared with."""
-        return candidates(self._method, self.store, keys).ids
-
-    @property
-    def common(self) -> int:
-        """The number of pages from which a key is no evidence."""
-        return self._method.common
 
     # What becomes of a page.
 

@@ -7,44 +7,41 @@ found so. The detector then judges as on a disk, and the crawl goes on while the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
+from scrapy_neardup.judge.matching import candidates
+from scrapy_neardup.judge.remote_state import RemoteState, add_reads
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
-from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
-from scrapy_neardup.server.counting import FEW
-from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
+from scrapy_neardup.server.asynchronous import NoAnswer, Patience
+from scrapy_neardup.server.engine import OvertakenError
 from scrapy_neardup.server.in_flight import PendingPage, PendingPlace, heads_of, places_in
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import PageLost
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.rows import NotFetched, RemoteTransaction, newest_of
+from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import BATCH, RedisStore
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 
-T = TypeVar("T")
 #: Seconds between two looks at a page of another crawler that blocks one of ours: the first, and at most.
 _SOON, _LATE = 0.01, 0.2
 
 
-class RemoteCrawl:
+class RemoteCrawl(RemoteState):
     """The pages of one crawl on a server.
 
     ``commit``, ``release``, ``withdraw`` and ``seal`` are those of the detector, but return before they are done.
-    Synchronous code of the detector runs in transactions that are fetched before and written afterwards. Nothing else
-    runs during one run of it, so one store serves all pages.
     """
 
     def __init__(
@@ -54,23 +51,15 @@ class RemoteCrawl:
         on_lost: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
     ) -> None:
-        """Make it on the running loop. ``on_error`` gets errors of work that nobody awaits.
-
-        ``on_lost`` is called when the item of a page came through that the server has lost. ``patience``: see
-        ``AsyncLink``.
-        """
+        """``on_lost`` is called when the item of a page came through that the server has lost."""
         assert isinstance(detector.store, RedisStore)
+        super().__init__(detector.store, on_error, patience)
         self.detector = detector
-        self.store = detector.store
-        self.link = AsyncLink(self.store.location, patience)
         #: The pages of this crawl that are in flight, and those of them that have passed.
         self.judgements: dict[PendingPlace, RemoteJudgement] = {}
         self.reserved: dict[Reservation, RemoteJudgement] = {}
-        self._on_error = on_error
         self._on_lost = on_lost
         self._breaks = self.link.breaks
-        self._writes: set[asyncio.Task[None]] = set()
-        self._other_tasks: set[asyncio.Task[None]] = set()
 
     def judgement(self) -> RemoteJudgement:
         """The judgement of a page; enter it, and leave it with the verdict."""
@@ -80,113 +69,12 @@ class RemoteCrawl:
         """Like ``Detector.is_unchanged``."""
         return await self.run(lambda: self.detector.is_unchanged(url, source), RemoteTransaction())
 
-    async def close(self) -> None:
-        """Wait until all is written, and close the connections."""
-        await self.finish()
-        await self.link.close()
-
-    # Work that nobody awaits.
-
-    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True) -> None:
-        """Start work that nobody awaits. What needs an order waits for the work that ``writes``."""
-        running = self._writes if writes else self._other_tasks
-        task = asyncio.ensure_future(self._report_errors(work))
-        running.add(task)
-        task.add_done_callback(running.discard)
-
-    async def finish(self) -> None:
-        """Wait until all started work is done."""
-        while running := self._writes | self._other_tasks:
-            await asyncio.wait(running)
-
-    async def _report_errors(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except StoreError as error:
-            self._on_error(error)
-
-    # Transactions.
-
-    async def transact(
-        self,
-        work: Callable[[], T],
-        transaction: RemoteTransaction,
-        extend: Callable[[Program], None] = lambda program: None,
-    ) -> T:
-        """Run synchronous work and write its changes; again, until nobody writes first.
-
-        ``extend`` adds to the program what rows cannot say.
-        """
-        for _ in range(TRIES):
-            result = await self.run(work, transaction)
-            program = self.store.write_program(transaction.changes, transaction.read_set)
-            extend(program)
-            try:
-                self.store.raise_for(await self.link.run(program))
-            except OvertakenError:
-                transaction.discard_read_set()
-                continue
-            self.count(transaction)
-            return result
-        raise overtaken_too_often(self.store.location)
-
-    async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
-        """Return the result of synchronous work; its changes are in the transaction."""
-        while True:
-            transaction.restart()
-            try:
-                return self.run_once(work, transaction)
-            except NotFetched as error:
-                missing = error
-            if missing.scan:  # rare, and may take long
-                rows = await self.link.in_thread(partial(self.store.read_rows, missing.scan))
-                transaction.scans[missing.scan] = rows
-            elif missing.postings:
-                await self.fetch(transaction, postings=[missing.postings])
-            else:
-                await self.fetch(transaction, [missing.row])
-
-    def run_once(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
-        """Return the result of synchronous work that finds all rows in the transaction; raises NotFetched."""
-        self.store.transaction = transaction
-        try:
-            return work()
-        finally:
-            self.store.transaction = None
-
-    async def fetch(
-        self, transaction: RemoteTransaction, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()
-    ) -> None:
-        """Fetch missing rows and postings in one request."""
-        program = self.link.program()
-        take = add_reads(program, transaction, rows, postings)
-        if not program.is_empty:
-            take(iter((await self.link.run(program))[1:]))
-
-    # Counted sentences.
-
-    def count(self, transaction: RemoteTransaction) -> None:
-        """Count the sentences of a written page. Others learn of them later."""
-        self.store.boilerplate.count(transaction.notes)
-        if self.store.boilerplate.has_entry_to_publish:
-            self.start(self._publish(), writes=False)
-
-    async def _publish(self) -> None:
-        with suppress(NoAnswer):  # it may have been published, and must not be twice
-            while self.store.boilerplate.publish(program := self.link.program()):
-                await self.link.run_once(program)
-
     async def catch_up(self) -> None:
         """Exchange counts with the others. After a failover also remove pages of ours that are over."""
         if (breaks := self.link.breaks) != self._breaks:
             await self._remove_revived()
             self._breaks = breaks
-        await self._publish()
-        many = FEW
-        while many == FEW:
-            entries = await self.link.read_stream(self.store.boilerplate.stream_position)
-            self.store.boilerplate.count_entries(entries)
-            many = len(entries)
+        await self.exchange_counts()
 
     async def _remove_revived(self) -> None:
         """Remove pages of ours that are in flight again because the server lost their outcome: copies wait for them."""
@@ -404,7 +292,7 @@ class RemoteJudgement:
 
     def _add_look_up(self, program: Program) -> Callable[[Iterator[Any]], None]:
         """Begin a new transaction with the rows of the page's URLs and its postings."""
-        page, hashes, common = self._page, self._store.hashes, self._crawl.detector.common
+        page, hashes, common = self._page, self._store.hashes, self._crawl.detector.method.common
         rows = [layout.url_key(url, hashes) for url in (page.url, page.canonical) if url]
         rows.append(layout.judgement_key(page.url, hashes))
         keys = self._fingerprint.keys if self._fingerprint else ()
@@ -443,8 +331,8 @@ class RemoteJudgement:
         seen = [row for key, row in self.transaction.rows.items() if key[:1] == b"u" and row is not None]
         ids = [layout.unpack_seen(row)[0] for row in seen]
         if self._fingerprint is not None:
-            propose = partial(self._crawl.detector.proposed, self._fingerprint.keys)
-            ids += self._crawl.run_once(propose, self.transaction)
+            propose = partial(candidates, self._crawl.detector.method, self._store, self._fingerprint.keys)
+            ids += self._crawl.run_once(propose, self.transaction).ids
         return [layout.record_key(id) for id in ids], [(id, ALL) for id in ids]
 
     async def _has_removed(self, page: PendingPage) -> bool:
@@ -506,29 +394,6 @@ class RemoteJudgement:
         """Wake the pages of this crawl that wait for this one."""
         self._crawl.judgements.pop(self.pending.place, None)
         self.over.set()
-
-
-def add_reads(
-    program: Program, transaction: RemoteTransaction, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
-) -> Callable[[Iterator[Any]], None]:
-    """Have a program read what is missing. Return the function that takes its answers into the transaction."""
-    new_rows = [row for row in dict.fromkeys(rows) if row not in transaction.rows]
-    by_limit: dict[int, list[int]] = {}
-    for key, limit in dict.fromkeys(postings):
-        if (key, limit) not in transaction.filed:
-            by_limit.setdefault(limit, []).append(key)
-    for row in new_rows:
-        program.get(row)
-    for limit, keys in by_limit.items():
-        program.newest([pack_key(key) for key in keys], limit)
-
-    def take(answers: Iterator[Any]) -> None:
-        transaction.rows.update((row, next(answers)) for row in new_rows)
-        for limit, keys in by_limit.items():
-            found = newest_of(next(answers), limit)
-            transaction.filed.update(((key, limit), found.get(pack_key(key), [])) for key in keys)
-
-    return take
 
 
 async def _is_set(event: asyncio.Event, seconds: float) -> bool:

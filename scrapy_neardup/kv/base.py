@@ -185,15 +185,13 @@ class Engine(KeyValueStore):
     ``named_by``: the setting or option that named the location, for messages.
     """
 
+    #: The form of its URLs behind the scheme, for messages.
+    form: ClassVar[str] = "///path"
+
     def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
         self.location = location
         self.named_by = named_by
         self.options = options
-
-    @classmethod
-    def form(cls) -> str:
-        """Return the form of the URLs, for messages."""
-        return f"{cls.scheme}:///path"
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
@@ -202,7 +200,7 @@ class Engine(KeyValueStore):
         Raises ValueError whose text continues a sentence: "which …".
         """
         if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
-            raise ValueError(f"which names no absolute path. Write three slashes: {cls.form()}")
+            raise ValueError(f"which names no absolute path. Write three slashes: {cls.scheme}:{cls.form}")
         if parts.query or parts.fragment:
             raise ValueError("which has a ? or a # in its path. Write %3F for the question mark, %23 for the hash")
         path = url2pathname(parts.path)

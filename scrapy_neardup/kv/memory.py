@@ -57,6 +57,7 @@ class Memory(Engine):
     """A dictionary of this process."""
 
     scheme = "memory"
+    form = ""
     lasts = False
 
     def __init__(self, location: str = "memory:", named_by: str = SETTING, options: Options = DEFAULT) -> None:
@@ -67,17 +68,13 @@ class Memory(Engine):
         self._records: list[bytes] | None = None
 
     @classmethod
-    def form(cls) -> str:
+    def read_url(cls, parts: SplitResult) -> str:
+        """Return one location for all; each store is still a state of its own."""
         return "memory:"
 
     @classmethod
-    def read_url(cls, parts: SplitResult) -> str:
-        """Return one location for all; each store is still a state of its own."""
-        return cls.form()
-
-    @classmethod
     def url(cls, location: str) -> str:
-        return cls.form()
+        return "memory:"
 
     @classmethod
     def exists(cls, location: str) -> bool:

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdicts
+from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import Matching
 from scrapy_neardup.maintenance.export import Source, Watch, take_verdicts
 from scrapy_neardup.maintenance.lines import Filed
@@ -138,7 +138,6 @@ class _Merger:
     def plan(self, method: Method | None) -> None:
         """Decide on every page; with a method, compare originals with ours."""
         store, taken = self._store, set[int]()
-        verdicts = ManualVerdicts(store)
         for filed in self._watch(self._source.pages()):
             record = filed.record
             known = self._find(record)
@@ -152,7 +151,7 @@ class _Merger:
                 taken.add(here)
             if not record.is_original or fate not in (Fate.NEW, Fate.RENEWED) or (known and known.is_original):
                 continue
-            verdict = verdicts.of(record.url)
+            verdict = find_manual_verdict(store, record.url)
             is_kept = verdict is not None and verdict.kind is ManualKind.KEEP
             if method and not is_kept and (copy := find_copy(method, store, record)):
                 self.copies[record.id] = copy

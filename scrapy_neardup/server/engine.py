@@ -47,6 +47,7 @@ class Redis(Engine):
     """
 
     scheme = "redis"
+    form = "//host:6379/0?state=name"
     is_shared = True
     #: Seconds after which a silent crawl may lose its unsealed pages.
     lease: ClassVar[float] = LEASE
@@ -66,10 +67,6 @@ class Redis(Engine):
         except BaseException:
             self.link.close()
             raise
-
-    @classmethod
-    def form(cls) -> str:
-        return f"{cls.scheme}://host:6379/0?state=name"
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
@@ -190,7 +187,7 @@ def _open_link(location: str, named_by: str) -> Link:
     return Link(location)
 
 
-# The rows are the same, however the server is reached.
+# The rows are the same, however the server is reached. The schemes with two s use TLS.
 
 
 class Rediss(Redis):
@@ -203,20 +200,14 @@ class Unix(Redis):
     """A server on a socket of this machine."""
 
     scheme = "unix"
-
-    @classmethod
-    def form(cls) -> str:
-        return "unix:///path/of/the.sock?state=name"
+    form = "///path/of/the.sock?state=name"
 
 
 class Sentinel(Redis):
     """The master that the Sentinels name."""
 
     scheme = "redis+sentinel"
-
-    @classmethod
-    def form(cls) -> str:
-        return f"{cls.scheme}://host:26379,host:26379/service/0?state=name"
+    form = "//host:26379,host:26379/service/0?state=name"
 
 
 class RedissSentinel(Sentinel):
@@ -229,10 +220,7 @@ class Cluster(Redis):
     """The node of a cluster that has the slot of the state."""
 
     scheme = "redis+cluster"
-
-    @classmethod
-    def form(cls) -> str:
-        return f"{cls.scheme}://host:6379,host:6379?state=name"
+    form = "//host:6379,host:6379?state=name"
 
 
 class RedissCluster(Cluster):

@@ -49,7 +49,7 @@ class Registry(Mapping[str, type[Engine]]):
 
     def forms(self, *, lasting: bool = False) -> str:
         """Return the forms of the URLs, for messages."""
-        *others, last = [kind.form() for kind in self.values() if kind.lasts or not lasting]
+        *others, last = [f"{kind.scheme}:{kind.form}" for kind in self.values() if kind.lasts or not lasting]
         return f"{', '.join(others)} or {last}" if others else last
 
 

@@ -51,6 +51,7 @@ class PageStore:
         dry run began; None for a state that is written to. Raises StoreDamaged.
         """
         self.kv = kv
+        self.scheme, self.location, self.lasts, self.is_shared = kv.scheme, kv.location, kv.lasts, kv.is_shared
         #: The recipe of the fingerprints, as plain data.
         self.recipe = recipe
         #: The secret of the hashes; None if it is unknown.
@@ -84,26 +85,6 @@ class PageStore:
         return self._rows.pages
 
     # The state as a whole.
-
-    @property
-    def location(self) -> str:
-        """Where the state lies, for messages."""
-        return self.kv.location
-
-    @property
-    def scheme(self) -> str:
-        """The kind of the state, as in its URL."""
-        return self.kv.scheme
-
-    @property
-    def lasts(self) -> bool:
-        """Whether the state outlives this store."""
-        return self.kv.lasts
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other crawls may write at the same time."""
-        return self.kv.is_shared
 
     def pending(self) -> Pending:
         """Return the unsealed pages in a snapshot: of running or killed crawls, or with feeds that were not stored.

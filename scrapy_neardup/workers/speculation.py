@@ -61,17 +61,10 @@ class SpeculativeCounts:
         """See ``SiteCounts``."""
         return self._assume("is_common", sentences, self._own, self._everywhere)
 
-    def pages(self) -> int:
-        """Raise NeedsState."""
+    def _refuse(self, *_: object) -> Any:
         raise NeedsState
 
-    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
-        """Raise NeedsState."""
-        raise NeedsState
-
-    def forms(self) -> float:
-        """Raise NeedsState."""
-        raise NeedsState
+    pages = stood_on = forms = _refuse
 
     def _assume(self, query: str, sentences: npt.NDArray[np.uint32], *boilerplate: Set[int]) -> npt.NDArray[np.bool_]:
         """Which sentences are in one of these sets; on most pages none is, so that case is fast."""

@@ -19,11 +19,11 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.state.records import Clock
-from tests.build import answer, find_record, kind, page, reserve, story
+from tests.build import answer, find_record, kind, make_detector, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 
 TEXT = story(1, 30)
@@ -40,18 +40,9 @@ def store() -> PageStore:
     return memory_state({})
 
 
-def crawl(store: PageStore, policy: KeepPolicy = HOSTS, *, drops: bool = True, method: str = "cascade") -> Detector:
+def crawl(store: PageStore, policy: KeepPolicy = HOSTS, method: str = "cascade") -> Detector:
     """The detector of one more crawl."""
-    return Detector(
-        make_method(method, {}),
-        store,
-        who="test",
-        policy=Policy(
-            passes=lambda verdict: not (drops and verdict.is_copy),
-            keep=Keep.NOTHING,
-            preference=make_preference(policy),
-        ),
-    )
+    return make_detector(store, method, policy=policy)
 
 
 def changed(one: Page, *sentences: str) -> Page:
@@ -86,108 +77,7 @@ def test_a_better_page_passes_and_says_what_it_supersedes(store: PageStore) -> N
     assert is_sound(store)
 
 
-def test_no_page_that_is_as_good_or_worse_is_better(store: PageStore) -> None:
-    detector = crawl(store)
-    assert kind(detector, TIMES) is Kind.UNIQUE
-    for one in (PAPER, BLOG, replace(TIMES, url=f"{TIMES.url}again", text=LATE.text)):
-        assert said(answer(detector, one)) == (Kind.DUPLICATE, TIMES.url)
-
-
-def test_without_a_policy_the_first_one_stays(store: PageStore) -> None:
-    detector = crawl(store, "first")
-    assert [kind(detector, one) for one in (WIRE, PAPER, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert leader(store, find_record(store, WIRE).id) is None
-
-
-@pytest.mark.parametrize("policy", ["first", HOSTS])
-def test_in_the_next_crawl_all_of_the_group_are_known_whatever_the_policy_is_then(
-    store: PageStore, policy: KeepPolicy
-) -> None:
-    detector = crawl(store)
-    group = answer(detector, WIRE).similar_id
-    answer(detector, TIMES)
-    answer(detector, BLOG)
-    detector = crawl(store, policy)
-    found = [answer(detector, one) for one in (WIRE, TIMES, BLOG, LATE)]
-    kinds = [Kind.UNCHANGED, Kind.UNCHANGED, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert [said(one) for one in found] == [(one, TIMES.url) for one in kinds]
-    assert {one.similar_id for one in found} == {group}
-
-
-def test_a_copy_that_was_dropped_passes_once_there_is_a_policy_that_likes_it_better(store: PageStore) -> None:
-    assert [kind(crawl(store, "first"), one) for one in (WIRE, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE]
-    assert kind(crawl(store), TIMES) is Kind.BETTER
-    assert kind(crawl(store), TIMES) is Kind.UNCHANGED
-    assert store.pages == 2
-
-
 # What changes
-
-
-def test_a_superseded_page_that_changes_passes_each_time_and_the_better_one_stays(store: PageStore) -> None:
-    """Nobody can have the updates of an article dropped by publishing a better copy of it."""
-    group = answer(crawl(store), WIRE).similar_id
-    answer(crawl(store), TIMES)
-    new = WIRE
-    for number in range(3):
-        new = changed(new, f"更正第{number}次。")
-        updated = answer(crawl(store), new)
-        assert (updated.kind, updated.similar_id) == (Kind.UPDATED, group)
-        assert said(answer(crawl(store), new)) == (Kind.UNCHANGED, TIMES.url)
-    late = answer(crawl(store), LATE)
-    assert (said(late), late.similar_id) == ((Kind.DUPLICATE, TIMES.url), group)
-    assert is_sound(store)
-    assert check(store).lost == 0
-
-
-def test_a_page_that_was_another_article_in_between_is_delivered_again_beside_a_better_copy(store: PageStore) -> None:
-    answer(crawl(store), WIRE)
-    answer(crawl(store), TIMES)
-    assert kind(crawl(store), replace(WIRE, text="".join(story(9, 30)))) is Kind.UPDATED
-    assert kind(crawl(store), changed(WIRE, "更正：第一班船是空的。")) is Kind.UPDATED
-    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
-    assert is_sound(store)
-
-
-def test_the_better_page_stays_where_it_is_when_it_changes(store: PageStore) -> None:
-    group = answer(crawl(store), WIRE).similar_id
-    answer(crawl(store), TIMES)
-    new = changed(TIMES, "更正：第一班船是空的。")
-    updated = answer(crawl(store), new)
-    assert (updated.kind, updated.similar_id) == (Kind.UPDATED, group)
-    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
-    assert kind(crawl(store), PAPER) is Kind.DUPLICATE
-
-
-def test_the_better_page_that_becomes_another_article_leaves_its_place_to_the_first(store: PageStore) -> None:
-    answer(crawl(store), WIRE)
-    answer(crawl(store), TIMES)
-    assert kind(crawl(store), replace(TIMES, text="".join(story(9, 30)))) is Kind.UPDATED
-    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, WIRE.url)
-
-
-def test_the_first_page_that_becomes_another_article_leaves_the_group_to_the_better_one(store: PageStore) -> None:
-    group = answer(crawl(store), WIRE).similar_id
-    answer(crawl(store), TIMES)
-    other = answer(crawl(store), replace(WIRE, text="".join(story(9, 30))))
-    assert (other.kind, other.similar_id == group) == (Kind.UPDATED, False)
-    late = answer(crawl(store), LATE)
-    assert (said(late), late.similar_id) == ((Kind.DUPLICATE, TIMES.url), group)
-    assert check(store).lost == 0
-
-
-def test_no_group_goes_further_from_its_first_page_than_copies_of_that_do(store: PageStore) -> None:
-    """A copy of the better page that is none of the first one is dropped for it, and cannot take its place."""
-    other = story(2, 30)
-    first = page("wire", TEXT, "标题甲", site="wire.example")
-    better = page("paper", TEXT[:24] + other[:8], "标题甲", site="paper.example")
-    further = page("times", TEXT[8:24] + other[:8], "标题甲", site="times.example")
-    alone = crawl(memory_state({}))
-    assert [kind(alone, one) for one in (first, further)] == [Kind.UNIQUE, Kind.UNIQUE]
-    detector = crawl(store)
-    assert [kind(detector, one) for one in (first, better)] == [Kind.UNIQUE, Kind.BETTER]
-    assert said(answer(detector, further)) == (Kind.DUPLICATE, better.url)
-    assert not find_record(store, further).keys
 
 
 # What is on its way
@@ -286,16 +176,6 @@ def test_a_better_page_that_is_forgotten_leaves_its_place_and_the_first_takes_th
 
 
 # With whatever there is
-
-
-def test_every_item_passes_and_says_so_where_copies_are_tagged(store: PageStore) -> None:
-    detector = crawl(store, drops=False)
-    found = [answer(detector, one) for one in (WIRE, BLOG, TIMES, LATE)]
-    assert [one.kind for one in found] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.BETTER, Kind.DUPLICATE]
-    assert [one.as_tag()["original"] for one in found] == [None, WIRE.url, None, TIMES.url]
-    again = [answer(crawl(store, drops=False), one) for one in (WIRE, BLOG, TIMES, LATE)]
-    assert [said(one) for one in again] == [(Kind.UNCHANGED, TIMES.url)] * 4
-    assert {one.similar_id for one in [*found, *again]} == {found[0].similar_id}
 
 
 @pytest.mark.parametrize("name", METHODS)

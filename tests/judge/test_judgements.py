@@ -14,7 +14,6 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
-    ManualVerdicts,
     find_manual_verdict,
     manual_verdicts,
     remove_manual_verdicts,
@@ -156,15 +155,6 @@ def test_two_pages_that_are_copies_of_each_other_are_not_both_dropped(store: Pag
     assert [kind(detector, one) for one in (FIRST, OTHER)] == [Kind.UNIQUE, Kind.DUPLICATE]
     assert kind(dropping(store), replace(FIRST, text=FIRST.text + "另据本站记者。")) is Kind.UPDATED
     assert is_sound(store)
-
-
-def test_where_nothing_was_said_nothing_is_looked_up(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = ManualVerdicts(store)
-    keep(store, COPY)
-    some = ManualVerdicts(store)
-    assert some.of(COPY.url) == ManualVerdict(COPY.url, ManualKind.KEEP, FIRST.url, 7)
-    monkeypatch.setattr(store, "value", lambda key: pytest.fail("it was looked up"))
-    assert empty.of(COPY.url) is None
 
 
 def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:

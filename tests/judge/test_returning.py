@@ -19,10 +19,9 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.records import Clock
-from tests.build import answer, find_record, kind, page, story, summary
+from tests.build import answer, find_record, kind, story, summary
 from tests.judge.test_delivered import FIRST, THIRD, WITNESS
 
-EXCERPT = page("excerpt", story(1, 40)[:12], "标题丁")
 #: Of the length and under the title of the third page, and no copy of anything.
 OWN = replace(THIRD, text="".join(story(7, 29)))
 
@@ -127,14 +126,6 @@ def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
     assert kind(crawl(store, passes=passes), THIRD) is Kind.UNIQUE
     assert [summary(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
     assert find_record(store, THIRD).is_original
-
-
-def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
-    store: PageStore = memory_state({})
-    dropping = frozenset([Likeness.EXCERPT])
-    kinds = [kind(crawl(store, also_copies=dropping), one) for one in (FIRST, EXCERPT, EXCERPT)]
-    assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert summary(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
 
 
 @pytest.mark.parametrize("change", ["gone", "updated"])

@@ -38,14 +38,6 @@ def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Re
     assert not detector.is_unchanged(URL, 7)
 
 
-def test_what_is_known_of_an_article_stays_though_it_is_too_much_once(detector: Detector) -> None:
-    article = Page(URL, text="".join(story(1, 12)), html=6)
-    assert judged(detector, article) == "unique"
-    assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
-    assert not detector.is_unchanged(URL, 7)
-    assert judged(detector, article) == "unchanged"
-
-
 def test_an_article_that_was_too_much_before_is_judged(detector: Detector) -> None:
     assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
     assert judged(detector, Page(URL, text="".join(story(1, 12)), html=8)) == "unique"

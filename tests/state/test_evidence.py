@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes
@@ -179,11 +179,6 @@ def test_damaged_evidence_is_told_in_a_sentence(store: PageStore) -> None:
         store.evidence(record.id)
 
 
-def test_all_records_come_in_the_order_in_which_they_were_first_seen(store: PageStore) -> None:
-    put_in = [put(store, f"p{number}") for number in range(40)]
-    assert list(store.records()) == put_in
-
-
 @pytest.mark.slow
 def test_forgetting_removes_all_that_is_known_of_a_page_and_counts_what_was_there(store: PageStore) -> None:
     before = {key: value for key, value in store.kv.scan(b"") if key != KEY}
@@ -234,11 +229,6 @@ def test_a_state_can_be_opened_whatever_its_recipe_and_tells_it(tmp_path: Path) 
         open_store(place, {"method": "other"})
     close_store(again)
     close_store(again)
-
-
-def test_without_a_recipe_no_state_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no state at"):
-        open_store(url("sqlite", tmp_path), None)
 
 
 @pytest.mark.parametrize("keep", Keep)

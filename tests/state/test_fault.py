@@ -192,19 +192,6 @@ def stood(store: PageStore) -> list[int]:
     return [int(count) for count in store.on_site(SITE).stood_on(MENU)]
 
 
-def test_counts_whose_periodic_write_fails_are_written_at_the_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boilerplate, "_COUNTS_EVERY", 10)
-    store = open_disk()
-    note(store, 9)
-    fail_at(1)
-    with pytest.raises(StoreError, match="No space left"):
-        note(store, 1)
-    assert stood(store) == [10, 10, 10]
-    assert not list(store.kv.scan(b"b"))
-    store.close()
-    assert stood(open_disk()) == [10, 10, 10]
-
-
 def test_counts_whose_periodic_write_fails_are_written_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boilerplate, "_COUNTS_EVERY", 10)
     store = open_disk()
@@ -256,14 +243,6 @@ def _left_unsealed() -> None:
             store.add(page(id, "a"), generation=generation, replaces=version)
             version = id
     store.close()
-
-
-def test_an_opening_that_takes_back_writes_several_times() -> None:
-    """Else the next test would test less than it says."""
-    _left_unsealed()
-    fail_at(0)
-    open_disk()
-    assert DISKS["disk"].writes == 3
 
 
 @pytest.mark.parametrize("write", [1, 2, 3])

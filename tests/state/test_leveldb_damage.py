@@ -7,16 +7,14 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked
+from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -313,183 +311,6 @@ def test_compaction_keeps_every_page(state: Path) -> None:
         read_all(store)
     with closing(opened(state)) as store:
         read_all(store)
-
-
-# Other processes
-
-CHILD = """
-import sys
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.record import Record
-from scrapy_neardup.kv.leveldb import LevelDB
-from scrapy_neardup.state.opening import open_at
-
-RECIPE = {"method": "minhash", "seed": 7}
-
-def say(*words):
-    print(*words, flush=True)
-
-def add(store, n, generation=0):
-    id = store.new_id()
-    url = f"https://news.example.cn/{n}.html"
-    store.add(Record(id, url, id, 1.0, (1, n), b"sketch" * 50), generation=generation)
-    return id, url
-"""
-
-FILING = """
-store = open_at(LevelDB, sys.argv[1], RECIPE)
-generation = store.begin("the killed crawl")
-n = 0
-while True:
-    n += 1
-    id, url = add(store, n, generation if n % 3 else 0)
-    if n % 3 == 1:
-        store.seal(generation, [id])
-    say("unsealed" if n % 3 == 2 else "sealed", id, url)
-"""
-
-TRYING = """
-try:
-    open_at(LevelDB, sys.argv[1], RECIPE).close()
-except StoreError as error:
-    say(type(error).__name__, error)
-else:
-    say("opened")
-"""
-
-FULL = """
-import resource
-
-store = open_at(LevelDB, sys.argv[1], RECIPE)
-hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
-
-def fill(first, last):
-    failures = 0
-    for n in range(first, last):
-        before = store.pages
-        try:
-            id, url = add(store, n)
-        except StoreError as error:
-            assert store.pages == before
-            failures += 1
-            if failures == 1:
-                say("failed", type(error).__name__, error)
-            if failures == 20:
-                return
-        else:
-            say("sealed", id, url)
-
-fill(0, 5000)
-resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-fill(5000, 5100)
-if sys.argv[3] == "close":
-    try:
-        store.close()
-    except StoreError:
-        say("close failed")
-"""
-
-
-def command(script: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", CHILD + script, *arguments]
-
-
-def run(script: str, *arguments: str) -> str:
-    done = subprocess.run(command(script, *arguments), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def killed_while_filing(root: Path, pages: int) -> Iterator[list[str]]:
-    """What a process that is killed in the midst of its work has told of, word by word."""
-    with subprocess.Popen(command(FILING, str(root)), stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        lines = [child.stdout.readline() for _ in range(pages)]
-        child.kill()
-        lines += child.stdout.readlines()
-    assert child.returncode < 0
-    return (line.split() for line in lines if line.endswith("\n"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pages", [1, 40, 1500])
-def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(pages: int, tmp_path: Path) -> None:
-    root = tmp_path / "state"
-    told = list(killed_while_filing(root, pages))
-    assert len(told) >= pages
-    with closing(opened(root)) as store:
-        unsealed = 0
-        for state_, id, url in told:
-            if state_ == "sealed":
-                found = store.find(url)
-                assert found is not None, url
-                assert found.id == int(id)
-                assert found == store.record(int(id))
-            else:
-                unsealed += 1
-                assert store.find(url) is None
-                assert store.record(int(id)) is None
-        assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
-        assert store.taken_back.crawls == ("the killed crawl",)
-        records = [store.record(int.from_bytes(key[1:], "big")) for key, _ in store.kv.scan(b"r")]
-        assert store.pages == len(records)
-        assert store.postings(1, len(told) + 9) == sorted((r.id for r in records if r), reverse=True)
-    with closing(opened(root)) as store:
-        assert store.taken_back.pages == 0
-        assert store.pages == len(records)
-
-
-@pytest.mark.slow
-def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
-    root = tmp_path / "state"
-    with closing(opened(root)) as store:
-        store.add(page(0))
-        for _ in range(2):  # being refused does not loosen the lock
-            told = run(TRYING, str(root))
-            assert told.startswith("StoreLocked Another process")
-            assert str(root) in told
-            assert "NEARDUP_STORE" in told
-        store.add(page(1))
-    assert run(TRYING, str(root)) == "opened\n"
-    with closing(opened(root)) as store:
-        assert store.find(page(1).url) == page(1)
-
-
-@pytest.mark.slow
-def test_a_second_opening_in_this_process_does_not_loosen_the_lock(tmp_path: Path) -> None:
-    root = tmp_path / "state"
-    with closing(opened(root)):
-        with pytest.raises(StoreLocked):
-            opened(root)
-        assert run(TRYING, str(root)).startswith("StoreLocked")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["close", "exit"])
-@pytest.mark.parametrize("limit", [100_000, 123_456])
-def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
-    limit: int, ending: str, tmp_path: Path
-) -> None:
-    """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""
-    pytest.importorskip("resource", reason="only POSIX limits the size of files")
-    root = tmp_path / "state"
-    told = [line.split(" ", 2) for line in run(FULL, str(root), str(limit), ending).splitlines()]
-    failures = [words for words in told if words[0] == "failed"]
-    assert failures
-    assert failures[0][1] == "StoreError"
-    assert str(root) in failures[0][2]
-    sealed = [(int(words[1]), words[2]) for words in told if words[0] == "sealed"]
-    assert len(sealed) > 100
-    with closing(opened(root)) as store:
-        for id, url in sealed:
-            found = store.find(url)
-            assert found is not None, url
-            assert found.id == id
-        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) == len(sealed)
-        assert store.postings(1, 9999) == sorted((id for id, _ in sealed), reverse=True)
-        store.add(page(0))
-        assert store.find(page(0).url) == page(0)
 
 
 def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:

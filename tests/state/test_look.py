@@ -18,15 +18,14 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import snapshot
-from scrapy_neardup.kv.base import Changes, Moving
+from scrapy_neardup.kv.base import Moving
 from scrapy_neardup.kv.checkpoint import read_manifest
 from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
 from scrapy_neardup.kv.tally import KEY, RowTally
-from scrapy_neardup.state.opening import STORES, close_store, memory_state, open_snapshot, open_store
+from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.faults import engine_of
 
 ROOT = Path(__file__).parents[2]
 KINDS = [scheme for scheme, kind in STORES.items() if kind.lasts]
@@ -174,13 +173,6 @@ def test_the_holder_keeps_its_lock_while_others_of_its_process_look(url: str) ->
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
         assert "Another process is using the state" in done.stderr
         put(store, "http://a.example/2")
-
-
-def test_nothing_can_be_written_into_a_look(url: str) -> None:
-    with at_work(url) as store:
-        put(store, "http://a.example/1")
-    with seen(url) as look, pytest.raises(RuntimeError, match="reading only"):
-        put(look, "http://a.example/2")
 
 
 def test_after_it_was_closed_it_says_so(url: str) -> None:
@@ -377,45 +369,6 @@ def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
         assert list(look.tally_problems()) == []
     assert made
     assert list(elsewhere.iterdir()) == []
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_rows_above_hide_those_below(url: str, seed: int) -> None:
-    """Random writes, into the state and then above it, against one store that has had them all."""
-    draw = random.Random(seed)
-    keys = [bytes([draw.choice(b"krj")]) + draw.randbytes(draw.choice((0, 8, 16))) for _ in range(60)]
-    keys += [keys[0][:1] + b"\xff" * 8 + draw.randbytes(2) for _ in range(4)]
-    keys += [(keys[1] + b"\0" * 17)[:9] + draw.randbytes(3) for _ in range(6)]
-
-    def changes() -> Changes:
-        some = draw.sample(keys, 25)
-        return Changes({key: draw.randbytes(4) for key in some[:15]}, set(some[15:]))
-
-    model = memory_state({})
-    rows: dict[bytes, bytes] = {}
-    with at_work(url) as store:
-        _apply(store, rows, [changes() for _ in range(3)])
-        tried = open_store(url, {}, dry_run=True)
-        for _ in range(6):
-            _apply(tried, rows, [changes()])
-            for prefix in {b"", b"k", b"r", b"j", *keys, *(key[:9] for key in keys)}:
-                wanted = sorted(row for row in rows.items() if row[0].startswith(prefix))
-                for backwards in (False, True):
-                    found = [
-                        row for row in tried.kv.scan(prefix, reverse=backwards) if row[0][:1] in (b"k", b"r", b"j")
-                    ]
-                    assert found == (wanted[::-1] if backwards else wanted)
-            assert [tried.kv.get(key) for key in keys] == [rows.get(key) for key in keys]
-        close_store(tried)
-    model.close()
-
-
-def _apply(store: PageStore, rows: dict[bytes, bytes], many: list[Changes]) -> None:
-    for one in many:
-        for key in one.deletes:
-            rows.pop(key, None)
-        rows.update(one.puts)
-        engine_of(store).write(one, sync=False)
 
 
 def test_a_table_that_is_being_written_gets_no_second_name(tmp_path: Path) -> None:

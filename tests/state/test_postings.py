@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
-from scrapy_neardup.state.opening import STORES, close_store, open_at, open_store, url_of
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
@@ -121,39 +121,6 @@ def test_whichever_page_goes_first_the_others_are_found_and_at_last_no_row_is_le
     assert rows(store) == []
 
 
-def test_pages_of_one_key_may_go_in_one_batch(store: PageStore) -> None:
-    for n in range(1, 8):
-        store.add(page(n, KEY))
-    store.forget([page(n).id for n in (1, 5, 2, 3)])
-    assert filed(store) == [7, 6, 4]
-    store.forget([page(n).id for n in (7, 6, 4)])
-    assert rows(store) == []
-
-
-def test_a_page_that_is_filed_anew_under_its_own_id_is_filed_once(store: PageStore) -> None:
-    for n in range(1, 6):
-        store.add(page(n, KEY))
-    for n in (2, 5):
-        store.add(replace(page(n, KEY, 8), sketch=b"another"), replaces=page(n).id)
-    assert filed(store) == [5, 4, 3, 2, 1]
-    assert filed(store, 8) == [5, 2]
-    assert check(store).sound
-    store.forget([page(n).id for n in range(1, 6)])
-    assert rows(store) == []
-
-
-def test_sealing_updates_removes_the_postings_of_the_versions_before(store: PageStore) -> None:
-    crawl = store.begin("a crawl")
-    for n in range(1, 6):
-        store.add(page(n, KEY))
-        store.add(replace(page(n + 10, KEY), url=page(n).url), generation=crawl, replaces=page(n).id)
-    assert sorted(filed(store)) == [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]
-    store.seal(crawl, [page(n + 10).id for n in range(1, 6)])
-    assert filed(store) == [15, 14, 13, 12, 11]
-    assert store.end(crawl) == 0
-    assert check(store).sound
-
-
 def left_by_a_kill(store: PageStore, name: str) -> PageStore:
     path = Path(store.location)
     copy = path.parent.with_name(name)
@@ -171,19 +138,6 @@ def test_after_a_kill_the_postings_are_held_against_the_records(store: PageStore
     store.kv.write(changes, sync=True)
     with pytest.raises(StoreError, match="its postings do not match its records"):
         left_by_a_kill(store, "without one")
-
-
-def test_a_dry_run_files_on_top(store: PageStore) -> None:
-    for n in range(1, 5):
-        store.add(page(n, KEY))
-    tried = open_store(url_of(store), RECIPE, dry_run=True)
-    try:
-        tried.add(page(5, KEY))
-        tried.forget([page(2).id])
-        assert filed(tried) == [5, 4, 3, 1]
-    finally:
-        close_store(tried)
-    assert filed(store) == [4, 3, 2, 1]
 
 
 def test_what_is_no_row_of_postings_is_told_apart() -> None:

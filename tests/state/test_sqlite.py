@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -13,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv import tally
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
@@ -272,189 +270,6 @@ def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
         store.add(page(1))
         assert store.size() > path.stat().st_size  # the log counts
     assert set(files(path)) == {"state.sqlite", "state.sqlite.witness"}
-
-
-# Other processes
-
-CHILD = """
-import sys
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.record import Record
-from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.state.opening import open_at
-
-RECIPE = {"method": "minhash", "seed": 7}
-
-def say(*words):
-    print(*words, flush=True)
-
-def page(n):
-    id = 1_700_000_000_000_000_000 + n
-    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
-"""
-
-FILING = """
-store = open_at(SQLite, sys.argv[1], RECIPE)
-generation = store.begin("the killed crawl")
-for n in range(1, 1_000_000):
-    store.add(page(n), generation=generation if n % 2 else 0)
-    say(n)
-"""
-
-TRYING = """
-try:
-    open_at(SQLite, sys.argv[1], RECIPE).close()
-except StoreError as error:
-    say(type(error).__name__, error)
-else:
-    say("opened")
-"""
-
-FULL = """
-import resource
-
-store = open_at(SQLite, sys.argv[1], RECIPE)
-hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
-
-def fill(first, last):
-    failures = 0
-    for n in range(first, last):
-        before = store.pages
-        try:
-            store.add(page(n))
-        except StoreError as error:
-            assert store.pages == before
-            failures += 1
-            if failures == 1:
-                say("failed", type(error).__name__, error)
-            if failures == 5:
-                return
-        else:
-            say("sealed", n)
-
-fill(0, 5000)
-resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-fill(5000, 5020)
-if sys.argv[2] == "close":
-    store.close()
-"""
-
-
-def command(script: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", CHILD + script, *arguments]
-
-
-def run(script: str, *arguments: str) -> str:
-    done = subprocess.run(command(script, *arguments), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-    with closing(opened(path)) as store:
-        with pytest.raises(StoreLocked):
-            opened(path)
-        for _ in range(2):  # being refused does not loosen the lock
-            told = run(TRYING, str(path))
-            assert told.startswith("StoreLocked Another process")
-            assert str(path) in told
-            assert "NEARDUP_STORE" in told
-        store.add(page(1))
-    assert run(TRYING, str(path)) == "opened\n"
-    with closing(opened(path)) as store:
-        assert store.find(page(1).url) == page(1)
-
-
-@pytest.mark.slow
-def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-    with subprocess.Popen(command(FILING, str(path)), stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        lines = [child.stdout.readline() for _ in range(100)]
-        child.kill()
-        lines += child.stdout.readlines()
-    assert child.returncode < 0
-    told = [int(line) for line in lines if line.endswith("\n")]
-    assert len(told) >= 100
-    with closing(opened(path)) as store:
-        for n in told:
-            assert store.find(page(n).url) == (None if n % 2 else page(n))
-        unsealed = sum(n % 2 for n in told)
-        assert unsealed <= store.taken_back.pages <= unsealed + 1
-        assert store.taken_back.crawls == ("the killed crawl",)
-        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) >= len(told) - unsealed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["close", "exit"])
-def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending: str, tmp_path: Path) -> None:
-    """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""
-    pytest.importorskip("resource", reason="only POSIX limits the size of files")
-    path = tmp_path / "state.sqlite"
-    told = [line.split(" ", 2) for line in run(FULL, str(path), ending).splitlines()]
-    failures = [words for words in told if words[0] == "failed"]
-    assert failures
-    assert failures[0][1] == "StoreError"
-    assert str(path) in failures[0][2]
-    sealed = [int(words[1]) for words in told if words[0] == "sealed"]
-    assert len(sealed) > 20
-    with closing(opened(path)) as store:
-        for n in sealed:
-            assert store.find(page(n).url) == page(n)
-        assert store.pages == sum(1 for _ in store.kv.scan(b"r")) == len(sealed)
-        assert store.postings(1, 9999) == sorted((page(n).id for n in sealed), reverse=True)
-        store.add(page(9999))
-        assert store.find(page(9999).url) == page(9999)
-
-
-SMALL_DISK = """
-import os
-
-store = open_at(SQLite, sys.argv[1], RECIPE)
-n = 0
-try:
-    while True:
-        store.add(page(n))
-        n += 1
-        say(n)
-except StoreError as error:
-    say(type(error).__name__, error)
-if sys.argv[2] == "close":
-    try:
-        store.close()
-    except StoreError:
-        pass
-os._exit(0)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ["close", "exit"])
-@pytest.mark.parametrize("kilobytes", [1500, 2600, 3300])
-def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
-    kilobytes: int, ending: str, tmp_path: Path
-) -> None:
-    """Its log may be moved into the file by halves then: without the log the file alone is no database."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
-    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root may mount a small disk")
-    try:
-        path = disk / "state.sqlite"
-        *told, failed = run(SMALL_DISK, str(path), ending).splitlines()
-        assert failed.startswith("StoreError The state at")
-        pages = int(told[-1])
-        assert pages > 50
-        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        with closing(opened(path)) as store:
-            assert pages <= store.pages <= pages + 1
-            assert [store.find(page(n).url) for n in range(pages)] == [page(n) for n in range(pages)]
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path: Path) -> None:
