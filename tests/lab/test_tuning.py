@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import LexiconNeeded, NearDupError
 from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods, count_copies
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
     draw_pairs,
     find_candidates,
+    judge_pairs,
     make_strata,
     make_thresholds,
     measure_urgency,
@@ -30,7 +31,7 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.urls import site_of
 from tests.lab.corpus import article, document, drafts
-from tests.lab.methods import Broken, First
+from tests.lab.methods import Broken, First, Picky
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
@@ -53,7 +54,8 @@ def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) 
     assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
     lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
     assert lenient_first == list(tried.values)
-    assert set(type(tried.methods[0]).sweep) <= set(tried.values)
+    sweep = type(tried.methods[0]).sweep
+    assert [value for value in tried.values if value in sweep] == list(sweep)
 
 
 def test_each_page_is_held_against_the_earlier_one_that_it_is_most_like(found: list[Candidate]) -> None:
@@ -206,7 +208,7 @@ def test_a_stratum_without_labels_may_hold_anything() -> None:
         assert one.missed.estimate >= 200
         assert one.recall.low < 0.6
     nothing = estimate_thresholds(parts, {}, VALUES, NOW).estimates[0]
-    assert (nothing.wrong.low, nothing.wrong.high) == (0, 270)
+    assert (nothing.wrong.low, nothing.wrong.estimate, nothing.wrong.high) == (0, 135, 270)
     assert (nothing.recall.low, nothing.recall.high) == (0, 1)
 
 
@@ -228,6 +230,18 @@ def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> Non
     verdicts = {"a": [True, True, False, True], "b": [False, True, True, True]}
     called = {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
     assert asdict(count_copies(verdicts)) == {"pairs": 4, "called": called}
+
+
+@pytest.mark.parametrize(("english", "is_refused"), [(2, False), (3, True)])
+def test_a_method_that_cannot_read_most_pages_judges_no_pairs(english: int, is_refused: bool) -> None:
+    """Picky refuses texts with a Latin letter in front."""
+    documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
+    pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
+    if is_refused:
+        with pytest.raises(LexiconNeeded):
+            judge_pairs(documents, pairs, [Picky()])
+    else:
+        assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)]
 
 
 def test_methods_are_compared_on_the_drawn_pairs_and_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
