@@ -3,12 +3,14 @@
 ``run("check", "--store", url, NEARDUP_METHOD="minhash")`` runs a command in this process and returns its exit code;
 keywords are settings, and errors are raised. The fixture ``invoke`` takes the same and returns a ``Result`` with the
 output; errors are raised. The fixture ``neardup`` takes the same and never raises: an error is exit code 2 and a
-sentence in ``err``, as in a shell. ``run_process`` starts ``scrapy neardup`` as a user does.
+sentence in ``err``, as in a shell. ``run_scrapy`` runs ``scrapy neardup`` in this process, with the project of a
+folder; ``run_process`` does so in a process of its own, which takes a second.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import subprocess
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pytest
+from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from scrapy_neardup.cli import load
@@ -60,15 +63,6 @@ def run_safely(command: str, *arguments: str | Path, **settings: Any) -> int:
         return int(end.code or 0)
 
 
-def run_on(command: str, *arguments: str, state: str, capsys: pytest.CaptureFixture[str]) -> Completed:
-    """Run a command on a state: as a process of its own for SQLite, in this one, which is faster, for LevelDB."""
-    if state.startswith("sqlite"):
-        return run_process(command, *arguments, "--store", state, cwd=Path(state.partition("://")[2]).parent)
-    capsys.readouterr()
-    code = run(command, *arguments, "--store", state)
-    return subprocess.CompletedProcess([], code, *capsys.readouterr())
-
-
 def mask(output: str, url: str) -> str:
     """Output without what differs from run to run, or with the method: times, ids, sizes, places, similarities."""
     output = output.replace(str(Path(url.partition("://")[2]).resolve()), "STATE")
@@ -92,6 +86,39 @@ def environment() -> dict[str, str]:
     """Without settings of whoever runs the tests, and with UTF-8 on all streams."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     return {**kept, "PYTHONUTF8": "1"}
+
+
+class Stream(io.TextIOWrapper):
+    """A standard stream that keeps what is written, also as bytes."""
+
+    def __init__(self) -> None:
+        self.written = io.BytesIO()
+        super().__init__(self.written, encoding="utf-8")
+
+
+def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
+    """Run ``scrapy neardup`` in this process as a shell does: with the project of the folder, and all of Scrapy."""
+    out, err = Stream(), Stream()
+    modules, code = set(sys.modules), 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(cwd)
+        for name in set(os.environ) - set(environment()):
+            patched.delenv(name)
+        patched.setattr(sys, "path", [*sys.path])
+        patched.setattr(sys, "argv", ["scrapy", "neardup", *map(str, arguments)])
+        patched.setattr(sys, "stdout", out)
+        patched.setattr(sys, "stderr", err)
+        try:
+            execute()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
+    for name in set(sys.modules) - modules:
+        if (getattr(sys.modules[name], "__file__", "") or "").startswith(f"{cwd}/"):
+            del sys.modules[name]  # the project's
+    for stream in (out, err):
+        stream.flush()
+    return subprocess.CompletedProcess([], code, out.written.getvalue().decode(), err.written.getvalue().decode())
 
 
 def run_process(*arguments: str | Path, cwd: Path) -> Completed:

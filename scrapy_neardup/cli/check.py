@@ -15,7 +15,6 @@ from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_count, format_counts, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.maintenance.repair import Repaired, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
@@ -53,13 +52,16 @@ def check_state(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     url = find_state(arguments.store, config)
     kind, place = locate_state(url)
-    if arguments.repair is None:
+    asked: str | None = arguments.repair
+    if asked is None:
         found = _check(url, config.secret)
         advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
         present(arguments, {"store": place, **_data(found)}, lambda data: [*_lines(data, place), advice])
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
-    target = _target(arguments.repair, kind, place)
+    target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
+    if Path(target[1]).is_relative_to(place):
+        raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
     repaired = repair((kind, place), target, recipe, progress, config.secret)
     data = {"source": place, **_repair_data(repaired)}
     present(arguments, data, lambda data: _repair_lines(data, target[0].url(repaired.location)))
@@ -90,14 +92,6 @@ def _check(url: str, secret: Secret | None) -> Findings:
         except StoreError as error:
             found.add("unwritable", str(error))
     return found
-
-
-def _target(asked: str, kind: type[Engine], source: str) -> tuple[type[Engine], str]:
-    """Return kind and place of the repaired copy; raises StoreError for a place inside the damaged state."""
-    target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
-    if Path(target[1]).is_relative_to(source):
-        raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
-    return target
 
 
 def _data(found: Findings) -> dict[str, Any]:
@@ -137,7 +131,7 @@ def _repair_data(repaired: Repaired) -> dict[str, Any]:
 def _lines(data: dict[str, Any], place: str) -> Iterator[str]:
     problems = sum(data["counts"].values())
     found = "is sound" if data["sound"] else f"is not sound: {format_count(problems, 'problem')}"
-    yield f"The state at {place} {found} ({format_counts(data)})."
+    yield f"The state at {place} {found} ({format_counts(data) or 'nothing is readable'})."
     yield from (f"  {one['kind']}: {to_line(one['what'])}" for one in data["problems"])
     if rest := format_rest(problems - len(data["problems"])):
         yield rest

@@ -99,10 +99,10 @@ def compare(arguments: argparse.Namespace) -> int:
         raise SettingsError("--no-state excludes --store and --spider, which name a state. Leave one out.")
     config = config_of(arguments)
     method = method_of(arguments, config)
-    sides = [
-        _read_side(name, url, config, or_url=bool(arguments.store))
-        for name, url in ((arguments.a, arguments.a_url), (arguments.b, arguments.b_url))
-    ]
+    sides = []
+    for name, url in ((arguments.a, arguments.a_url), (arguments.b, arguments.b_url)):
+        page = read_page(name, config, or_url=bool(arguments.store))
+        sides.append(Side(name, replace(page, site=site_of(url)) if page and url else page))
     in_state = [side.page is None for side in sides]
     with _open_state(arguments, method, config, needed=any(in_state)) as (store, why_none):
         recorded = inspect_recorded_pair(store, arguments.a, arguments.b) if store and all(in_state) else None
@@ -113,12 +113,6 @@ def compare(arguments: argparse.Namespace) -> int:
         pair = inspect_pair(method, config, a, b, store, why_none, arguments.limit)
     present(arguments, pair, lambda _: _lines(pair, arguments.limit, coloured=is_coloured()))
     return 0
-
-
-def _read_side(name: str, url: str | None, config: Config, *, or_url: bool) -> Side:
-    """Read a page from a file, with its address if given; a page of the state is not read yet."""
-    page = read_page(name, config, or_url=or_url)
-    return Side(name, replace(page, site=site_of(url)) if page and url else page)
 
 
 @contextmanager

@@ -61,7 +61,8 @@ def list_drops(arguments: argparse.Namespace) -> int:
             warn("The state remembers no crawl, so --last finds nothing.")
             return 0
         if last is not None:
-            warn(_describe_crawl(last))
+            end = f"ended {utc_time(last.ended)}" if last.ended else "has no end: it was killed, or still runs"
+            warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}, {end}.")
 
         def records() -> Iterator[dict[str, Any]]:
             for one in dropped(store, last.generation if last else 0):
@@ -79,8 +80,13 @@ def list_drops(arguments: argparse.Namespace) -> int:
         if number:
             warn(f"{format_count(number, 'more dropped page')} {what}.")
     if not listed and not unlisted.total():
-        is_filtered = arguments.since is not None or arguments.site is not None
-        warn("The state remembers no such drop." if last is None or is_filtered else _describe_no_drops(last))
+        copies = last.counts.get("duplicate") if last else 0
+        if last is None or arguments.since is not None or arguments.site is not None:
+            warn("The state remembers no such drop.")
+        elif copies:
+            warn(f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'.")
+        else:
+            warn("It dropped nothing.")
     return 0
 
 
@@ -107,14 +113,3 @@ def _as_text(one: dict[str, Any]) -> str:
         f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
     )
-
-
-def _describe_crawl(crawl: Crawl) -> str:
-    end = f"ended {utc_time(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
-    return f"The last crawl, {to_line(crawl.who)}, began {utc_time(crawl.begun)}, {end}."
-
-
-def _describe_no_drops(crawl: Crawl) -> str:
-    if copies := crawl.counts.get("duplicate"):
-        return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
-    return "It dropped nothing."

@@ -23,7 +23,6 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.pages import state_method
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
 
 
@@ -125,7 +124,12 @@ def merge_states(arguments: argparse.Namespace) -> int:
     url = arguments.store or only_state(config)
     kind, place = locate_state(url)
     with ExitStack() as stack:
-        sources = [_open_source(name, config, stack) for name in arguments.sources]
+        sources: list[Source] = [
+            OpenState(stack.enter_context(open_or_make_state(find_state(name, config), None, config.secret)))
+            if "://" in name
+            else ExportFile(Path(name), progress)
+            for name in arguments.sources
+        ]
         recipe, secret = None, config.secret
         if not kind.exists(place):
             recipe, secret = sources[0].recipe, sources[0].secret or secret
@@ -144,9 +148,3 @@ def merge_states(arguments: argparse.Namespace) -> int:
     lines = [f"{name}: {format_counts(asdict(one)) or 'nothing'}" for name, one in merged]
     present(arguments, data, lambda _: [*lines, f"{location}: {format_count(pages, 'page')}"])
     return 0
-
-
-def _open_source(name: str, config: Config, stack: ExitStack) -> Source:
-    if "://" not in name:
-        return ExportFile(Path(name), progress)
-    return OpenState(stack.enter_context(open_or_make_state(find_state(name, config), None, config.secret)))

@@ -56,14 +56,13 @@ def explain(arguments: argparse.Namespace) -> int:
 
     def as_text(_: object) -> Iterator[str]:
         for url in urls:
-            yield _format_page(found[url]) if url in found else describe_missing(url, near[url], location)
+            if url in found:
+                yield f"{to_line(url)}\n{format_facts(_facts(found[url]))}"
+            else:
+                yield describe_missing(url, near[url], location)
 
     present(arguments, data, as_text)
     return 1 if near else 0
-
-
-def _format_page(page: StatePage) -> str:
-    return f"{to_line(page.url)}\n{format_facts(_facts(page))}"
 
 
 def _facts(page: StatePage) -> Iterator[tuple[str, object]]:

@@ -87,12 +87,12 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
             raise SettingsError(f"--host is {arguments.host!r}. Give the host name only, such as a.example.")
         is_wanted = of_host(arguments.host)
         return lambda store, _: pages_where(store, is_wanted, progress)
-    return _with_records
 
+    def find(store: PageStore, records: list[Record]) -> Forgetting:
+        ids = {record.id for record in records}
+        return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
 
-def _with_records(store: PageStore, records: list[Record]) -> Forgetting:
-    ids = {record.id for record in records}
-    return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
+    return find
 
 
 @dataclass(frozen=True, slots=True)

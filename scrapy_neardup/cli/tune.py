@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,6 @@ from scrapy_neardup.lab.agreement import compare_methods
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
-    Thresholds,
     draw_pairs,
     find_candidates,
     make_strata,
@@ -137,6 +136,8 @@ def find_threshold(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
     tried = make_thresholds(name, parameters)
+    against = [one for one in arguments.against or _AGAINST if one != "none"]
+    against = list(METHODS) if "all" in against else against
     if arguments.html:
         check_template()
     elif not arguments.labels and arguments.output.exists():
@@ -161,20 +162,13 @@ def find_threshold(arguments: argparse.Namespace) -> int:
             documents,
             found,
             tried,
-            _methods_to_compare(arguments.against, tried),
+            {name: partial(_make_method, name) for name in against if name != tried.name},
             [place for place, _ in draws],
             lambda name, error: warn(f"tune: {name} is left out: {error}"),
             progress,
         )
     write_report(arguments, config, tuning, agreement)
     return 0
-
-
-def _methods_to_compare(names: list[str] | None, tried: Thresholds) -> dict[str, Callable[[], Method]]:
-    names = [one for one in names or _AGAINST if one != "none"]
-    if "all" in names:
-        names = list(METHODS)
-    return {name: partial(_make_method, name) for name in names if name != tried.name}
 
 
 def _make_method(spec: str) -> Method:

@@ -71,9 +71,5 @@ def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
 
 def _at(store: PageStore, url: int) -> Record | None:
     """Return the page at a hash of a URL."""
-    return store.record(_id_at(store, url))
-
-
-def _id_at(store: PageStore, url: int) -> int:
     seen = store.value(b"u" + url.to_bytes(8, "big"))
-    return unpack_seen(seen)[0] if seen else 0
+    return store.record(unpack_seen(seen)[0] if seen else 0)

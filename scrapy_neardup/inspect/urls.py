@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import product
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
@@ -34,19 +34,19 @@ def variants(url: str) -> list[str]:
     """
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")
-        ways = product(_schemes(parts), _hosts(parts), _encodings(parts), _fragments(parts))
+        schemes = parts.scheme, "http" if parts.scheme == "https" else "https"
+        given = parts.path, parts.query
+        encoded = dict.fromkeys([given, *zip(*(_encodings(one) for one in given), strict=True)])
         found = [
             urlunsplit((scheme, host, other, query, fragment))
-            for scheme, host, (path, query), fragment in ways
-            for other in _slashes(path)
+            for scheme, host, (path, query), fragment in product(
+                schemes, _hosts(parts), encoded, dict.fromkeys((parts.fragment, ""))
+            )
+            for other in (path, path.rstrip("/") if path.endswith("/") else f"{path}/")
         ]
     except ValueError:  # half a bracket, a port that is none
         return []
     return [one for one in dict.fromkeys(found) if one != url]
-
-
-def _schemes(parts: SplitResult) -> list[str]:
-    return [parts.scheme, "http" if parts.scheme == "https" else "https"]
 
 
 def _hosts(parts: SplitResult) -> list[str]:
@@ -65,23 +65,10 @@ def _ascii(host: str) -> str:
         return host
 
 
-def _slashes(path: str) -> list[str]:
-    return [path, path.rstrip("/") if path.endswith("/") else f"{path}/"]
+def _encodings(text: str) -> list[str]:
+    quoted = quote(text, safe=_SAFE, errors="surrogatepass")
+    return [quoted, unquote(text), _recase(text, str.upper), _recase(text, str.lower), _recase(quoted, str.lower)]
 
 
-def _encodings(parts: SplitResult) -> list[tuple[str, str]]:
-    given = parts.path, parts.query
-    found = [given, *zip(*(list(_ways(one)) for one in given), strict=True)]
-    return [(path, query) for path, query in dict.fromkeys(found)]
-
-
-def _ways(text: str) -> Iterator[str]:
-    yield quote(text, safe=_SAFE, errors="surrogatepass")
-    yield unquote(text)
-    yield _HEX.sub(lambda found: found[0].upper(), text)
-    yield _HEX.sub(lambda found: found[0].lower(), text)
-    yield _HEX.sub(lambda found: found[0].lower(), quote(text, safe=_SAFE, errors="surrogatepass"))
-
-
-def _fragments(parts: SplitResult) -> list[str]:
-    return list(dict.fromkeys([parts.fragment, ""]))
+def _recase(text: str, change: Callable[[str], str]) -> str:
+    return _HEX.sub(lambda found: change(found[0]), text)

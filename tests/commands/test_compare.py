@@ -31,7 +31,7 @@ from tests.build import (
     open_state,
     state_url,
 )
-from tests.cli import Invoke, environment, make_project, run_process
+from tests.cli import Invoke, environment, make_project, run_scrapy
 
 #: The sentences that a sketch holds.
 LONGEST = {PEARS[0], PEARS[2], PEARS[6]}
@@ -207,7 +207,7 @@ def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path)
     (folder / "spider.py").write_text(SPIDER, encoding="utf-8")
     line = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
     subprocess.run(line, cwd=folder, env=environment(), capture_output=True, check=True, timeout=60)
-    done = run_process("compare", PEAR, "d.jsonl#edited", "--json", cwd=folder)
+    done = run_scrapy("compare", PEAR, "d.jsonl#edited", "--json", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     assert (answer["kind"], answer["a"]["text"], set(marks(answer["b"]))) == ("retitled", None, LONGEST)

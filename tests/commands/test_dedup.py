@@ -23,7 +23,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import BAKERY, PEARS, join_text, state_url
-from tests.cli import Invoke, command_line, environment, run_process
+from tests.cli import Invoke, command_line, environment, run_scrapy
 from tests.files.samples import Archive
 
 FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*PEARS)}
@@ -58,7 +58,7 @@ def run(invoke: Invoke) -> Invoke:
 
 @pytest.mark.slow
 def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(folder: Path) -> None:
-    done = run_process("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
+    done = run_scrapy("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
     assert done.stdout.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
     written = (folder / "out.jsonl").read_bytes().splitlines()
     for line, record in zip(written, RECORDS, strict=True):
@@ -214,7 +214,7 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     bad = [b'{"id": "half', b"[1, 2]", b'{"id": "\xff"}']
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"\n".join(bad) + b"\n" + lines(COPY))
-    done = run_process("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
+    done = run_scrapy("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
     assert done.returncode == 1
     said = done.stdout.splitlines()
     assert said[0] == "2 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 0 unjudged. 1 written to out.jsonl."
@@ -230,7 +230,7 @@ def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
 @pytest.mark.slow
 def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder: Path) -> None:
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"{\n")
-    done = run_process("dedup", "bad.jsonl", cwd=folder)
+    done = run_scrapy("dedup", "bad.jsonl", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("scrapy neardup dedup: bad.jsonl, line 2: ")
     assert done.stderr.endswith("--rejects.\n")

@@ -23,7 +23,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests import methods
 from tests.build import page, story
-from tests.cli import add_spider, command_line, environment, make_project, run, run_process
+from tests.cli import add_spider, command_line, environment, make_project, run, run_scrapy
 from tests.maintenance.exchange_states import packed, rows
 
 CASCADE = make_method("cascade", {})
@@ -67,23 +67,23 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     inside = tmp_path / "inside"
     inside.mkdir()
     make_project(inside)
-    done = run_process("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
+    done = run_scrapy("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    done = run_process("import", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
+    done = run_scrapy("import", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
     assert (done.returncode, done.stdout, "news" in done.stderr) == (2, "", True)
     assert not (inside / ".scrapy" / "neardup").exists()
     add_spider(inside, "news")
-    done = run_process("import", "east.gz", "--json", "--spider", "news", cwd=inside)
+    done = run_scrapy("import", "east.gz", "--json", "--spider", "news", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     states = inside / ".scrapy" / "neardup" / "spiders" / "news"
     (place,) = (one for one in states.iterdir() if one.suffix not in (".lock", ".witness"))
     assert told == {"store": str(place), "pages": 3}
-    done = run_process("merge", url(west), "--json", cwd=inside)
+    done = run_scrapy("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1, "judgements": 0, "against": 0}
     assert json.loads(done.stdout) == {"store": str(place), "pages": 5, "merged": [merged]}
-    again = run_process("import", "east.gz", cwd=inside)
+    again = run_scrapy("import", "east.gz", cwd=inside)
     assert (again.returncode, again.stdout) == (2, "")
     assert all(one in again.stderr for one in (str(place), "--store", "scrapy neardup merge"))
 
@@ -212,7 +212,7 @@ def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Pa
 
 @pytest.mark.slow
 def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) -> None:
-    done = run_process("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
+    done = run_scrapy("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("scrapy neardup merge: east.sqlite is no export of a state")
     assert "sqlite:///path" in done.stderr

@@ -252,4 +252,4 @@ def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, 
     assert "judgements: 2, against: 1\n" in told
     assert said(here) == {SAME: (ManualKind.KEEP, PEAR), EDITED: (ManualKind.KEEP, PEAR)}
     assert run("merge", there, "--store", here) == 0
-    assert "judgements" not in capsys.readouterr().out
+    assert "judgements: " not in capsys.readouterr().out

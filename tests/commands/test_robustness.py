@@ -17,7 +17,7 @@ from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
-from tests.cli import run, run_process
+from tests.cli import run, run_scrapy
 
 PLACES = ["渡口", "桃园", "老戏院", "镇图书馆", "磨坊", "邮局"]
 
@@ -47,7 +47,7 @@ def cells(line: str) -> list[str]:
 @pytest.mark.slow
 def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
-    done = run_process("robustness", articles, *arguments, cwd=articles.parent)
+    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
     assert done.returncode == 0
     assert run("robustness", str(articles), *arguments) == 0
     assert capsys.readouterr().out == done.stdout
@@ -60,7 +60,7 @@ def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pyte
 @pytest.mark.slow
 def test_all_methods_are_compared_by_default_and_drawn(articles: Path) -> None:
     arguments = ("--pages", "2", "--edits", "delete", "--json", "-o", "curves.svg")
-    done = run_process("robustness", articles, *arguments, cwd=articles.parent)
+    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
     assert done.returncode == 0
     told = {name for name in METHODS if f"left out: {name}" in done.stderr}
     there = {json.loads(line)["method"] for line in done.stdout.splitlines()}

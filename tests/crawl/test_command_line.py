@@ -12,7 +12,7 @@ from shutil import copyfile, copytree
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.cli import environment, make_project, run_process
+from tests.cli import environment, make_project, run_scrapy
 from tests.crawl.conftest import ROOT, Site
 from tests.crawl.pages import article, html
 
@@ -118,16 +118,16 @@ def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named
 
 def test_commands_take_the_only_state_and_else_the_spider_that_is_named(shop: Path, site: Site) -> None:
     pair = f"{site.base}/ferry", f"{site.base}/again"
-    done = run_process("migrate", cwd=shop)
+    done = run_scrapy("migrate", cwd=shop)
     assert (done.returncode, str(shop / ".scrapy") in done.stderr, "--spider" in done.stderr) == (2, True, True)
     assert scrapy(shop, "crawl", "daybook").returncode == 0
-    assert run_process("migrate", cwd=shop).returncode == 0
+    assert run_scrapy("migrate", cwd=shop).returncode == 0
     (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
     for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
         (copytree if one.is_dir() else copyfile)(one, one.parent.parent / "other" / one.name)
-    assert [run_process(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
-    assert run_process("migrate", "--spider", "daybook", cwd=shop).returncode == 0
-    done = run_process("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
+    assert [run_scrapy(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
+    assert run_scrapy("migrate", "--spider", "daybook", cwd=shop).returncode == 0
+    done = run_scrapy("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
     assert json.loads(done.stdout)["verdict"] == "duplicate"
 
 

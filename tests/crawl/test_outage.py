@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from scrapy_neardup.crawl import session
-from scrapy_neardup.crawl.addon import Addon
+from scrapy_neardup.crawl.pipeline import Addon
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError

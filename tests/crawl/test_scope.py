@@ -19,7 +19,7 @@ from scrapy_neardup.crawl.state_location import data_directory, log_scope, state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url
-from tests.cli import environment, make_project, run, run_process
+from tests.cli import environment, make_project, run, run_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
@@ -233,12 +233,12 @@ def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     for name in ("first", "third"):
         begin(state_url(config(), named(name)))
     for name, many in (("second", 2), ("third", 0)):
-        told = run_process("stats", "--json", "--spider", name, cwd=folder)
+        told = run_scrapy("stats", "--json", "--spider", name, cwd=folder)
         assert json.loads(told.stdout)["pages"] == many, told.stderr
-    told = run_process("stats", "--spider", "secnod", cwd=folder)
+    told = run_scrapy("stats", "--spider", "secnod", cwd=folder)
     assert told.returncode == 2
     assert "the spiders here are first, second" in told.stderr
-    told = run_process("stats", cwd=folder)
+    told = run_scrapy("stats", cwd=folder)
     assert told.returncode == 2
     assert f"spiders/first/{DEFAULT}" in told.stderr
     assert f"spiders/third/{DEFAULT}" in told.stderr
