@@ -19,7 +19,7 @@ from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import STORES, open_at
 from tests.build import record as page
-from tests.state.damages import RECIPE
+from tests.kv.damages import RECIPE
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
@@ -27,7 +27,7 @@ _WRITING = """
 import sys, time
 from scrapy_neardup.state.opening import STORES, open_at
 from tests.build import record as page
-from tests.state.damages import RECIPE
+from tests.kv.damages import RECIPE
 
 store = open_at(STORES[sys.argv[1]], sys.argv[2], RECIPE)
 generation = store.begin("a crawl")

@@ -1,6 +1,6 @@
 """What becomes of states that are damaged in every way there is: loud, healthy, or silent, of which there must be none.
 
-    python -m tests.state.damages [leveldb|sqlite ...] [--every N] [--pages N]
+    python -m tests.kv.damages [leveldb|sqlite ...] [--every N] [--pages N]
 
 A state of each kind is made twice: closed cleanly, and by a process that is killed in the midst of writing. Each file
 of it is deleted, emptied, cut, zeroed in places and has bits flipped in many; then it is opened, and every page that
@@ -42,7 +42,7 @@ Mutation = Callable[[Path], None]
 _FILLING = """
 import sys
 from scrapy_neardup.state.opening import STORES, open_at
-from tests.state.damages import RECIPE
+from tests.kv.damages import RECIPE
 from tests.build import record as page
 
 kind, place, begin, end = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
