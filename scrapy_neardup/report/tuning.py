@@ -65,18 +65,15 @@ def make_question(one: tuple[str, str, str, str], other: tuple[str, str, str, st
     return Question((first, second), row)
 
 
-def _beginning(side: QuestionSide) -> str:
-    """Return enough of the pages to detect the language."""
-    return side.title or "".join(part.text for part in side.parts)[:TITLE]
-
-
 def render_questions(pairs: Sequence[Question], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
     """Return the page, in the language of most pages unless another one is named.
 
     ``labels``: the file to save; ``command`` reads it.
     """
     rows = [dict(pair.row) for pair in pairs]
-    words = Words(language or language_of((_beginning(side), side.url) for pair in pairs for side in pair.sides))
+    sides = [side for pair in pairs for side in pair.sides]
+    begins = ((side.title or "".join(part.text for part in side.parts)[:TITLE], side.url) for side in sides)
+    words = Words(language or language_of(begins))
     data = {
         "rows": rows,
         "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest(),

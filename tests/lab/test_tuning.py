@@ -173,6 +173,8 @@ def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None
     wrong = [one.wrong for one in outlook.estimates]
     assert [(one.low, one.estimate, one.high) for one in wrong] == [(35, 35, 35), (17, 17, 17), (2, 2, 2), (0, 0, 0)]
     assert [one.missed.estimate for one in outlook.estimates] == [0, 2, 17, 35]
+    for one in outlook.estimates:
+        assert {one.precision.low, one.precision.estimate, one.precision.high} == {1 - one.wrong.estimate / one.called}
     assert VALUES[outlook.chosen] == 0.5  # 0.5 and 0.6 cost 19 each: of equals the nearer
     assert outlook.estimates[1].best == outlook.estimates[2].best == 0.5
     assert outlook.better == 0
@@ -197,6 +199,14 @@ def test_few_pairs_are_enough_where_all_of_them_have_labels() -> None:
     part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
     outlook = estimate_thresholds(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
     assert (outlook.enough, outlook.safe) == (True, 1.0)
+
+
+def test_one_label_counts_for_its_whole_stratum_with_a_wide_interval() -> None:
+    part = [Stratum("2", (True, True, False, False), tuple(range(10)))]
+    wrong = estimate_thresholds(part, {"2": [Answer(copy=False, weight=10.0)]}, VALUES, NOW).estimates[0].wrong
+    assert wrong.estimate == 10
+    assert 1 < wrong.low < 5
+    assert wrong.high == 10
 
 
 def test_a_stratum_without_labels_may_hold_anything() -> None:
