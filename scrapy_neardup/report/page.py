@@ -24,7 +24,7 @@ from scrapy_neardup.report.data import (
 )
 from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.html import render
+from scrapy_neardup.report.html import read_file, render
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import link
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 ROWS = 50
 #: English words of the data where there is no site.
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
-#: Words for the script, besides those below "kind".
-_SCRIPTED = (
-    *("theme.light", "theme.dark", "kind", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
-    *("pair.later", "pair.no_text", "pair.both_say", "pair.nothing", "pair.left_out", "text.cut", "text.cut_more"),
-    *("copies.of", "copies.compare", "copies.group", "copies.gone", "copies.found", "copies.where", "copies.pair"),
-    *("copies.first_seen", "copies.similarity", "copies.copy", "copies.its_site", "copies.copy_title"),
-    *("copies.original", "copies.original_site", "copies.original_title"),
-)
 
 
 def render_report(report: Report, language: str = "") -> str:
@@ -91,7 +83,7 @@ def render_report(report: Report, language: str = "") -> str:
     }
     data = {
         "language": words.language,
-        "words": {name: words.pattern(name) for name in (*_SCRIPTED, *words.below("kind"))},
+        "words": words.quoted_in(read_file("report.js")) | words.below("kind"),
         "rows": [_row(one, places, groups, words) for one in report.copies],
     }
     return render("report", values, filters, data, inline_styles=True)

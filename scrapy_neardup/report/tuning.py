@@ -13,15 +13,13 @@ from typing import Any
 
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.formats import format_number
-from scrapy_neardup.report.html import render
+from scrapy_neardup.report.html import read_file, render
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, mark_differences
 from scrapy_neardup.untrusted import REPORT_URL, TITLE, clean_line, clean_text
 
 #: Characters of a text to show.
 SHOWN = 6_000
-#: Words for the script.
-_SCRIPTED = ("tune.where", "tune.answered", "tune.forgets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def render_questions(pairs: Sequence[Question], command: str, labels: str = "lab
         "rows": rows,
         "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest(),
         "labels": labels,
-        "words": {name: words.pattern(name) for name in _SCRIPTED},
+        "words": words.quoted_in(read_file("tuning.js")),
     }
     values = {
         "language": words.language,
