@@ -205,8 +205,7 @@ def _describe_reading(reading: Reading, words: Words) -> str:
 def _describe_judgement(found: ExtractedPage, words: Words) -> str:
     """Return what a crawl would do before it looks for earlier pages."""
     if found.reason:
-        why = found.why if words.language == ENGLISH.language else words(f"reason.{found.reason}")
-        return words("judged.no", reason=found.reason, why=why)
+        return words("judged.no", reason=found.reason, why=words(f"reason.{found.reason}"))
     letters = words("letters", found.letters)
     if found.own is None or found.own >= found.letters:
         return words("judged.yes", letters=letters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 
 from scrapy_neardup.cli.command import command, config_of, option
 from scrapy_neardup.cli.feeds import read_documents
@@ -59,9 +58,7 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
         for document in documents:
             sets.add(document.page.text)
         found = sorted(
-            find_similar_pairs(
-                sets, arguments.jaccard, arguments.containment, watch=partial(progress, what="documents compared")
-            ),
+            find_similar_pairs(sets, arguments.jaccard, arguments.containment, watch=progress),
             key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
         )
         with open_output(arguments.output, format, "") as out:

@@ -103,21 +103,13 @@ def _advice_lines(tuning: Tuning, config: Config) -> Iterator[str]:
             f"over most kinds of pairs. Label more, or keep {name} at {value:g}.\n"
         )
         return
-    chosen = tried.values[outlook.chosen]
-    if outlook.chosen == tried.now and outlook.safe >= _CLEAR:
-        yield f"The present {name}, {value:g}, is best. The settings:\n"
-    elif outlook.chosen == tried.now:
-        yield (
-            f"No {name} is clearly better than the present one, {value:g}. Keep it, or label more pairs with another "
-            "--seed. The settings:\n"
-        )
-    elif outlook.better >= _CLEAR:
-        yield f"{name} {chosen:g} is better than {value:g}. The settings:\n"
+    chosen, is_kept = tried.values[outlook.chosen], outlook.chosen == tried.now
+    is_clear = (outlook.safe if is_kept else outlook.better) >= _CLEAR
+    more = "" if is_clear else " To be surer, label more pairs with another --seed."
+    if is_kept:
+        yield f"Keep {name} {value:g}.{more} The settings:\n"
     else:
-        yield (
-            f"{name} {chosen:g} may be better than {value:g} (in {outlook.better:.0%} of cases). Label more pairs with "
-            "another --seed, or keep the present value. The settings:\n"
-        )
+        yield f"{name} {chosen:g} is better than {value:g} in {outlook.better:.0%} of cases.{more} The settings:\n"
     if tried.name != config.method or tried.name != "cascade":
         yield f"    NEARDUP_METHOD = {tried.name!r}"
     yield f"    NEARDUP_PARAMETERS = {find_overrides(tried.methods[outlook.chosen])!r}\n"

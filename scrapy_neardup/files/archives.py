@@ -128,7 +128,7 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     archive = import_library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
         _Stream(file), no_record_parse=True
     )
-    archive.INC_RECORD = ""  # is said on standard error otherwise; here it is an error
+    archive.INC_RECORD = ""  # the library would write it to standard error; here it is an error
     yield from guard_records(_records(archive, source), source, "record")
 
 

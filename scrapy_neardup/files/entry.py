@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.compression import FAILURES
+from scrapy_neardup.page.item import ItemFields
 
 #: A larger record is no page, or never ends. It is not read into memory.
 LARGEST = 50_000_000
@@ -66,6 +67,14 @@ class Skipped(Placed):
     """A record of an archive that is no page; ``why``: "a request", "status 404", "image/png"."""
 
     why: str
+
+
+def name_entry(entry: Entry, fields: ItemFields, id_field: str = "id") -> str:
+    """Return the name of a record: its id, else its URL with its part, as in a crawl; empty if it has neither."""
+    id, url = entry.fields.get(id_field), fields.url(entry.fields)
+    if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
+        return str(id).strip()
+    return fields.article_url(entry.fields, url) if url else ""
 
 
 #: One entry of an input, not to be confused with a record of a state.

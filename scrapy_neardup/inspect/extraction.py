@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
-from scrapy_neardup.inspect.sources import describe_unjudged, fingerprint_page, limit_text, read_html
+from scrapy_neardup.inspect.sources import fingerprint_page, limit_text, read_html
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import analyse
@@ -26,7 +26,7 @@ class ExtractedPage:
     """A page, how it was read, and its lines.
 
     ``letters`` counts letters and digits of its text, ``quoted`` those in quotes, ``own`` those that are neither quotes
-    nor boilerplate (None: unknown). ``reason`` and ``why`` say why the page cannot be judged; empty if it can.
+    nor boilerplate (None: unknown). ``reason``: why the page cannot be judged; empty if it can.
     ``site_pages``: pages of its site that the state has counted, 256 at most. ``location``: the state, or None and
     ``why_no_state``.
     """
@@ -39,7 +39,6 @@ class ExtractedPage:
     own: int | None
     quoted: int
     reason: AnyReason
-    why: str
     site_pages: int
     location: str | None
     why_no_state: str
@@ -58,7 +57,11 @@ def inspect_extraction(
         read_html(html, served.url, config)  # first in a worker, which can be stopped
     found = analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
     page = replace(limit_text(found.page, config), site=site_of(served.url))
-    fingerprint, reason, why = _fingerprint(method, page, config.min_letters, store)
+    fingerprint: Fingerprint | None = None
+    try:
+        fingerprint, reason = fingerprint_page(method, page, config.min_letters, store)
+    except LexiconNeeded as error:
+        reason = error.reason
     simplified = method.parameters.simplified
     return ExtractedPage(
         html=html,
@@ -74,21 +77,10 @@ def inspect_extraction(
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,
         reason=reason,
-        why=why,
         site_pages=store.on_site(page.site).pages() if store and page.site else 0,
         location=store.location if store else None,
         why_no_state=why_no_state,
     )
-
-
-def _fingerprint(
-    method: Method, page: Page, min_letters: int, store: PageStore | None
-) -> tuple[Fingerprint | None, AnyReason, str]:
-    try:
-        fingerprint, reason = fingerprint_page(method, page, min_letters, store)
-    except LexiconNeeded as error:
-        return None, error.reason, f"cannot be read by the method {method.name}: {error}".rstrip(".")
-    return fingerprint, reason, describe_unjudged(reason, min_letters) if reason else ""
 
 
 def _boilerplate_counts(

@@ -9,10 +9,11 @@ from typing import Any
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.inspect import HIDDEN, INLINE, utc_time
 from scrapy_neardup.inspect.pages import KnownSite, inspect_site
-from scrapy_neardup.inspect.sources import Side, describe_unjudged, fingerprint_page
+from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Feature, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -113,15 +114,20 @@ def inspect_pair(
     ``limit``: characters to show of each text; 0: all. Raises LexiconNeeded if the method cannot read one of the pages.
     """
     method = method.with_hashes(store.hashes) if store else method
-    old, old_reason, old_why = _fingerprint(method, a, config.min_letters, store)
-    new, new_reason, new_why = _fingerprint(method, b, config.min_letters, store)
+    old, old_reason = _fingerprint(method, a, config.min_letters, store)
+    new, new_reason = _fingerprint(method, b, config.min_letters, store)
     compared, verdict = None, Verdict(Kind.UNJUDGED, "B", reason=new_reason or old_reason)
-    unjudged = ", and ".join(f"{name} {why}" for name, why in (("A", old_why), ("B", new_why)) if why)
-    sentence = f"{verdict.headline}: {unjudged}. An unjudged page is no copy and has no copies."
-    if old is not None and new is not None and not unjudged:
+    if old is not None and new is not None and not verdict.reason:
         comparison, compared = _compare(method, a, old, b, new, store)
         verdict = _verdict(comparison, config.also_copies)
         sentence = _describe(verdict, comparison)
+    else:
+        why = "; ".join(
+            f"{name}: {ENGLISH(f'reason.{reason}') if reason else 'too little text when it was crawled'}"
+            for name, fingerprint, reason in (("A", old, old_reason), ("B", new, new_reason))
+            if reason or fingerprint is None
+        )
+        sentence = f"{verdict.headline}. {why}. An unjudged page is no copy and has no copies."
     drops = compared is not None and compared.compared_in_a_crawl
     return KnownPair(
         verdict=verdict.kind,
@@ -142,16 +148,15 @@ def inspect_pair(
 
 def _fingerprint(
     method: Method, side: Side, min_letters: int, store: PageStore | None
-) -> tuple[Fingerprint | None, AnyReason, str]:
-    """Return the fingerprint, and the reason and a sentence if the page cannot be judged."""
+) -> tuple[Fingerprint | None, AnyReason]:
+    """Return the fingerprint, and the reason if the page cannot be judged."""
     record, page = side.record, side.page
     if record is not None and record.similarity > 0:
-        return filed_fingerprint(record, store) if store else Fingerprint(record.keys, record.sketch), "", ""
+        return filed_fingerprint(record, store) if store else Fingerprint(record.keys, record.sketch), ""
     if record is not None:
-        return None, "", "had too little text when it was crawled"
+        return None, ""  # the state does not say why
     assert page is not None
-    fingerprint, reason = fingerprint_page(method, page, min_letters, store)
-    return fingerprint, reason, describe_unjudged(reason, min_letters) if reason else ""
+    return fingerprint_page(method, page, min_letters, store)
 
 
 def _compare(

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason
+from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
 from scrapy_neardup.files.compression import open_packed
 from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
 from scrapy_neardup.files.folders import HTML
@@ -24,12 +24,6 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
 
-_WHY_UNJUDGED: dict[Reason, str] = {
-    "no_text": "has no text",
-    "too_short": "has fewer than {} letters in lines long enough for prose",
-    "boilerplate": "has fewer than {} letters besides boilerplate",
-    "quotes": "has fewer than {} letters besides quotes and boilerplate",
-}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 
 
@@ -88,15 +82,6 @@ def fingerprint_page(
         return None, reason
     fingerprint = method.for_state(page, store.on_site(page.site) if store else None)
     return fingerprint, fingerprint.why_unjudged(min_letters)
-
-
-def describe_unjudged(reason: Reason, min_letters: int) -> str:
-    """Return why a page cannot be judged, as the rest of a sentence about it.
-
-    >>> describe_unjudged("too_short", 40)
-    'has fewer than 40 letters in lines long enough for prose'
-    """
-    return _WHY_UNJUDGED[reason].format(min_letters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.files import Entry
+from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor
@@ -142,16 +143,11 @@ class Batch:
         return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
 
     def _name(self, entry: Entry) -> str:
-        id, url = entry.fields.get(self._id_field), entry.fields.get(self._fields["url"])
-        if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
-            return str(id).strip()
-        if isinstance(url, str) and url.strip():
-            return self._source.fields.article_url(entry.fields, url.strip())
-        return f"{entry.source}#{entry.number}" if entry.unit else entry.source
+        place = f"{entry.source}#{entry.number}" if entry.unit else entry.source
+        return name_entry(entry, self._source.fields, self._id_field) or place
 
     def _url(self, entry: Entry, name: str) -> str:
-        url = entry.fields.get(self._fields["url"])
-        return url.strip() if isinstance(url, str) and url.strip() else name
+        return self._source.fields.url(entry.fields) or name
 
 
 def _output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:

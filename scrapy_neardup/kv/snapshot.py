@@ -23,8 +23,6 @@ class Snapshot(WrappedStore):
         """Raises StoreDamaged, or StoreError if the state cannot be read or changes too fast."""
         super().__init__(engine)
         self._engine = engine
-        #: Whether another process uses the state.
-        self.is_held = False
         self.tally: RowTally = RowTally(b"")
         self._take()
         #: The time of the rows, in seconds since 1970.
@@ -37,6 +35,7 @@ class Snapshot(WrappedStore):
 
     def _take(self) -> None:
         for left in reversed(range(_TRIES)):
+            #: Whether another process uses the state.
             self.is_held = self._engine.is_held()
             witness = None
             try:

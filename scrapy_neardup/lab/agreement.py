@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -37,16 +37,13 @@ class MethodAgreement:
     is_sample: bool
 
 
-def count_copies(verdicts: Mapping[str, Sequence[bool]], places: Iterable[int] | None = None) -> CopiesByMethod:
-    """Compare verdicts of several methods on the same pairs; ``places``: the pairs that count, by default all."""
-    if places is None:
-        places = range(len(next(iter(verdicts.values()), ())))
-    chosen = {name: [copies[place] for place in places] for name, copies in verdicts.items()}
+def count_copies(verdicts: Mapping[str, Sequence[bool]]) -> CopiesByMethod:
+    """Compare the verdicts of several methods on the same pairs."""
     called = {
-        name: {other: sum(map(bool.__and__, copies, more)) for other, more in chosen.items()}
-        for name, copies in chosen.items()
+        one: {other: sum(a and b for a, b in zip(copies, more, strict=True)) for other, more in verdicts.items()}
+        for one, copies in verdicts.items()
     }
-    return CopiesByMethod(len(list(places)), called)
+    return CopiesByMethod(len(next(iter(verdicts.values()))), called)
 
 
 def compare_methods(
@@ -65,12 +62,13 @@ def compare_methods(
     random = Random(1)  # noqa: S311  # a sample
     sample = sorted(random.sample(range(len(found)), min(SAMPLE, len(found))))
     places = sorted({*sample, *drawn})
-    verdicts = {tried.name: [found[place].copy[tried.now] for place in places]}
     pairs = [found[place].alike for place in places]
+    verdicts = {tried.name: {place: found[place].copy[tried.now] for place in places}}
 
     def judge(name: str, make: Callable[[], Method]) -> None:
         try:
-            verdicts[name] = [copy for (copy,) in judge_pairs(documents, pairs, [make()], None, watch)]
+            copies = [copy for (copy,) in judge_pairs(documents, pairs, [make()], None, watch)]
+            verdicts[name] = dict(zip(places, copies, strict=True))
         except NearDupError as error:
             on_failure(name, error)
 
@@ -78,9 +76,8 @@ def compare_methods(
         judge(name, make)
     if len(verdicts) < 2:
         return None
-    number = {place: number for number, place in enumerate(places)}
-    return MethodAgreement(
-        count_copies(verdicts, [number[place] for place in drawn]),
-        count_copies(verdicts, [number[place] for place in sample]),
-        len(sample) < len(found),
+    on_drawn, on_sample = (
+        count_copies({name: [copies[place] for place in chosen] for name, copies in verdicts.items()})
+        for chosen in (drawn, sample)
     )
+    return MethodAgreement(on_drawn, on_sample, len(sample) < len(found))

@@ -81,10 +81,7 @@ def find_candidates(
     for document in documents:
         sets.add(document.page.text if has_prose(document.page.text, min_letters) else "")
     found: dict[int, Alike] = {}
-    pairs = find_similar_pairs(
-        sets, LEAST, CONTAINMENT, watch=lambda places, total: watch(places, total, "pages compared")
-    )
-    for pair in pairs:
+    for pair in find_similar_pairs(sets, LEAST, CONTAINMENT, watch=watch):
         known = found.get(pair.b)
         if known is None or _rank(pair) > _rank(known):
             found[pair.b] = pair

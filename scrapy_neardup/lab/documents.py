@@ -16,6 +16,7 @@ from typing import IO, Any, overload
 from scrapy_neardup.errors import PageError, SettingsError
 from scrapy_neardup.files import STDIN, Entry, Malformed, Skipped, find_format, read_input
 from scrapy_neardup.files.compression import find_file
+from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body
@@ -69,7 +70,8 @@ class DocumentReader:
                 self.left_out[entry.why] += 1
             else:
                 url = self._source.fields.url(entry.fields)
-                name = self._name(entry, url)
+                place = f"{entry.unit} {entry.number}" if entry.unit else str(entry.fields.get("path", entry.source))
+                name = name_entry(entry, self._source.fields) or place
                 if name in seen:
                     self.left_out["another version of a page"] += 1
                     continue
@@ -79,14 +81,6 @@ class DocumentReader:
                     self.left_out[page.unread] += 1
                 else:
                     yield Document(page, url)
-
-    def _name(self, entry: Entry, url: str) -> str:
-        id = entry.fields.get("id")
-        if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
-            return str(id).strip()
-        if url:
-            return self._source.fields.article_url(entry.fields, url)
-        return f"{entry.unit} {entry.number}" if entry.unit else str(entry.fields.get("path", entry.source))
 
     def _page(self, entry: Entry, name: str, url: str) -> Page:
         try:

@@ -1,4 +1,4 @@
-"""What happens to an article when it is copied: pure functions of a text and a random generator.
+"""Edits of an article that is copied: pure functions of a text and a random generator.
 
 Adding, deleting and reordering follow a Chinese experiment on the robustness of Simhash (sentences of 50 other texts at
 random places, 1 to 20 per cent). The others are what reposts do besides. A generator in the same state gives the same
@@ -52,7 +52,7 @@ _AROUND = {
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What other documents lend to an edit. Characters and words are as frequent as there."""
+    """Parts of other documents for an edit. Characters and words are as frequent as there."""
 
     sentences: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Material:
 
     @classmethod
     def of(cls, pages: Iterable[Page]) -> Material:
-        """Collect material from a few pages, whose texts are held several times."""
+        """Collect material from a few pages; it keeps their texts several times."""
         pages = list(pages)
         found = [unit for page in pages for unit in _UNIT.findall(page.text)]
         return cls(

@@ -1,4 +1,4 @@
-"""What each threshold would have done, estimated from labelled pairs.
+"""The effect of each threshold, estimated from labelled pairs.
 
 A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
 weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
@@ -221,7 +221,7 @@ def _draw_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: flo
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What the labels say about the thresholds. ``lost``: labels of pairs that are no candidates now."""
+    """The effect of all thresholds by the labels. ``lost``: labels of pairs that are no candidates now."""
 
     tried: Thresholds
     strata: Sequence[Stratum]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
@@ -13,6 +13,7 @@ from typing import IO, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
 
@@ -56,7 +57,7 @@ class GramFile:
         self._starts = array("q")
         self._end = 0
 
-    def add(self, text: str) -> Grams:
+    def add(self, text: str) -> None:
         """Add the grams of a text."""
         found = make_grams(text)
         self._file.seek(self._end)
@@ -64,7 +65,6 @@ class GramFile:
         self._starts.append(self._end)
         self._sizes.append(len(found))
         self._end += found.nbytes
-        return found
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """The size of each set."""
@@ -106,8 +106,6 @@ _FEWEST, _MOST = 2**16, 2**26
 #: The error of a product of floats.
 _TINY = 1e-9
 
-Watched = Callable[[Iterable[int], int], Iterable[int]]
-
 
 @dataclass(frozen=True, slots=True)
 class Alike:
@@ -132,7 +130,7 @@ def find_similar_pairs(
     containment: float = CONTAINMENT,
     *,
     room: int = _ROOM,
-    watch: Watched = lambda places, total: places,
+    watch: Watch = unwatched,
 ) -> Iterator[Alike]:
     """Yield every pair with at least that Jaccard similarity, or that containment of the smaller in the larger.
 
@@ -146,7 +144,7 @@ def find_similar_pairs(
     for place in order.tolist():
         rarity.want(prefixes[place])
     for first, last, index in _build_blocks(sets, order.tolist(), rarity, room):
-        for at, place in enumerate(watch(order[:last].tolist(), last)):
+        for at, place in enumerate(watch(order[:last].tolist(), last, "texts compared")):
             yield from _find_partners(place, max(at + 1, first) - first, index, sets, prefixes)
 
 
@@ -224,20 +222,20 @@ class _Index:
 
 def _build_blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
     """Yield blocks of the index: the place of the first set, of the one behind the last, and the block."""
-    first, filled, held = 0, 0, list[Grams]()
+    first, filled, kept = 0, 0, list[Grams]()
     for at, place in enumerate(order):
-        held.append(rarity.wanted(sets[place]))
-        filled += len(held[-1])
+        kept.append(rarity.wanted(sets[place]))
+        filled += len(kept[-1])
         if filled >= room or at + 1 == len(order):
-            grams = np.concatenate(held)
-            held_by = np.repeat(np.arange(len(held), dtype=np.int32), [len(one) for one in held])
+            grams = np.concatenate(kept)
+            held_by = np.repeat(np.arange(len(kept), dtype=np.int32), [len(one) for one in kept])
             by_gram = np.argsort(grams, kind="stable")
             yield first, at + 1, _Index(grams[by_gram], held_by[by_gram], np.array(order[first : at + 1], np.int64))
-            first, filled, held = at + 1, 0, []
+            first, filled, kept = at + 1, 0, []
 
 
 def _find_partners(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
-    """Yield the pairs of a set with sets of a block from ``begin`` on, none of which is smaller."""
+    """Yield the pairs of a set with sets of a block from ``begin`` on; these are no smaller."""
     wanted = prefixes[place]
     if not len(wanted):
         return

@@ -139,7 +139,7 @@ def read_answers(
 
 
 def _parse(fields: Mapping[str, Any]) -> Pair:
-    """Return the pair of a line. Raises ValueError that says what is wrong."""
+    """Return the pair of a line. Raises ValueError with the reason."""
     if fields.get("a") is None or fields.get("b") is None:
         raise ValueError("a and b must name two documents")
     answer, label = _parse_answer(fields)

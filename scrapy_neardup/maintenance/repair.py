@@ -72,11 +72,8 @@ class Salvage:
     def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
         """Yield the readable rows of these keys."""
         for key in keys:
-            yield from self._front(key, key + b"\0")
-
-    def _front(self, low: bytes, high: bytes) -> Iterator[Row]:
-        with suppress(UnreadableError):
-            yield from self._ordered(low, high, reverse=False)
+            with suppress(UnreadableError):
+                yield from self._ordered(key, key + b"\0", reverse=False)
 
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
         """Yield the readable rows of a range from both ends; return the gap, or None."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
@@ -223,8 +223,3 @@ def test_where_the_copy_cannot_be(
         run("check", "--store", state, "--repair", target(tmp_path))
     assert state_files(tmp_path, tmp_path / "state.leveldb") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
-
-
-def test_a_state_in_use_is_not_copied(sqlite: str, tmp_path: Path) -> None:
-    with open_state(sqlite), pytest.raises(StoreLocked):
-        run("check", "--store", sqlite, "--repair", tmp_path / "new")

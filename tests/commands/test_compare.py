@@ -135,10 +135,10 @@ def test_the_policy_says_what_becomes_of_the_page(found: Found) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "settings", "reason", "sentence"),
     [
-        ("pears", "short", {}, "too_short", "B has fewer than 40 letters"),
-        ("empty", "pears", {}, "no_text", "A has no text"),
-        ("empty", "short", {}, "too_short", "A has no text, and B has fewer than 40 letters"),
-        ("pears", "same", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A has fewer than 1000 letters"),
+        ("pears", "short", {}, "too_short", "B: too few letters"),
+        ("empty", "pears", {}, "no_text", "A: no text found"),
+        ("empty", "short", {}, "too_short", "A: no text found; B: too few letters"),
+        ("pears", "same", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A: too few letters; B: too few letters"),
     ],
 )
 def test_pages_that_cannot_be_judged(
@@ -146,7 +146,7 @@ def test_pages_that_cannot_be_judged(
 ) -> None:
     answer = found(a, b, **settings)
     assert (answer["verdict"], answer["reason"], "features" in answer) == ("unjudged", reason, False)
-    assert answer["sentence"].startswith(f"unjudged ({reason}): {sentence}")
+    assert answer["sentence"].startswith(f"unjudged ({reason}). {sentence}")
 
 
 def test_html_is_decoded_and_extracted_as_in_a_crawl(found: Found, folder: Path) -> None:
@@ -314,7 +314,7 @@ def test_an_unsealed_page_of_a_killed_crawl_stays(invoke: Invoke, state: str) ->
         judge_pages(store, [("https://kettle.example/", *TEXTS["kettle"])], sealed=False)
     for _ in range(2):
         told = invoke("compare", PEAR, "d.jsonl#edited").err
-        assert "nobody is using it. 1 page is unsealed: the crawl (morning) was killed" in told
+        assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in told
 
 
 def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(found: Found, state: str) -> None:

@@ -90,17 +90,6 @@ def test_the_state_is_left_as_it_was(state: str) -> None:
         assert {key: value for key, value in store.kv.scan(b"") if key != KEY} == before
 
 
-def test_an_empty_state_has_a_report(tmp_path: Path, capsys: Captured) -> None:
-    url = state_url("sqlite", tmp_path / "empty.sqlite")
-    with open_state(url):
-        pass
-    assert run("report", "--store", url) == 0
-    assert capsys.readouterr().out.startswith("report.html: 0 pages, 0 copies in 0 groups (")
-    assert "The state holds no pages yet." in Path("report.html").read_text(encoding="utf-8")
-    assert run("report", "--store", url, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["totals"]["pages"] == 0
-
-
 def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, capsys: Captured) -> None:
     state = make_state("sqlite", tmp_path)
 

@@ -23,7 +23,7 @@ from scrapy_neardup.methods.cascade.features import TitleWords
 from scrapy_neardup.methods.cascade.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Shingles
-from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
 from scrapy_neardup.state.layout import record_key
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Recurrence
@@ -286,7 +286,7 @@ def test_pages_are_counted_the_same_both_ways() -> None:
         page = step % 12 if step % 4 == 1 else None
 
         def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, page)) -> object:
-            common = counts.are_common(noted, site, KEYED)
+            common = CountsOfSite(counts, site, KEYED).is_common(noted)
             done = counts.note(noted, site, KEYED, everywhere=how[0], page=how[1])
             skipped.append(not done)
             return done, common.dtype, common.tolist(), counts.stood_on(noted, site, KEYED).tolist()

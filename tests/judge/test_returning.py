@@ -11,7 +11,6 @@ import pytest
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
@@ -81,7 +80,7 @@ def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Clock, "now", lambda _: 4_000_000_000.0)
-    monkeypatch.setattr(Memory, "lasts", True)
+    monkeypatch.setattr(store, "lasts", True)
     before = sum(1 for _ in store.rows(b"d"))
     assert kind(crawl(store), THIRD) is Kind.DUPLICATE
     assert sum(1 for _ in store.rows(b"d")) == before + 1

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scrapy_neardup.lab.agreement import count_copies
+from scrapy_neardup.errors import LexiconNeeded, NearDupError
+from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods, count_copies
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
     draw_pairs,
     find_candidates,
+    judge_pairs,
     make_strata,
     make_thresholds,
     measure_urgency,
@@ -24,10 +27,11 @@ from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.estimates import Answer, estimate_thresholds, group_answers, weigh_answers, wilson_interval
 from scrapy_neardup.lab.exact import Alike, open_gram_file
 from scrapy_neardup.lab.pairs import Pair
-from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.urls import site_of
 from tests.lab.corpus import article, document, drafts
+from tests.lab.methods import Broken, First, Picky
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
@@ -50,7 +54,8 @@ def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) 
     assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
     lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
     assert lenient_first == list(tried.values)
-    assert set(type(tried.methods[0]).sweep) <= set(tried.values)
+    sweep = type(tried.methods[0]).sweep
+    assert [value for value in tried.values if value in sweep] == list(sweep)
 
 
 def test_each_page_is_held_against_the_earlier_one_that_it_is_most_like(found: list[Candidate]) -> None:
@@ -168,6 +173,8 @@ def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None
     wrong = [one.wrong for one in outlook.estimates]
     assert [(one.low, one.estimate, one.high) for one in wrong] == [(35, 35, 35), (17, 17, 17), (2, 2, 2), (0, 0, 0)]
     assert [one.missed.estimate for one in outlook.estimates] == [0, 2, 17, 35]
+    for one in outlook.estimates:
+        assert {one.precision.low, one.precision.estimate, one.precision.high} == {1 - one.wrong.estimate / one.called}
     assert VALUES[outlook.chosen] == 0.5  # 0.5 and 0.6 cost 19 each: of equals the nearer
     assert outlook.estimates[1].best == outlook.estimates[2].best == 0.5
     assert outlook.better == 0
@@ -194,6 +201,14 @@ def test_few_pairs_are_enough_where_all_of_them_have_labels() -> None:
     assert (outlook.enough, outlook.safe) == (True, 1.0)
 
 
+def test_one_label_counts_for_its_whole_stratum_with_a_wide_interval() -> None:
+    part = [Stratum("2", (True, True, False, False), tuple(range(10)))]
+    wrong = estimate_thresholds(part, {"2": [Answer(copy=False, weight=10.0)]}, VALUES, NOW).estimates[0].wrong
+    assert wrong.estimate == 10
+    assert 1 < wrong.low < 5
+    assert wrong.high == 10
+
+
 def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
@@ -203,7 +218,7 @@ def test_a_stratum_without_labels_may_hold_anything() -> None:
         assert one.missed.estimate >= 200
         assert one.recall.low < 0.6
     nothing = estimate_thresholds(parts, {}, VALUES, NOW).estimates[0]
-    assert (nothing.wrong.low, nothing.wrong.high) == (0, 270)
+    assert (nothing.wrong.low, nothing.wrong.estimate, nothing.wrong.high) == (0, 135, 270)
     assert (nothing.recall.low, nothing.recall.high) == (0, 1)
 
 
@@ -223,11 +238,53 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
 
 def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> None:
     verdicts = {"a": [True, True, False, True], "b": [False, True, True, True]}
-    assert count_copies(verdicts).called == {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
-    assert asdict(count_copies(verdicts, [0, 1])) == {
-        "pairs": 2,
-        "called": {"a": {"a": 2, "b": 1}, "b": {"a": 1, "b": 1}},
+    called = {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
+    assert asdict(count_copies(verdicts)) == {"pairs": 4, "called": called}
+
+
+@pytest.mark.parametrize(("english", "is_refused"), [(2, False), (3, True)])
+def test_a_method_that_cannot_read_most_pages_judges_no_pairs(english: int, is_refused: bool) -> None:
+    """Picky refuses texts with a Latin letter in front."""
+    documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
+    pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
+    if is_refused:
+        with pytest.raises(LexiconNeeded):
+            judge_pairs(documents, pairs, [Picky()])
+    else:
+        assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)]
+
+
+def test_methods_are_compared_on_the_drawn_pairs_and_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [
+        document(str(number), f"{number % 3} and so on, a text of forty letters at least") for number in range(9)
+    ]
+    tried = make_thresholds("tests.lab.methods.First", {})
+    found = [Candidate(Alike(a, a + 3, 0.5, 0.5), None, (True, a < 2)) for a in range(6)]
+    failures: list[str] = []
+
+    def compare(*others: Method | NearDupError) -> MethodAgreement | None:
+        def make(other: Method | NearDupError) -> Method:
+            if isinstance(other, NearDupError):
+                raise other
+            return other
+
+        named = {f"other {place}": partial(make, other) for place, other in enumerate(others)}
+        return compare_methods(documents, found, tried, named, [0, 5], lambda name, error: failures.append(name))
+
+    agreement = compare(NearDupError("no lexicon"), First(), Broken())
+    assert agreement is not None
+    assert (agreement.drawn.pairs, agreement.all.pairs, agreement.is_sample) == (2, 6, False)
+    assert agreement.all.called == {
+        tried.name: {tried.name: 2, "other 1": 2},
+        "other 1": {tried.name: 2, "other 1": 6},
     }
+    assert agreement.drawn.called["other 1"] == {tried.name: 1, "other 1": 2}
+    assert failures == ["other 0", "other 2"]
+    assert compare() is None
+    monkeypatch.setattr("scrapy_neardup.lab.agreement.SAMPLE", 3)
+    sampled = compare(First())
+    assert sampled is not None
+    assert (sampled.drawn.pairs, sampled.all.pairs, sampled.is_sample) == (2, 3, True)
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:

@@ -355,13 +355,6 @@ def test_a_file_of_sqlite_that_is_damaged_while_it_is_open_is_found(tmp_path: Pa
     assert "broken file" in found.counts
 
 
-def test_findings_count_what_they_do_not_name() -> None:
-    found = Findings()
-    assert found.sound
-    found.add("odd", "one")
-    assert (found.sound, found.counts["odd"], len(found.problems)) == (False, 1, 1)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_state_is_sound(kind: str, tmp_path: Path) -> None:
     with open_state(state_url(kind, tmp_path / "state")) as store:

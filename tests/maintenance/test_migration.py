@@ -36,7 +36,6 @@ from scrapy_neardup.state.record import Record
 from tests.build import (
     BAKERY,
     BREAD,
-    EDITED,
     KINDS,
     PAGES,
     PEAR,
@@ -489,14 +488,3 @@ def test_a_state_in_use_and_a_method_for_memory_are_refused(sqlite: str, tmp_pat
         run("migrate", "--store", sqlite, NEARDUP_METHOD="cosine")
     with pytest.raises(StoreError, match="no state at"):
         run("migrate", "--store", state_url("sqlite", tmp_path / "none.sqlite"), **MINHASH)
-
-
-def test_what_is_printed(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("migrate", "--store", sqlite, **MINHASH) == 0
-    out = capsys.readouterr().out.replace(str(place(sqlite)), "STATE")
-    lines = out.splitlines()
-    assert lines[0].startswith("STATE: 8 pages ")
-    assert [row.split("|")[2].strip() for row in lines[4:7]] == ["6", "1", "1"]
-    assert "scrapy neardup migrate --from FEED" in out
-    assert lines[-1].startswith("The old state is kept as sqlite://")
-    assert EDITED not in out

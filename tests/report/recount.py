@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
+from scrapy_neardup.maintenance.lines import Filed
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
@@ -22,15 +23,6 @@ BEGIN = 1_750_000_000
 RECIPE: dict[str, Any] = {"method": "cascade", "version": 1, "parameters": {}}
 NO_SITE, GONE = "(no site)", "(no longer in the state)"
 LIKENESSES = ["identical", "near", "retitled", "excerpt", "same_title", "", "unheard-of"]
-
-
-@dataclass(frozen=True)
-class Filed:
-    """A page, what is told of it, and when it was last seen."""
-
-    record: Record
-    told: Evidence | None = None
-    seen: int = 0
 
 
 class State:
@@ -57,7 +49,7 @@ class State:
 def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> PageStore:
     store = memory_state(RECIPE if recipe is None else recipe)
     for one in pages:
-        store.add(one.record, one.told, seen=one.seen)
+        store.add(one.record, one.evidence, seen=one.seen)
     return store
 
 
@@ -93,7 +85,7 @@ def small_states(draw: st.DrawFn) -> list[Filed]:
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *gone])))
-        found.append(Filed(record, told, draw(st.sampled_from([0, BEGIN, 2**32 - 1]))))
+        found.append(Filed(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), told))
     return found
 
 
@@ -113,7 +105,7 @@ def large_state(pages: int, sites: int, seed: int = 1) -> list[Filed]:
             record = Record(id, url, id, float(dice.random() < 0.95))
             told = replace(told, like=dice.choice(originals) if dice.random() < 0.5 else 0)
             originals += [id] if record.similarity else []
-        found.append(Filed(record, told if dice.random() < 0.8 else None, BEGIN + dice.randrange(10**8)))
+        found.append(Filed(record, evidence=told if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8)))
     return found
 
 
@@ -131,16 +123,16 @@ def copies(pages: list[Filed]) -> list[Filed]:
 
 def passed(pages: list[Filed]) -> list[tuple[Record, Evidence]]:
     return [
-        (one.record, one.told)
+        (one.record, one.evidence)
         for one in pages
         if one.record.original == one.record.id and one.record.similarity > 0
-        if one.told is not None and one.told.likeness in PASSED and one.told.like
+        if one.evidence is not None and one.evidence.likeness in PASSED and one.evidence.like
     ]
 
 
 def totals(pages: list[Filed]) -> dict[str, int]:
     own = [one.record for one in pages if one.record.original == one.record.id]
-    lengths = [one.told.letters for one in copies(pages) if one.told]
+    lengths = [one.evidence.letters for one in copies(pages) if one.evidence]
     seconds = [int(one.record.id / 1e9) for one in pages]
     return {
         "pages": len(pages),

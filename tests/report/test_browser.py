@@ -269,30 +269,6 @@ def test_on_a_phone_it_is_seen_who_copies_from_whom(chromium: Any, tmp_path: Pat
         assert not page.is_visible("#flow-list")
 
 
-def test_a_long_url_is_cut_in_the_middle_and_copied_whole(chromium: Any, tmp_path: Path) -> None:
-    state = State()
-    url = f"https://a.example/{'very-long-' * 30}page.html"
-    first = state.add(url, told=Evidence(title="First"))
-    state.copy("https://b.example/", first)
-    file = tmp_path / "report.html"
-    file.write_text(html(gather(state.store)), encoding="utf-8")
-    for width in (1280, 390):
-        with shown(chromium, file, width=width) as (page, seen):
-            line = page.locator("#table tbody td:nth-child(6) .url")
-            box, height = line.bounding_box(), line.evaluate("one => parseFloat(getComputedStyle(one).lineHeight)")
-            assert box is not None
-            assert box["height"] < 1.8 * height
-            assert line.evaluate(
-                "one => one.querySelector('.head').scrollWidth > one.querySelector('.head').clientWidth"
-            )
-            copied = line.evaluate(
-                "one => { getSelection().selectAllChildren(one); return getSelection().toString(); }"
-            )
-            assert copied == url
-            assert line.get_attribute("title") == url
-            check_quiet(seen, file)
-
-
 def test_the_script_makes_the_same_rows_as_the_template(chromium: Any, report: Path) -> None:
     page = chromium.new_context(java_script_enabled=False).new_page()
     page.goto(report.as_uri())
@@ -355,30 +331,6 @@ def test_on_a_narrow_screen_nothing_sticks_out(chromium: Any, report: Path, widt
         page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         check_quiet(seen, report)
-
-
-#: Words in the table of copies that stand in more than one line; titles, sites and URLs may.
-BROKEN = """(() => {
-  const found = [];
-  for (const cell of document.querySelectorAll("#table tbody td:is(:nth-child(2), :nth-child(3), :last-child)")) {
-    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-    while (walk.nextNode()) {
-      const words = document.createRange();
-      words.selectNodeContents(walk.currentNode);
-      if (words.getClientRects().length > 1) found.push(walk.currentNode.data);
-    }
-  }
-  return found;
-})()"""
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1024, True), (390, False)])
-def test_no_word_of_the_table_is_broken(chromium: Any, tmp_path: Path, width: int, dark: bool, language: str) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(html(gather(hostile(120)), language), encoding="utf-8")
-    with shown(chromium, file, width=width, dark=dark) as (tab, _):
-        assert tab.evaluate(BROKEN) == []
 
 
 def test_it_can_be_used_by_keyboard_alone(opened: Any) -> None:

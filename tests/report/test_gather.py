@@ -13,6 +13,7 @@ from hypothesis import given
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.maintenance.lines import Filed
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.report.data import OTHERS, CopyLine, PageLine, Report, SiteFlow, Totals
 from scrapy_neardup.report.figures import BINS
@@ -25,7 +26,7 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE, clean_line
 from tests.report import recount
-from tests.report.recount import BEGIN, GONE, SECOND, Filed, State, filled, large_state, small_states
+from tests.report.recount import BEGIN, GONE, SECOND, State, filled, large_state, small_states
 
 T = TypeVar("T")
 #: By which a recipe names the secret that all tests draw.
@@ -46,7 +47,7 @@ def check(report: Report, pages: list[Filed], size: int) -> None:
 
 
 def _kind(one: Filed) -> str:
-    return recount.kind(one.told)
+    return recount.kind(one.evidence)
 
 
 def check_times(report: Report) -> None:
@@ -93,7 +94,7 @@ def check_copies(report: Report, pages: list[Filed], rows: int) -> None:
             lines[one.record.id],
             lines.get(one.record.original),
             f"{one.record.original:016x}",
-            one.told.containment if one.told and one.record.original in lines else 0.0,
+            one.evidence.containment if one.evidence and one.record.original in lines else 0.0,
         )
         for one in newest
     )
@@ -101,12 +102,12 @@ def check_copies(report: Report, pages: list[Filed], rows: int) -> None:
 
 def line(one: Filed) -> PageLine:
     """What is told of a page in a list."""
-    record, told = one.record, one.told or Evidence()
+    record, told = one.record, one.evidence or Evidence()
     return PageLine(
         record.url,
         recount.site(record.url),
         int(record.id / 1e9),
-        recount.kind(one.told) if record.original != record.id else "original",
+        recount.kind(one.evidence) if record.original != record.id else "original",
         round(round(record.similarity * 65535) / 65535, 4),
         told.letters,
         clean_line(told.title, TITLE),
@@ -314,10 +315,10 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
 
 def test_a_clock_before_1970_and_one_far_ahead_are_told_as_they_are() -> None:
     pages = [
-        Filed(Record(1, "https://a.example/", 1), None, 0),
-        Filed(Record(2, "https://b.example/", 1, 0.5), None, 0),
-        Filed(Record(BEGIN * SECOND, "https://c.example/", 1, 0.5), None, 5_000_000_000),
-        Filed(Record(2**64 - 1, "https://d.example/", 2**64 - 1), None, 0),
+        Filed(Record(1, "https://a.example/", 1), 0),
+        Filed(Record(2, "https://b.example/", 1, 0.5), 0),
+        Filed(Record(BEGIN * SECOND, "https://c.example/", 1, 0.5), 5_000_000_000),
+        Filed(Record(2**64 - 1, "https://d.example/", 2**64 - 1), 0),
     ]
     report = gather(filled(pages))
     assert (report.totals.first, report.totals.last, report.times.unit) == (0, 18_446_744_073, "10 years")

@@ -75,7 +75,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def left_open(url: str, tmp_path: Path) -> str:
     """The URL of the state as a killed process leaves it, with two unsealed pages in it, one of them an update."""
     code = (
-        "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.state.test_look import put;"
+        "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.kv.test_snapshot import put;"
         f"store = open_store({url!r}, {{}}); one = put(store, 'http://a.example/1', 5);"
         "crawl = store.begin('morning'); put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
         "put(store, 'http://a.example/2', generation=crawl); sys.stdout.flush(); os._exit(9)"
@@ -413,7 +413,7 @@ def writer(url: str) -> Iterator[subprocess.Popen[str]]:
     """A process that is at work on the state; it ends in good order."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.state.writer", url],
+        [sys.executable, "-m", "tests.kv.writer", url],
         cwd=ROOT,
         env=env,
         stdin=subprocess.PIPE,

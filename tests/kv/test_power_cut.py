@@ -18,16 +18,18 @@ import pytest
 from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import STORES, open_at
-from tests.state.damages import RECIPE, page
+from tests.build import record as page
+from tests.kv.damages import RECIPE
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 _WRITING = """
 import sys, time
-from scrapy_neardup.state.opening import STORES
-from tests.state.damages import RECIPE, page
+from scrapy_neardup.state.opening import STORES, open_at
+from tests.build import record as page
+from tests.kv.damages import RECIPE
 
-store = STORES[sys.argv[1]](sys.argv[2], RECIPE)
+store = open_at(STORES[sys.argv[1]], sys.argv[2], RECIPE)
 generation = store.begin("a crawl")
 for n in range(10**9):
     store.add(page(n), generation=0 if n % 3 else generation)

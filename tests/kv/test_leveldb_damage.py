@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import random
 import shutil
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -18,20 +17,12 @@ from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from tests.build import record as page
 
 plyvel = pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
 
 RECIPE = {"method": "minhash", "seed": 7}
 PAGES = 2000
-
-
-def page(n: int) -> Record:
-    """The n-th page; what is in it follows from n, so that a wrong byte shows."""
-    noise = random.Random(n)
-    id = 1_700_000_000_000_000_000 + n
-    keys = tuple(noise.getrandbits(40) for _ in range(6))
-    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, noise.randbytes(200))
 
 
 def opened(root: Path) -> PageStore:

@@ -1,6 +1,6 @@
 """A process that is at work on a state, as a crawl is, until its standard input ends.
 
-    python -m tests.state.writer URL
+    python -m tests.kv.writer URL
 
 Pages come, are updated, sealed and withdrawn; a line is printed once the first ones are there. Records are
 large, so that tables are made and merged all the time.

@@ -1,6 +1,6 @@
 """What becomes of states that are damaged in every way there is: loud, healthy, or silent, of which there must be none.
 
-    python -m tests.state.damages [leveldb|sqlite ...] [--every N] [--pages N]
+    python -m tests.kv.damages [leveldb|sqlite ...] [--every N] [--pages N]
 
 A state of each kind is made twice: closed cleanly, and by a process that is killed in the midst of writing. Each file
 of it is deleted, emptied, cut, zeroed in places and has bits flipped in many; then it is opened, and every page that
@@ -27,7 +27,7 @@ from pathlib import Path
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import STORES, open_at
-from scrapy_neardup.state.record import Record
+from tests.build import record as page
 
 RECIPE = {"method": "minhash", "seed": 7}
 #: Pages that were there before the last process, and those that it adds at least.
@@ -37,20 +37,13 @@ _PATIENCE = 60
 Mutation = Callable[[Path], None]
 
 
-def page(n: int) -> Record:
-    """The n-th page; what is in it follows from n, so that a wrong byte shows."""
-    noise = random.Random(n)
-    id = 1_700_000_000_000_000_000 + n
-    keys = tuple(noise.getrandbits(40) for _ in range(6))
-    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, noise.randbytes(200))
-
-
 # The states
 
 _FILLING = """
 import sys
-from scrapy_neardup.state.opening import STORES
-from tests.state.damages import RECIPE, page
+from scrapy_neardup.state.opening import STORES, open_at
+from tests.kv.damages import RECIPE
+from tests.build import record as page
 
 kind, place, begin, end = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 store = open_at(STORES[kind], place, RECIPE)

@@ -24,7 +24,7 @@ def damaged(kind: str, *options: str) -> tuple[int, int, str]:
     """
     if kind == "leveldb":
         pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
-    command = [sys.executable, "-m", "tests.state.damages", kind, *options]
+    command = [sys.executable, "-m", "tests.kv.damages", kind, *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     loud, healthy, silent, foreign = map(int, done.stdout.splitlines()[-1].split()[1:])
