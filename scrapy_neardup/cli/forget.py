@@ -11,12 +11,13 @@ from datetime import datetime, timezone
 from scrapy_neardup.ages import parse_duration, parse_time
 from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, option
 from scrapy_neardup.cli.opening import open_state
-from scrapy_neardup.cli.output import format_counts, format_rest, format_size, present, progress, to_line
+from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.cli.urls import find_pages
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_expired, select_unseen
 from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
+from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore

@@ -11,7 +11,7 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 
 from scrapy_neardup.cli.command import STORE
-from scrapy_neardup.cli.output import format_count, to_line, warn
+from scrapy_neardup.cli.output import to_line, warn
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
@@ -110,26 +110,17 @@ def report_rollback(store: PageStore) -> None:
 
 
 def _describe_snapshot(store: PageStore) -> str:
-    """Return when the snapshot was taken and which pages are unsealed; nothing if nobody changes the state."""
+    """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
     unsealed = store.pending()
     if not store.is_held and not unsealed.pages:
         return ""
     crawls = ", ".join(map(to_line, unsealed.crawls))
     user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
-    sentence = f"As of {utc_time(store.as_of)}, {user}."
-    if not unsealed.pages:
-        return sentence
-    future = "pages become permanent when their feeds are stored"
+    future = "They become permanent when their feeds are stored."
     if not store.is_held:
-        future = (
-            f"the crawl ({crawls or 'unknown'}) was killed or its feed was not stored, so the next crawl rolls back "
-            "what it left"
-        )
-    return f"{sentence} {_pages_are(unsealed.pages)} unsealed: {future}."
-
-
-def _pages_are(number: int) -> str:
-    return f"{format_count(number, 'page')} {'is' if number == 1 else 'are'}"
+        future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
+    pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
+    return f"As of {utc_time(store.as_of)}, {user}.{pages}"
 
 
 def _named_by(asked: str | None) -> str:

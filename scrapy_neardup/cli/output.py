@@ -20,6 +20,7 @@ from scrapy_neardup.cli.command import Option, json_option, limit_option, option
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
+from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 
@@ -27,7 +28,6 @@ T = TypeVar("T")
 
 #: Line ends, and our own colours. All else that steers a terminal is escaped.
 _ALLOWED = re.compile("(\n|\x1b\\[(?:32|90|0)m)")
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 #: Records that a terminal shows by default.
 _SHOWN = 50
 
@@ -115,19 +115,6 @@ def format_parts(parts: Iterable[Part], *, coloured: bool) -> str:
     """Return a text with its marked parts in colours or brackets."""
     around = _COLOURS if coloured else BRACKETS
     return "".join(f"{around[part.mark][0]}{clean_text(part.text)}{around[part.mark][1]}" for part in parts)
-
-
-def format_size(size: float) -> str:
-    """Return a number of bytes with a unit.
-
-    >>> format_size(999), format_size(12_345_678)
-    ('999 bytes', '12.3 MB')
-    """
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
 
 
 def format_count(number: int, singular: str, plural: str = "") -> str:

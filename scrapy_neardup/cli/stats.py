@@ -10,9 +10,10 @@ from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, format_parameters, limit_option
 from scrapy_neardup.cli.opening import snapshot_state
-from scrapy_neardup.cli.output import format_facts, format_size, format_table, present, progress, to_line
+from scrapy_neardup.cli.output import format_facts, format_table, present, progress, to_line
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
+from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.state.history import decisions_of
 
 _WIDTH = 100

@@ -50,8 +50,7 @@ def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None =
 def _members(store: PageStore, group: int, ids: list[int], original: int) -> Iterator[GroupMember]:
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
-        if record is None:
-            continue
+        assert record is not None  # its id comes from a scan of the same snapshot
         is_copy = record.original != record.id
         similarity = evidence.similarity if is_copy and evidence else 0.0
         verdict = find_manual_verdict(store, record.url)

@@ -21,14 +21,13 @@ from pathlib import Path
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.lab.documents import Document
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair, read_answers, read_pairs
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import letters, normalize
 
 POS, NEG, REPOST, TEMPLATE, GREY, LEFT_OUT = ("pos", "neg", "repost", "template", "grey", "skip")
 
-#: A pair is below both limits.
-_JACCARD, _CONTAINMENT = 0.5, 0.8
 #: Letters besides boilerplate that a pair needs.
 _LETTERS_LEFT = 30
 _WORD = re.compile(r"\w+")
@@ -80,7 +79,7 @@ def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]
     """Return the pairs of each document with earlier ones, by id. An answer counts in place of figures."""
     partners: dict[str, dict[str, Pair]] = defaultdict(dict)
     for pair in read_pairs(path, "jaccard", "containment", known=order):
-        is_similar = (pair.jaccard or 0) >= _JACCARD or (pair.containment or 0) >= _CONTAINMENT
+        is_similar = (pair.jaccard or 0) >= JACCARD or (pair.containment or 0) >= CONTAINMENT
         if pair.answer == SKIP or not (is_similar or pair.answer):
             continue
         known = partners[pair.b].get(pair.a)

@@ -314,7 +314,7 @@ def test_an_unsealed_page_of_a_killed_crawl_stays(invoke: Invoke, state: str) ->
         judge_pages(store, [("https://kettle.example/", *TEXTS["kettle"])], sealed=False)
     for _ in range(2):
         told = invoke("compare", PEAR, "d.jsonl#edited").err
-        assert "nobody is using it. 1 page is unsealed: the crawl (morning) was killed" in told
+        assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in told
 
 
 def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(found: Found, state: str) -> None:

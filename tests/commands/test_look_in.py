@@ -48,7 +48,7 @@ def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
-        AS_OF + "morning is using it. 1 page is unsealed: pages become permanent when their feeds are stored.\n",
+        AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n",
         told,
     )
     assert found["as_of"] in told

@@ -160,7 +160,7 @@ LINES = {
 MASKS = {
     r"\d{4}-\d\d-\d\d[T-]?[\d:]*(\+00:00)?": "TIME",
     r"(trafilatura|jieba) [\w.]+": r"\1 VERSION",
-    r"[\d.,]+ (bytes|kB|MB)\b": "SIZE",
+    r"\d[\d.,]* (bytes|B|kB|MB)\b": "SIZE",
     r'("bytes\w*"): [\d.]+': r"\1: SIZE",
     r"-?\b\d+\.\d+(e-\d+)?\b": "N.N",
     r"\b[0-9a-f]{16}\b": "ID",

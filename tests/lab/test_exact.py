@@ -86,6 +86,7 @@ def test_sets_of_a_file_come_back_and_a_short_text_has_none() -> None:
         assert len(sets[1]) == len(sets[2]) == 0
         assert count_common(sets[0], sets[3]) == 0
         assert measure_similarity(3, 0, sets) == Alike(0, 3, 0.0, 0.0)
+        assert measure_similarity(1, 2, sets) == Alike(1, 2, 0.0, 0.0)
     assert len("渡口今天早上开航") - GRAM + 1 == 4
 
 
