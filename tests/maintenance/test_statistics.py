@@ -20,11 +20,11 @@ def check(pages: list[PageEntry]) -> None:
         *(totals.pages, totals.originals, totals.copies, totals.unjudged, totals.first, totals.last),
     )
     ids = {one.record.id for one in pages}
-    assert found.lost == sum(one.record.original not in ids for one in copies(pages))
+    assert found.copies_without_original == sum(one.record.original not in ids for one in copies(pages))
     assert found.kinds == Counter((one.evidence and one.evidence.likeness) or "unknown" for one in copies(pages))
     judged = [one.record for one in pages if one.record.is_original or one.record.original != one.record.id]
     sizes = Counter(record.original for record in judged).values()
-    assert (found.groups, found.largest) == (sum(size > 1 for size in sizes), max(sizes, default=0))
+    assert (found.groups, found.largest_group) == (sum(size > 1 for size in sizes), max(sizes, default=0))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # the first one reads the table of all characters
