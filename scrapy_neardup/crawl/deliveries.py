@@ -17,7 +17,7 @@ from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, GCSFeedStora
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery, pages_within
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery, select_within
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 
@@ -93,7 +93,7 @@ class Deliveries:
             self._notes.count(stats.OVERWRITTEN, pages)
             logger.warning(_WILL_BE_GONE, name, pages)
             return
-        found = pages_within(self._store, delivery.held)
+        found = select_within(self._store, delivery.held)
         self._store.forget(found.ids)
         delivery.overwrite(known=True)
         delivery.write(self._store)

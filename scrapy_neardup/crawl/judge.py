@@ -17,7 +17,7 @@ from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
+from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
@@ -27,7 +27,7 @@ from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote import RemoteCrawl, RemoteJudgement
+    from scrapy_neardup.judge.remote import RemoteCrawl
 
 
 logger = line_logger(__name__)
@@ -83,7 +83,7 @@ class Judge:
         self._listings = listings
         self._watch = watch
         self._is_shared = server is not None
-        self._make_judgement: Callable[[], LocalJudgement | RemoteJudgement] = (
+        self._make_judgement: Callable[[], PageJudgement] = (
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
         self._low_text = LowTextSites()
@@ -285,7 +285,7 @@ class Judge:
 
 
 class LocalJudgement:
-    """One page that is judged on this machine; ``RemoteJudgement`` does the same on a server."""
+    """A ``PageJudgement`` on this machine; ``RemoteJudgement`` is one on a server."""
 
     def __init__(self, detector: Detector) -> None:
         self.given_up: list[Reservation] = []

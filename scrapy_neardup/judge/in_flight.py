@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Page, Verdict
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +28,6 @@ class Reservation:
     of: tuple[Record, ...] = ()
     #: Whether it gave up another page in flight, which may have its URL.
     gave_up: bool = False
-    settled: bool = False
     _callbacks: tuple[Callable[[], None], ...] = ()
 
     def when_settled(self, call: Callable[[], None]) -> None:
@@ -36,7 +36,6 @@ class Reservation:
 
     def settle(self) -> None:
         """The page is committed or rolled back: call those who wait for it."""
-        self.settled = True
         for call in self._callbacks:
             call()
 
@@ -63,8 +62,41 @@ class Blocked:
     by: Reservation
 
 
-#: The answer to ``Detector.check``.
 Ruling = Ruled | Blocked
+
+
+class PageJudgement(Protocol):
+    """One page from its first check until its verdict. On this machine each call completes at once."""
+
+    async def __aenter__(self) -> PageJudgement: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    @property
+    def given_up(self) -> Collection[Reservation]:
+        """The pages in flight that took too long; this one is judged without them."""
+
+    async def check(self, page: Page, prepared: PreparedFingerprint | None = None) -> Ruling:
+        """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
+
+    async def wait(self, by: Reservation, seconds: float) -> None:
+        """Wait until the page that blocks this one is settled, or give it up. Raises StoreError."""
+
+
+class Outcomes(Protocol):
+    """What becomes of the pages of a crawl. On a server these return before they are done."""
+
+    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
+        """The item came through: the page counts, permanently if ``sealed``."""
+
+    def release(self, reservation: Reservation) -> None:
+        """The item was lost: the page is no longer in flight."""
+
+    def withdraw(self, id: int) -> None:
+        """Roll back a committed page."""
+
+    def seal(self, ids: Iterable[int]) -> None:
+        """The feeds that hold these pages are stored: keep them permanently."""
 
 
 class InFlight:

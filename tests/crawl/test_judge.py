@@ -149,9 +149,9 @@ RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢
 
 def kept(court: Court, *pages: JudgedPage) -> None:
     """The items came through."""
-    for page in pages:
-        if page.reservation is not None and not page.reservation.settled:
-            court.detector.commit(page.reservation, sealed=True)
+    for reservation in dict.fromkeys(page.reservation for page in pages):
+        if reservation is not None and court.detector.store.record(reservation.record.id) is None:
+            court.detector.commit(reservation, sealed=True)
 
 
 def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
