@@ -43,7 +43,7 @@ def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> 
         ("csv", ["feed.csv, line 2", "feed.csv, line 10"]),
         ("tsv", ["feed.tsv, line 2", "feed.tsv, line 10"]),
         ("xml", ["feed.xml, item 1", "feed.xml, item 5"]),
-        ("excel", ["book.xlsx, sheet Articles, row 2", "book.xlsx, sheet Articles, row 6"]),
+        ("excel", ["book.xlsx, sheet articles, row 2", "book.xlsx, sheet articles, row 6"]),
         ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
     ],
 )

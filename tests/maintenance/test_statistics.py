@@ -6,14 +6,14 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
-from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.maintenance.statistics import Census, statistics
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.record import Record
 from tests.report.recount import copies, filled, large_state, small_states
 
 
-def check(pages: list[Filed]) -> None:
+def check(pages: list[PageEntry]) -> None:
     store = filled(pages)
     found, totals = statistics(store), gather(store).totals
     assert (found.pages, found.originals, found.copies, found.unjudged, int(found.first_seen), found.last_seen) == (
@@ -29,7 +29,7 @@ def check(pages: list[Filed]) -> None:
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # the first one reads the table of all characters
 @given(small_states())
-def test_the_numbers_of_any_state(pages: list[Filed]) -> None:
+def test_the_numbers_of_any_state(pages: list[PageEntry]) -> None:
     check(pages)
 
 
