@@ -1,21 +1,16 @@
 """Articles that are lost as copies: by updates after a longer page, by forged and broken pages; and false alarms.
 
-    python benchmarks/drops.py                  # drawn sites on which something goes wrong, and honest ones
-    python benchmarks/drops.py TAGGED.jsonl …   # of which sites a crawl would warn, by verdicts on real articles
+    python benchmarks/drops.py
 
-The drawn sites are judged by the default method, each state under a secret of its own. TAGGED.jsonl is what ``scrapy
-neardup dedup --tag`` wrote; ``url`` and ``title`` of its records are read, and records without a URL are one site.
+The default method judges drawn sites, each state under a secret of its own. Then honest mirrors in random order follow.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable
 
 from scrapy.crawler import Crawler
 from scrapy.spiders import Spider
@@ -24,15 +19,14 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Reservation, Ruled
+from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.maintenance.tables import SITES, add_site_drops
+from scrapy_neardup.model import Kind, Match, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.opening import memory_state
 
 CONSONANTS, VOWELS = "bdfgklmnprstv", "aeiou"
 CONFIG = Config()
@@ -160,7 +154,7 @@ class State:
     """One state and the crawls on it; ``missing``: pages whose last version was dropped."""
 
     def __init__(self) -> None:
-        self.store = MemoryStore("memory:", {})
+        self.store = memory_state({})
         self.missing: dict[str, str] = {}
         self.pages = 0
 
@@ -173,7 +167,7 @@ class State:
             policy=Policy(min_letters=CONFIG.min_letters, passes=CONFIG.passes),
         )
         told, drops = notes(), 0
-        watch = DropWatch(told, {one.site: one for one in site_drops(self.store)})
+        watch = DropWatch(told, {one.site: one for one in SITES.read(self.store)})
         for one in pages:
             ruled = detector.check(one)
             assert isinstance(ruled, Ruled)
@@ -250,43 +244,7 @@ def honest() -> None:
         print(f"| {sites} | " + " | ".join(f"{one / TRIALS:.1%}" for one in found) + " |")
 
 
-def verdicts(path: Path) -> Iterator[tuple[Page, Ruled]]:
-    """What ``dedup --tag`` wrote; every copy that the policy does not let pass is dropped."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            record = json.loads(line)
-            tag, url = record["neardup"], record.get("url") or f"http://{path.name}/{number}"
-            match = None
-            if tag["similar_id"] and tag["original"]:
-                match = Match(int(tag["similar_id"], 16), tag["original"], 0.0, tag["similarity"], 0.0)
-            likeness = Likeness(tag["kind"]) if tag["kind"] else None
-            verdict = Verdict(Kind(tag["verdict"]), url, number, match, tag["reason"] or "", likeness)
-            passes = Reservation(verdict, Fingerprint((), b""), Record(number, url, number))
-            yield Page(url, record.get("title") or ""), Ruled(verdict, passes if CONFIG.passes(verdict) else None)
-
-
-def replayed(path: Path) -> None:
-    """Of what a crawl would warn."""
-    told, pages, drops = notes(), 0, 0
-    watch = DropWatch(told, {})
-    for one, ruled in verdicts(path):
-        pages, drops = pages + 1, drops + (ruled.verdict.kind is Kind.DUPLICATE and ruled.reservation is None)
-        watch.see(one, ruled)
-    print(f"{path.name}: {pages:,} pages, {drops:,} dropped; sites warned of: {dict(alarms(told)) or 'none'}")
-
-
-def main(arguments: Iterable[str] | None = None) -> None:
-    """See above."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tagged", nargs="*", type=Path, metavar="TAGGED.jsonl")
-    given = parser.parse_args(None if arguments is None else list(arguments))
-    logging.getLogger("scrapy_neardup").setLevel(logging.ERROR)
-    for path in given.tagged:
-        replayed(path)
-    if not given.tagged:
-        drawn()
-        honest()
-
-
 if __name__ == "__main__":
-    main()
+    logging.getLogger("scrapy_neardup").setLevel(logging.ERROR)
+    drawn()
+    honest()

@@ -1,4 +1,4 @@
-"""Milliseconds from HTML to the text that is judged, and of the parts of it, beside trafilatura as it comes.
+"""Milliseconds from HTML to the text that is judged, beside trafilatura as it comes, and for the same bytes again.
 
     python benchmarks/extraction.py [FOLDER] [--pages N]
 
@@ -21,6 +21,7 @@ from statistics import fmean, median
 
 import trafilatura
 
+from scrapy_neardup import Deduplicator
 from scrapy_neardup.page.blocks import find_blocks
 from scrapy_neardup.page.extraction import extract, main_text, parse_head
 from scrapy_neardup.page.html import decode, parse_page
@@ -35,13 +36,15 @@ LONGEST = 5_000_000
 Times = dict[str, list[float]]
 
 
-def works(html: str) -> dict[str, Callable[[], object]]:
+def works(html: str, known: Deduplicator) -> dict[str, Callable[[], object]]:
     """What is measured on a page; what one part needs of another is made beforehand."""
     root = parse_page(html)
+    known.check(url=URL, html=html)
     blocks, main = find_blocks(root), main_text(root, URL)
     return {
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
         "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),
+        "judged by the same bytes": lambda: known.check(url=URL, html=html),
         "  head": lambda: parse_head(html, URL),
         "  parsing": lambda: parse_page(html),
         "  visible blocks": lambda: find_blocks(root),
@@ -52,11 +55,12 @@ def works(html: str) -> dict[str, Callable[[], object]]:
 
 def measured(pages: Sequence[str]) -> Times:
     """CPU milliseconds of each work, page by page."""
-    for work in works(pages[0]).values():  # what is loaded once
+    known = Deduplicator()
+    for work in works(pages[0], known).values():  # what is loaded once
         work()
-    found: Times = {name: [] for name in works("")}
+    found: Times = {name: [] for name in works("", known)}
     for number, html in enumerate(pages):
-        turns = list(works(html).items())
+        turns = list(works(html, known).items())
         first = number % len(turns)  # none always comes when the caches are cold
         turns = turns[first:] + turns[:first]
         rounds = [{name: milliseconds(work) for name, work in turns} for _ in range(ROUNDS)]

@@ -246,15 +246,18 @@ def crawl(store: str, number: int, rows: str) -> None:
 
 def _keep_rows_of_memory(file: Path) -> None:
     """Have a state in memory write its rows when it is closed."""
-    from scrapy_neardup.state.memory import MemoryStore
+    from scrapy_neardup.kv.base import Changes
+    from scrapy_neardup.kv.memory import Memory
 
-    disconnect = MemoryStore._disconnect
+    close = Memory.close
 
-    def keep_and_disconnect(self: MemoryStore) -> None:
-        _write_rows(file, {key: value for rows in self._buckets.values() for key, value in rows.items()})
-        disconnect(self)
+    def keep_and_close(self: Memory, last: Changes | None = None) -> None:
+        if last is not None:
+            self.write(last, sync=False)
+        _write_rows(file, dict(self.scan(b"")))
+        close(self)
 
-    MemoryStore._disconnect = keep_and_disconnect  # type: ignore[method-assign]
+    Memory.close = keep_and_close  # type: ignore[method-assign]
 
 
 def _rows(kind: str, place: Path) -> dict[bytes, bytes]:

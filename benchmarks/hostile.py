@@ -37,7 +37,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 
 ROOMS = {
     "5 MB": Room(5_000_000, 99_000),
@@ -90,7 +90,7 @@ class Bench:
         pool = config.make_risky_pool()
         assert pool is not None
         self.pool = pool
-        store = MemoryStore("memory:", {})
+        store = memory_state({})
         self.detector = Detector(
             config.make_method(), store, who="benchmark", policy=Policy(min_letters=config.min_letters)
         )

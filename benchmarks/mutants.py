@@ -30,12 +30,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "scrapy_neardup"
 EQUIVALENT = Path(__file__).with_suffix(".txt")
 #: Environment variables for the plugin: where to write which test calls what; which tests to run.
 TRACE, CHOSEN = "NEARDUP_MUTANTS_TRACE", "NEARDUP_MUTANTS_CHOSEN"
+#: Seconds after which a test hangs, which finds a fault too.
+HANGS = 100
 #: Tests for the second stage, beside those of the mutant's own room.
 CRAWLS = ("tests/crawl", "tests/test_deduplicator.py")
 
@@ -92,18 +95,17 @@ class Mutant:
         """The first folder below the package, or the file."""
         return Path(self.path).relative_to(PACKAGE).parts[0].removesuffix(".py")
 
-    def apply(self, root: Path) -> None:
-        """Write the fault into a copy of the checkout."""
-        source = (ROOT / self.path).read_bytes()
-        (root / self.path).write_bytes(source[: self.start] + self.new.encode() + source[self.end :])
+    def mutate(self, source: bytes) -> bytes:
+        """The file with the fault."""
+        return source[: self.start] + self.new.encode() + source[self.end :]
 
 
 # Which faults there are
 
 
-def mutants_of(path: str) -> Iterator[Mutant]:
+def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
     """All faults that may be put into a file."""
-    source = (ROOT / path).read_bytes()
+    source = (root / path).read_bytes()
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -185,14 +187,14 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def choose(rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
+def choose(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
     """Draw mutants, as many from each room."""
     equivalent = {line.partition("  #")[0].strip() for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()}
     chosen: list[Mutant] = []
     for number, room in enumerate(rooms):
-        place = ROOT / PACKAGE / room
+        place = root / PACKAGE / room
         files = sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
-        found = [one for file in files for one in mutants_of(file.relative_to(ROOT).as_posix())]
+        found = [one for file in files for one in mutants_of(root, file.relative_to(root).as_posix())]
         found = [one for one in found if one.key not in equivalent]
         share = (count + number) // len(rooms)
         chosen += random.Random(f"{seed} {room}").sample(found, min(share, len(found)))
@@ -203,8 +205,10 @@ def choose(rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Trace calls if a file for them is named."""
+    """Trace calls if a file for them is named. That takes time, which no test must mind."""
     if os.environ.get(TRACE):
+        settings.register_profile("traced", deadline=None, suppress_health_check=list(HealthCheck))
+        settings.load_profile("traced")
         config.pluginmanager.register(Tracer(Path(os.environ[TRACE])))
 
 
@@ -268,12 +272,13 @@ class Checkout:
         shutil.copytree(ROOT, self.root, ignore=skipped)
         self.calls: dict[tuple[str, int], list[str]] = defaultdict(list)
         self.files: dict[str, list[str]] = defaultdict(list)
+        self.seconds: dict[str, float] = {}
 
     def pytest(self, *arguments: str, limit: float, **variables: str) -> subprocess.CompletedProcess[str] | None:
         """Run tests on the copy; None if they take longer than ``limit`` seconds."""
         command = [sys.executable, "-m", "pytest", "-q", "-p", "benchmarks.mutants", "-p", "no:cacheprovider"]
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", **variables}
-        arguments = (*arguments, "--hypothesis-seed=0", "-o", f"timeout={limit:.0f}")
+        arguments = (*arguments, "--hypothesis-seed=0", "-o", f"timeout={HANGS}")
         with subprocess.Popen(
             [*command, *arguments],
             cwd=self.root,
@@ -299,36 +304,43 @@ class Checkout:
         noted: dict[str, Any] = {}
         for part in self._folder.glob("calls.*.json"):
             noted |= json.loads(part.read_text())
-        for name, (_, calls) in sorted(noted.items(), key=lambda one: one[1][0]):
+        for name, (seconds, calls) in sorted(noted.items(), key=lambda one: one[1][0]):
+            self.seconds[name] = seconds
             for file in dict.fromkeys(file for file, _ in calls):
                 self.files[Path(file).relative_to(self.root).as_posix()].append(name)
             for file, line in calls:
                 self.calls[Path(file).relative_to(self.root).as_posix(), line].append(name)
 
     def finder(self, mutant: Mutant, limit: float, *, slow: bool) -> str:
-        """What finds the fault: the name of a test, or the time limit; empty if nothing does."""
-        names = self.calls.get((mutant.path, mutant.function)) if mutant.function else self.files.get(mutant.path)
-        mutant.apply(self.root)
+        """The test that finds the fault; empty if none does."""
+        file = self.root / mutant.path
+        source = file.read_bytes()
+        file.write_bytes(mutant.mutate(source))
         try:
-            found = ""
-            if names:
-                chosen = self._folder / "chosen.json"
-                chosen.write_text(json.dumps(names))
-                files = dict.fromkeys(name.partition("::")[0] for name in names)
-                found = failure(self.pytest(*files, "-n0", "-x", limit=limit, **{CHOSEN: str(chosen)}))
+            found = self._run_chosen(mutant, limit)
             if not found and slow:
                 places = [place for place in (f"tests/{mutant.room}", *CRAWLS) if (self.root / place).exists()]
-                found = failure(self.pytest(*places, "-m", "slow and not soak", "-n2", "-x", limit=5 * limit))
+                found = failure(self.pytest(*places, "-m", "slow and not soak", "-n2", "-x", limit=10 * limit))
             return found
         finally:
-            shutil.copyfile(ROOT / mutant.path, self.root / mutant.path)
+            file.write_bytes(source)
+
+    def _run_chosen(self, mutant: Mutant, limit: float) -> str:
+        """Run the tests that call the function, the fastest first, as many as take ``limit`` seconds in all."""
+        names = self.calls.get((mutant.path, mutant.function)) if mutant.function else self.files.get(mutant.path)
+        spent = 0.0
+        wanted = [name for name in names or () if (spent := spent + self.seconds[name]) <= limit]
+        if not wanted:
+            return ""
+        chosen = self._folder / "chosen.json"
+        chosen.write_text(json.dumps(wanted))
+        files = dict.fromkeys(name.partition("::")[0] for name in wanted)
+        return failure(self.pytest(*files, "-n0", "-x", limit=10 * limit, **{CHOSEN: str(chosen)}))
 
 
 def failure(done: subprocess.CompletedProcess[str] | None) -> str:
-    """The name of the test that failed; empty if all passed."""
-    if done is None:
-        return "the time limit"
-    if done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+    """The name of the test that failed; empty if all passed, or were not finished."""
+    if done is None or done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         return ""
     named = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return named[0] if named else "an import"
@@ -342,7 +354,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", default=["tests", PACKAGE], help="tests and folders that may find them")
     parser.add_argument(
-        "--limit", type=float, default=120, help="seconds for one mutant; one that takes longer is found"
+        "--limit", type=float, default=60, help="seconds of quick tests for one mutant, as they take without a fault"
     )
     parser.add_argument("--learn", type=float, default=3000, help="seconds for the first run of all quick tests")
     parser.add_argument(
@@ -351,13 +363,13 @@ def main() -> None:
     parser.add_argument("--allow", type=int, default=3, help="survivors with which the check succeeds")
     parser.add_argument("--list", action="store_true", help="print the mutants and end")
     options = parser.parse_args()
-    mutants = choose(options.rooms, options.count, options.seed)
-    if options.list:
-        print(*(f"{one.path}:{one.line}: {one.summary}" for one in mutants), sep="\n")
-        return
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants") as folder:
         checkout = Checkout(Path(folder))
+        mutants = choose(checkout.root, options.rooms, options.count, options.seed)
+        if options.list:
+            print(*(f"{one.path}:{one.line}: {one.summary}" for one in mutants), sep="\n")
+            return
         checkout.learn(options.tests, options.learn)
         for number, mutant in enumerate(mutants, 1):
             finder = checkout.finder(mutant, options.limit, slow=not options.no_slow)

@@ -33,15 +33,14 @@ from workers import made_page
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.remote_crawl import RemoteCrawl
+from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.boilerplate import publisher
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, parse_url
+from scrapy_neardup.state.opening import STORES, open_at, parse_url
 from scrapy_neardup.state.pages import PageStore
 
 Answers = SimpleQueue[tuple[list[float], float]]
@@ -119,10 +118,10 @@ def about(url: str, job: Job, many: int) -> None:
 def looked(url: str) -> tuple[int, int, float]:
     """What the keys of the state take, as the server weighs them; the number of pages; seconds of the server's CPU."""
     kind, location = parse_url(url)
-    store = kind(location, None)
+    store = open_at(kind, location, None)
     assert isinstance(store, RedisStore)
     weighed = 0
-    client = store._link.call(lambda client: client)
+    client = store.kv.link.call(lambda client: client)
     cpu = client.info("cpu")
     for key in client.scan_iter(count=10_000):
         if not key.endswith((b"}+", b"}*b")):  # what is counted has its bound, whatever the number of pages
@@ -179,7 +178,7 @@ def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answe
     """The work of one process on a state of its own, of which there is no URL."""
     found, latencies = job.pages(number), list[float]()
     with tempfile.TemporaryDirectory() as folder:
-        store: PageStore = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
+        store: PageStore = open_at(STORES["leveldb"], f"{folder}/state", make_method("cascade", {}).recipe())
         detector = Detector(make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=Keep.EVIDENCE))
         barrier.wait()
         idle = time.process_time()
@@ -203,22 +202,20 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     found = job.pages(number)
     method = make_method("cascade", {})
     kind, location = parse_url(url)
-    store = kind(location, method.recipe())
+    store = open_at(kind, location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, who=f"benchmark {number}", policy=Policy(keep=Keep.EVIDENCE))
-    link, errors, latencies = AsyncLink(location), list[Exception](), list[float]()
-    shared = RemoteCrawl(detector, store, link, errors.append)
+    errors, latencies = list[Exception](), list[float]()
+    shared = RemoteCrawl(detector, errors.append)
     todo, ids = enumerate(found), list[int]()
 
     async def worker() -> None:
         for at, page in todo:
             job.read(at)
             begun = time.perf_counter()
-            async with shared.judgement(page) as judgement:
-                while isinstance(ruling := await judgement.check(), Blocked):
-                    settled = asyncio.Event()
-                    ruling.by.when_settled(settled.set)
-                    await settled.wait()
+            async with shared.judgement() as judgement:
+                while isinstance(ruling := await judgement.check(page), Blocked):
+                    await judgement.wait(ruling.by, 3600)
             latencies.append(time.perf_counter() - begun)
             if ruling.reservation is not None:
                 ids.append(ruling.reservation.record.id)
@@ -244,7 +241,7 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     busy = time.process_time() - idle
     assert not errors, errors
     detector.end()
-    await link.close()
+    await shared.close()
     store.close()
     return latencies, busy
 

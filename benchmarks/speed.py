@@ -1,6 +1,7 @@
 """Time per page without extraction, beside datasketch and rensa on the same pages in the same run.
 
     python benchmarks/speed.py [PAGES]
+    python benchmarks/speed.py [PAGES] --methods    # the fingerprint alone, with each method
 
 Ours: fingerprint, candidates, comparison and filing in LevelDB on disk. The others: MinHash of the same character
 5-grams (128 permutations), which are made here, and query and insert in their tables in memory. Their texts are
@@ -9,6 +10,7 @@ normalised by us, as they do not do that. They take turns, 250 pages each: media
 
 from __future__ import annotations
 
+import argparse
 import gc
 import platform
 import sys
@@ -24,7 +26,7 @@ from synthetic import pages
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.text.normalize import letters, normalize
@@ -91,7 +93,24 @@ def machine() -> str:
 
 
 def main() -> None:
-    documents = list(pages(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", type=int, nargs="?", default=5000)
+    parser.add_argument("--methods", action="store_true")
+    given = parser.parse_args()
+    documents = list(pages(given.pages))
+    print(machine())
+    print(f"{len(documents)} pages of {sum(len(page.text) for page in documents) / len(documents):.0f} characters")
+    if given.methods:
+        for name in METHODS:
+            fingerprint = make_method(name, {}).fingerprint
+            fingerprint(documents[0])  # dictionaries are loaded once
+            print(f"{name:18} {min(timed(fingerprint, documents) for _ in range(5)):6.3f} ms")
+    else:
+        compare(documents)
+
+
+def compare(documents: list[Page]) -> None:
+    """Let all judge the same pages, in turns."""
     with tempfile.TemporaryDirectory() as directory:
         store = open_store(f"leveldb://{directory}/state", {})
         detector = Detector(make_method("cascade", {}), store, who="benchmark")
@@ -110,8 +129,6 @@ def main() -> None:
         close_store(store)
     found = {name: median(times) for name, times in taken.items()}
     ours = found["cascade on LevelDB"]
-    print(machine())
-    print(f"{len(documents)} pages of {sum(len(page.text) for page in documents) / len(documents):.0f} characters")
     for name, time_taken in found.items():
         print(f"{name:22}{time_taken:6.2f} ms a page{time_taken / ours:8.2f} x ours")
     print(f"of ours, by the clock: method {spent['method']:.2f}, store {spent['store']:.2f} ms")

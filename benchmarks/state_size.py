@@ -21,7 +21,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 
 
@@ -32,7 +32,7 @@ def main() -> None:
         return
     for name in [sys.argv[2]] if len(sys.argv) > 2 else ["leveldb", "sqlite"]:
         with tempfile.TemporaryDirectory() as directory:
-            store: PageStore = STORES[name](f"{directory}/state", {})
+            store: PageStore = open_at(STORES[name], f"{directory}/state", {})
             found = fill(store, pages(count), Keep.NOTHING)
             size = packed(store)
             print(f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {found} taken for copies)")
@@ -52,7 +52,7 @@ def main() -> None:
 def print_parts(count: int, name: str, method: Method) -> None:
     """Bytes a page of a state by this method, all of them and by the first letter of their rows."""
     with tempfile.TemporaryDirectory() as directory:
-        store: PageStore = STORES[name](f"{directory}/state", method.recipe())
+        store: PageStore = open_at(STORES[name], f"{directory}/state", method.recipe())
         found = fill(store, pages(count), Keep.NOTHING, method)
         print(f"{method.name}, {name}: {packed(store) / store.pages:.0f} bytes a page ({store.pages}, {found} copies)")
         parts = Counter[str]()
@@ -86,7 +86,7 @@ def copies(count: int, where: str) -> Iterator[Page]:
 
 
 def packed(store: PageStore) -> int:
-    store.compact()
+    store.kv.compact()
     return store.size()
 
 

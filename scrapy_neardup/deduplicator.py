@@ -15,7 +15,7 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.judge.detector import Detector, read_only
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.in_flight import Blocked, Ruling
@@ -26,84 +26,15 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
-from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url, url_of
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.tasks import MAX_SECONDS
 
 logger = line_logger(__name__)
 
 _SETTING = re.compile(r"\bNEARDUP_([A-Z_]+)")
-
-
-def state_url(store: str | os.PathLike[str]) -> str:
-    """Return the URL of the state."""
-    if isinstance(store, str):
-        try:
-            kind, location = parse_url(store, "store")
-        except SettingsError as error:
-            raise SettingsError(f"{error} Or give a path, such as pathlib.Path('seen.db').") from None
-        if kind.lasts and Path(location).parent == Path(location).parent.parent:
-            logger.warning(
-                "The state is %s, in the root directory, because a URL names an absolute path. For a file in the "
-                "working directory, give a path: Deduplicator(pathlib.Path(%r)).",
-                location,
-                Path(location).name,
-            )
-        return store
-    if not isinstance(store, os.PathLike):
-        raise UsageError(f"store is {store!r}. Give a path, or {STORES.forms()}.")
-    path = str(Path(store).absolute())
-    return STORES["leveldb" if STORES["leveldb"].exists(path) else "sqlite"].url(path)
-
-
-def string(name: str, value: Any) -> str:
-    """Return a string; an empty one for None and for missing values of tables."""
-    if isinstance(value, str):
-        return value
-    if value is None or (isinstance(value, float) and value != value):  # not a number
-        return ""
-    raise UsageError(
-        f"{name} is {value!r}, a {type(value).__name__}. Give a string"
-        + (": use .decode()." if isinstance(value, bytes) else ", or None if there is none.")
-    )
-
-
-def words_of(keywords: Any) -> str | list[str]:
-    """Return keywords from one string or several."""
-    if isinstance(keywords, (list, tuple)):
-        return [string("keywords", word) for word in keywords]
-    return string("keywords", keywords)
-
-
-def name_of(content: str | bytes, title: str) -> str:
-    """Name a page without URL by its title and text."""
-    return f"{TEXT_PREFIX}{OPEN.of(f'{content!s}{title}'):016x}"
-
-
-@contextmanager
-def in_words_of_a_script(made: Callable[..., Any]) -> Iterator[None]:
-    """Translate errors about settings of a crawl into errors about parameters of ``made``."""
-    parameters = signature(made).parameters
-
-    def parameter(found: re.Match[str]) -> str:
-        """Return the parameter for a setting, or the setting itself."""
-        name = found[1].lower()
-        return name if name in parameters else found[0]
-
-    try:
-        yield
-    except StoreLocked as error:
-        raise StoreLocked(
-            f"{str(error).partition('. ')[0]}. Wait for it to end, close its Deduplicator (a notebook keeps one open "
-            "until its kernel ends), or give this one another store."
-        ) from None
-    except NearDupError as error:
-        raise type(error)(_SETTING.sub(parameter, str(error))) from None
-
-
 #: Only one thread judges at a time: stores are not thread-safe, and two threads in lxml crash the process.
-_TURN = RLock()
+_LOCK = RLock()
 
 
 class Deduplicator:
@@ -145,38 +76,36 @@ class Deduplicator:
             "NEARDUP_MAX_TEXT": max_text,
             "NEARDUP_MAX_SECONDS": max_seconds,
         }
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._process = os.getpid()
-        with in_words_of_a_script(Deduplicator), _TURN:
+        with _errors_by_parameter(), _LOCK, ExitStack() as opened:  # whatever fails, nothing stays open
             config = Config.from_settings(given)
-            own = config.make_extractor()
-            judging = config.make_method()
-            recipe = state_recipe(judging, own)
-            self._store = open_store(state_url(store), recipe, "store", config.secret)
-            with ExitStack() as opened:  # whatever fails, nothing stays open
-                opened.callback(close_store, self._store)
-                check_tools(self._store, strict=False, say=logger.warning)
-                if changed := take_over(self._store, recipe, config.deciding(judging)):
-                    logger.info("The state at %s %s.", self._store.location, changed)
-                _tell_taken_back(self._store)
-                self._risky_pool = config.make_risky_pool()
-                if self._risky_pool is not None:
-                    opened.callback(self._risky_pool.close)
-                self._detector = _detector(judging, self._store, config)
-                opened.callback(self._detector.end)
-                self._glancing = _detector(judging, read_only(self._store), config)
-                self._now: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
-                opened.callback(self._now.close)
-                self._source = PageSource(
-                    DEFAULT_FIELDS,
-                    config.max_html,
-                    own,
-                    max_text=config.max_text,
-                    read_risky=self._risky_pool.read if self._risky_pool else None,
-                    is_unchanged=self._detector.is_unchanged,
-                    bodies=self._detector.bodies,
-                )
-                self._opened = opened.pop_all()
+            chosen, own = config.make_method(), config.make_extractor()
+            recipe = state_recipe(chosen, own)
+            self._store = open_store(_state_url(store), recipe, "store", config.secret)
+            opened.callback(close_store, self._store)
+            check_tools(self._store, strict=False, say=logger.warning)
+            if changed := take_over(self._store, recipe, config.deciding(chosen)):
+                logger.info("The state at %s %s.", self._store.location, changed)
+            if self._store.taken_back.pages:
+                logger.warning("%s", self._store.taken_back.sentence())
+            self._risky_pool = config.make_risky_pool()
+            if self._risky_pool is not None:
+                opened.callback(self._risky_pool.close)
+            self._detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
+            opened.callback(self._detector.end)
+            self._judge: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
+            opened.callback(self._judge.close)
+            self._source = PageSource(
+                DEFAULT_FIELDS,
+                config.max_html,
+                own,
+                max_text=config.max_text,
+                read_risky=self._risky_pool.read if self._risky_pool else None,
+                is_unchanged=self._detector.is_unchanged,
+                bodies=self._detector.bodies,
+            )
+            self._opened = opened.pop_all()
         self._closed = False
 
     def check(
@@ -202,32 +131,34 @@ class Deduplicator:
 
         Raises StoreError if the state fails, and UsageError for wrong arguments or after ``close``.
         """
-        text, title, description = string("text", text), string("title", title), string("description", description)
-        html = html if isinstance(html, bytes) else string("html", html)
-        words = words_of(keywords)
-        url = string("url", url).strip() or name_of(text or html, title)
-        item = {"url": url, "text": text, "title": title, "keywords": words, "description": description}
-        served = None
-        if isinstance(html, bytes):
-            served = (
-                PageResponse(url, html, content_type=string("content_type", content_type) or None) if html else None
-            )
+        text, title, url = _string("text", text), _string("title", title), _string("url", url).strip()
+        html = html if isinstance(html, bytes) else _string("html", html)
+        if isinstance(keywords, (list, tuple)):
+            words: str | list[str] = [_string("keywords", word) for word in keywords]
         else:
+            words = _string("keywords", keywords)
+        url = url or f"{TEXT_PREFIX}{OPEN.of(f'{text or html!s}{title}'):016x}"
+        item = {"url": url, "text": text, "title": title, "keywords": words}
+        item["description"] = _string("description", description)
+        served = None
+        if not isinstance(html, bytes):
             item["html"] = html
-        with _TURN:
-            self._see_that_it_is_open()
-            return self._checked(item, served, url, remember=remember)
+        elif html:
+            served = PageResponse(url, html, content_type=_string("content_type", content_type) or None)
+        with _LOCK:
+            self._check_open()
+            return self._check(item, served, url, remember=remember)
 
     def close(self) -> None:
         """Release the state. A second call does nothing. Raises StoreError if the state fails."""
         if self._closed or os.getpid() != self._process:
             return
         self._closed = True
-        with _TURN:
+        with _LOCK:
             self._opened.close()
 
     def __enter__(self) -> Deduplicator:
-        self._see_that_it_is_open()
+        self._check_open()
         return self
 
     def __exit__(
@@ -237,9 +168,9 @@ class Deduplicator:
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{self._store.pages:,} pages"
-        return f"<Deduplicator on {self._store.url(self._store.location)}, {state}>"
+        return f"<Deduplicator on {url_of(self._store)}, {state}>"
 
-    def _checked(self, item: Mapping[str, Any], served: PageResponse | None, url: str, *, remember: bool) -> Verdict:
+    def _check(self, item: Mapping[str, Any], served: PageResponse | None, url: str, *, remember: bool) -> Verdict:
         """Judge a page. A page that cannot be read is unjudged, as in a crawl."""
         if not (item["text"] or item.get("html") or served):
             return Verdict(Kind.UNJUDGED, url, reason="no_content")
@@ -252,10 +183,10 @@ class Deduplicator:
             if url.startswith(TEXT_PREFIX):  # it may be the third that says "see attachment": no page of its own
                 page = replace(page, html=0)
             if remember:
-                return self._now.judge(page, sealed=True)
-            return self._seen(url, self._glancing.check(page))
+                return self._judge.judge(page, sealed=True)
+            return self._as_seen(url, self._detector.look(page))
         except PageError as error:
-            self._tell(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
+            self._log(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
             return Verdict(Kind.UNJUDGED, url, reason=error.reason)
         except StoreError:
             raise
@@ -267,24 +198,22 @@ class Deduplicator:
         """Return the verdict on a page whose bytes are known."""
         url = draft.content.url
         if remember:
-            return self._now.judge_bytes(url, site_of(url), draft.body, sealed=True)
-        ruling = self._glancing.check_bytes(url, site_of(url), draft.body)
-        return None if ruling is None else self._seen(url, ruling)
+            return self._judge.judge_bytes(url, site_of(url), draft.body)
+        ruling = self._detector.check_bytes(url, site_of(url), draft.body, writes=False)
+        return None if ruling is None else self._as_seen(url, ruling)
 
-    def _seen(self, url: str, ruling: Ruling) -> Verdict:
+    def _as_seen(self, url: str, ruling: Ruling) -> Verdict:
         if isinstance(ruling, Blocked):
             return Verdict(Kind.UNJUDGED, url, reason="in_flight")
-        if ruling.reservation is not None:
-            self._glancing.release(ruling.reservation)
         verdict = ruling.verdict
         return verdict if self._store.record(verdict.id) else replace(verdict, id=0)
 
-    def _tell(self, url: str, reason: str, why: str) -> None:
-        if reason not in self._told:
-            self._told.add(reason)
+    def _log(self, url: str, reason: str, why: str) -> None:
+        if reason not in self._logged:
+            self._logged.add(reason)
             logger.warning("unjudged (%s): %s: %s. (Logged once per reason.)", reason, url, why.rstrip("."))
 
-    def _see_that_it_is_open(self) -> None:
+    def _check_open(self) -> None:
         if os.getpid() != self._process:
             raise UsageError(
                 "This Deduplicator was opened by another process, and only one process may use a state at a time. Send "
@@ -294,15 +223,44 @@ class Deduplicator:
             raise UsageError("This Deduplicator is closed. Make another one, or end the 'with' after the last check.")
 
 
-def _detector(method: Method, store: PageStore, config: Config) -> Detector:
-    return Detector(method, store, who="a script", policy=config.make_policy())
+def _state_url(store: str | os.PathLike[str]) -> str:
+    if isinstance(store, str):
+        try:
+            parse_url(store, "store")
+        except SettingsError as error:
+            raise SettingsError(f"{error} Or give a path, such as pathlib.Path('seen.db').") from None
+        return store
+    if not isinstance(store, os.PathLike):
+        raise UsageError(f"store is {store!r}. Give a path, or {STORES.forms()}.")
+    path = str(Path(store).absolute())
+    return STORES["leveldb" if STORES["leveldb"].exists(path) else "sqlite"].url(path)
 
 
-def _tell_taken_back(store: PageStore) -> None:
-    if back := store.taken_back.pages:
-        logger.warning(
-            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
-            "They are judged again when they come again.",
-            back,
-            ", ".join(store.taken_back.crawls) or "unknown",
-        )
+def _string(name: str, value: Any) -> str:
+    """Return a string; an empty one for None and for missing values of tables."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and value != value):  # not a number
+        return ""
+    cure = ": use .decode()" if isinstance(value, bytes) else ", or None if there is none"
+    raise UsageError(f"{name} is {value!r}, a {type(value).__name__}. Give a string{cure}.")
+
+
+@contextmanager
+def _errors_by_parameter() -> Iterator[None]:
+    """Translate errors about settings of a crawl into errors about parameters."""
+    parameters = signature(Deduplicator).parameters
+
+    def parameter(found: re.Match[str]) -> str:
+        name = found[1].lower()
+        return name if name in parameters else found[0]
+
+    try:
+        yield
+    except StoreLocked as error:
+        raise StoreLocked(
+            f"{str(error).partition('. ')[0]}. Wait for it to end, close its Deduplicator (a notebook keeps one open "
+            "until its kernel ends), or give this one another store."
+        ) from None
+    except NearDupError as error:
+        raise type(error)(_SETTING.sub(parameter, str(error))) from None

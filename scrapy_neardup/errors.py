@@ -5,7 +5,7 @@ Each message says in a sentence what is wrong and what to do.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from scrapy_neardup.untrusted import MESSAGE, one_line
 
@@ -30,8 +30,25 @@ Reason = Literal[
 ]
 #: Empty for a page that can be judged.
 AnyReason = Reason | Literal[""]
-#: All reasons; READMEs and catalogues explain each.
-REASONS: tuple[Reason, ...] = get_args(Reason)
+#: What each reason means. Docs, catalogues and tests are checked against this table.
+REASONS: dict[Reason, str] = {
+    "no_text": "No visible prose was found in the HTML.",
+    "too_short": "The prose has fewer letters and digits than `NEARDUP_MIN_LETTERS`.",
+    "boilerplate": "Without text that many pages share, too little is left.",
+    "quotes": "Without quoted text and signatures, too little is left.",
+    "not_html": "The response is not HTML, and the item brings no text.",
+    "too_large": "The page exceeds `NEARDUP_MAX_HTML` or `NEARDUP_MAX_TEXT`.",
+    "too_slow": "Reading the page took longer than `NEARDUP_MAX_SECONDS`.",
+    "http_error": "The response has an error status such as 404.",
+    "other_page": "The item has the URL of another page than its response, and brings no text.",
+    "listing": "A row of a listing, which is compared with no page.",
+    "no_content": "The item has neither text nor HTML, and its response is not there.",
+    "extractor_failed": "The extractor of the user raised an error or returned something else than a string.",
+    "in_flight": "A near-duplicate was still in flight after `NEARDUP_WAIT` seconds.",
+    "no_lexicon": "The method needs a lexicon for the language of the page.",
+    "store_failed": 'The state failed (`NEARDUP_ON_STORE_ERROR = "pass"`).',
+    "method_failed": "The method raised an error, which the log shows once.",
+}
 
 
 class NearDupError(Exception):

@@ -213,27 +213,6 @@ class Kind(str, Enum):
     UNJUDGED = "unjudged"
 
 
-#: Why a page is ``unjudged``: the name in stats and tags, and what it means.
-REASONS = {
-    "no_text": "No visible prose was found in the HTML.",
-    "too_short": "The prose has fewer letters and digits than `NEARDUP_MIN_LETTERS`.",
-    "boilerplate": "Without text that many pages share, too little is left.",
-    "quotes": "Without quoted text and signatures, too little is left.",
-    "not_html": "The response is not HTML, and the item brings no text.",
-    "too_large": "The page exceeds `NEARDUP_MAX_HTML` or `NEARDUP_MAX_TEXT`.",
-    "too_slow": "Reading the page took longer than `NEARDUP_MAX_SECONDS`.",
-    "http_error": "The response has an error status such as 404.",
-    "other_page": "The item has the URL of another page than its response, and brings no text.",
-    "listing": "A row of a listing, which is compared with no page.",
-    "no_content": "The item has neither text nor HTML, and its response is not there.",
-    "extractor_failed": "The extractor of the user raised an error or returned something else than a string.",
-    "in_flight": "A near-duplicate was still in flight after `NEARDUP_WAIT` seconds.",
-    "no_lexicon": "The method needs a lexicon for the language of the page.",
-    "store_failed": 'The state failed (`NEARDUP_ON_STORE_ERROR = "pass"`).',
-    "method_failed": "The method raised an error, which the log shows once.",
-}
-
-
 @fast_dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on one page.
@@ -293,7 +272,7 @@ class Verdict:
         if self.match is None:
             return f"{kind}: {url}"
         earlier = one_line(self.match.url)
-        shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
+        shared = f', both say "{one_line(self.match.shared[0], 60)}"' if self.match.shared else ""
         shared += ", judged by hand" if self.by_hand else ""
         shared += ", the same bytes" if self.same_bytes else ""
         if self.kind is Kind.DUPLICATE:
@@ -311,6 +290,7 @@ class Verdict:
         ``supersedes``, the page that it replaces.
         """
         match = self.match
+        first_seen = datetime.fromtimestamp(match.first_seen, tz=timezone.utc) if match else None
         return {
             "verdict": self.kind.value,
             "kind": self.kind_of_likeness,
@@ -320,16 +300,8 @@ class Verdict:
             "original": match.url if match and self.is_copy else None,
             "like": match.url if match and not self.is_copy else None,
             "supersedes": match.url if match and self.kind is Kind.BETTER else None,
-            "first_seen": _iso(match.first_seen) if match else None,
+            "first_seen": first_seen.isoformat(timespec="seconds") if first_seen else None,
             "similarity": round(match.similarity, 4) if match else None,
             "containment": round(match.containment, 4) if match else None,
             "shared": list(match.shared) if match else [],
         }
-
-
-def _clip(text: str, limit: int = 60) -> str:
-    return one_line(text if len(text) <= limit else text[: limit - 1] + "…")
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
@@ -30,98 +29,11 @@ from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, ReadingOptions, WorkerOptions
 
-
-def boolean(name: str, value: Any) -> bool:
-    """A boolean, or a word for it."""
-    text = str(value).strip().lower()
-    if text in ("true", "1", "yes", "on"):
-        return True
-    if text in ("false", "0", "no", "off"):
-        return False
-    raise SettingsError(f"{name} is {value!r}. Set it to True or False.")
-
-
-def text(name: str, value: Any) -> str:
-    """A string."""
-    if isinstance(value, str):
-        return value
-    raise SettingsError(f"{name} is {value!r}. Set it to a string.")
-
-
-def import_path(name: str, value: Any) -> str:
-    """An import path; an object from a settings module is named by where it lives."""
-    if isinstance(value, str):
-        return value
-    if callable(value) and hasattr(value, "__qualname__") and "." not in value.__qualname__:
-        return f"{value.__module__}.{value.__qualname__}"
-    raise SettingsError(f"{name} is {value!r}. Set it to an import path, such as 'myproject.text.own'.")
-
-
-def choice(*choices: str) -> Callable[[str, Any], str]:
-    """A reader of one of these words."""
-
-    def read(name: str, value: Any) -> str:
-        if value in choices:
-            return str(value)
-        raise SettingsError(f"{name} is {value!r}. Set it to one of: {', '.join(choices)}.")
-
-    return read
-
-
-def number(low: float, high: float) -> Callable[[str, Any], float]:
-    """A reader of a number within bounds."""
-
-    def read(name: str, value: Any) -> float:
-        try:
-            found = float(value)
-        except (TypeError, ValueError, OverflowError):
-            found = float("nan")
-        if not low <= found <= high:
-            raise SettingsError(f"{name} is {value!r}. Set it to a number from {_plain(low)} to {_plain(high)}.")
-        return found
-
-    return read
-
-
-def _plain(number: float) -> str:
-    """Format a bound without an exponent."""
-    return str(int(number)) if number == int(number) else f"{number:g}"
-
-
-def whole(low: int, high: int) -> Callable[[str, Any], int]:
-    """A reader of a whole number within bounds."""
-
-    def read(name: str, value: Any) -> int:
-        found = number(low, high)(name, value)
-        if found != int(found):
-            raise SettingsError(f"{name} is {value!r}. Set it to a whole number.")
-        return int(found)
-
-    return read
-
-
-def mapping(name: str, value: Any) -> dict[str, Any]:
-    """A dict, or one as JSON; its keys are strings."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise SettingsError(f"{name} is {value!r}. Set it to a dict (on the command line as JSON).") from None
-    if not isinstance(value, Mapping):
-        raise SettingsError(f"{name} is {value!r}. Set it to a dict.")
-    if not all(isinstance(key, str) for key in value):
-        raise SettingsError(f"{name} is {value!r}. Its keys must be strings.")
-    return dict(value)
-
+logger = line_logger(__name__)
 
 #: The item field that holds each part of a page; empty for none.
 DEFAULT_FIELDS = {
-    "url": "url",
-    "title": "title",
-    "keywords": "keywords",
-    "description": "description",
-    "text": "text",
-    "html": "html",
+    **{part: part for part in ("url", "title", "keywords", "description", "text", "html")},
     "part": "",
 }
 #: What can happen to an item.
@@ -135,11 +47,89 @@ DEFAULT_POLICY = {
     Likeness.EXCERPT: TAG,
     Likeness.SAME_TITLE: TAG,
 }
+#: A worker has this many times NEARDUP_MAX_SECONDS for a page, as the machine may be busy and nobody waits for it.
+_TIMES = 4
+
+# Readers take the name and the value of a setting, and return the value of its field or raise SettingsError.
+
+Reader = Callable[[str, Any], Any]
+
+
+def _refusal(name: str, value: Any, cure: str) -> SettingsError:
+    return SettingsError(f"{name} is {value!r}. Set it to {cure}.")
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Read a boolean, or a word for it."""
+    word = str(value).strip().lower()
+    if word not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+        raise _refusal(name, value, "True or False")
+    return word in ("true", "1", "yes", "on")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _refusal(name, value, "a string")
+    return value
+
+
+def _import_path(name: str, value: Any) -> str:
+    """Read an import path; an object from a settings module is named by where it lives."""
+    if isinstance(value, str):
+        return value
+    if callable(value) and "." not in getattr(value, "__qualname__", "."):
+        return f"{value.__module__}.{value.__qualname__}"
+    raise _refusal(name, value, "an import path, such as 'myproject.text.own'")
+
+
+def _choice(*choices: str) -> Reader:
+    def read(name: str, value: Any) -> str:
+        if value not in choices:
+            raise _refusal(name, value, f"one of: {', '.join(choices)}")
+        return str(value)
+
+    return read
+
+
+def _number(low: float, high: float) -> Callable[[str, Any], float]:
+    def read(name: str, value: Any) -> float:
+        try:
+            found = float(value)
+        except (TypeError, ValueError, OverflowError):
+            found = float("nan")
+        if not low <= found <= high:
+            raise _refusal(name, value, f"a number from {low:.16g} to {high:.16g}")
+        return found
+
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[str, Any], int]:
+    def read(name: str, value: Any) -> int:
+        found = _number(low, high)(name, value)
+        if found != int(found):
+            raise _refusal(name, value, "a whole number")
+        return int(found)
+
+    return read
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    """Read a dict with strings as keys, or one as JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise _refusal(name, value, "a dict (on the command line as JSON)") from None
+    if not isinstance(value, Mapping):
+        raise _refusal(name, value, "a dict")
+    if not all(isinstance(key, str) for key in value):
+        raise SettingsError(f"{name} is {value!r}. Its keys must be strings.")
+    return dict(value)
 
 
 def _secret(name: str, value: Any) -> Secret | None:
-    said = text(name, value)
-    return Secret.shared(said) if said else None
+    return Secret.shared(value) if _text(name, value) else None
 
 
 def _dry_run(name: str, value: Any) -> str:
@@ -148,88 +138,66 @@ def _dry_run(name: str, value: Any) -> str:
     try:
         return PASS if boolean(name, value) else ""
     except SettingsError:
-        raise SettingsError(
-            f"{name} is {value!r}. Set it to True, False, or 'tag', which writes the verdict into each item."
-        ) from None
+        raise _refusal(name, value, "True, False, or 'tag', which writes the verdict into each item") from None
 
 
 def _keep(name: str, value: Any) -> Keep:
-    return Keep(choice(*(keep.value for keep in Keep))(name, getattr(value, "value", value)))
+    return Keep(_choice(*(keep.value for keep in Keep))(name, getattr(value, "value", value)))
 
 
 def many_workers(name: str, value: Any) -> int | str:
-    """A number of processes, or AUTO. Raises SettingsError."""
+    """Read a number of processes, or AUTO. Raises SettingsError."""
     try:
-        return AUTO if value == AUTO else whole(0, 64)(name, value)
+        return AUTO if value == AUTO else _whole(0, 64)(name, value)
     except SettingsError:
-        raise SettingsError(
-            f"{name} is {value!r}. Set it to 'auto', or a number of worker processes from 0 (none) to 64."
-        ) from None
+        raise _refusal(name, value, "'auto', or a number of worker processes from 0 (none) to 64") from None
 
 
 def many_pages(name: str, value: Any) -> int | None:
-    """A number of pages, or None for no limit. Raises SettingsError."""
-    return None if value is None or value == "" else whole(1, 2**53)(name, value)
+    """Read a number of pages, or None for no limit. Raises SettingsError."""
+    return None if value is None or value == "" else _whole(1, 2**53)(name, value)
 
 
 def _store_options(name: str, value: Any) -> Options:
-    return read_options(name, mapping(name, value))
+    return read_options(name, _mapping(name, value))
 
 
 def _feeds(name: str, value: Any) -> dict[str, dict[str, Any]]:
-    """A URI whose suffix is the format, or a dict in the form of FEEDS."""
+    """Read a URI whose suffix is the format, or a dict in the form of FEEDS."""
     if isinstance(value, (str, PurePath)) and not str(value).lstrip().startswith("{"):
         uri = str(value).strip()
         format = PurePath(uri.rstrip("/")).suffix[1:].lower()
         if uri and not format:
             raise SettingsError(f"{name} is {uri!r}, which names no format. Write {{{uri!r}: {{'format': 'jsonl'}}}}.")
         return {uri: {"format": format}} if uri else {}
-    given = value if isinstance(value, Mapping) and not isinstance(value, str) else mapping(name, value)
+    given = value if isinstance(value, Mapping) else _mapping(name, value)
     if not all(isinstance(options, Mapping) and options.get("format") for options in given.values()):
         raise SettingsError(f"{name} is {value!r}. Give each URI a dict of options with at least 'format'.")
     return {str(uri): dict(options) for uri, options in given.items()}
 
 
 def _fields(name: str, value: Any) -> dict[str, str]:
-    given = mapping(name, value)
+    given = _mapping(name, value)
     unknown = sorted(set(given) - set(DEFAULT_FIELDS))
     if unknown or not all(isinstance(field, str) for field in given.values()):
         wrong = ", ".join(unknown) or repr(value)
-        turned = {field: part for part, field in given.items() if isinstance(field, str) and field in DEFAULT_FIELDS}
-        meant = f" Did you mean {turned!r}?" if turned and len(turned) == len(given) else ""
-        raise SettingsError(
-            f"{name} has {wrong}. It must map {', '.join(DEFAULT_FIELDS)} to names of item fields.{meant}"
-        )
+        raise SettingsError(f"{name} has {wrong}. It must map {', '.join(DEFAULT_FIELDS)} to names of item fields.")
     return {**DEFAULT_FIELDS, **given}
 
 
 def _policy(name: str, value: Any) -> dict[Likeness, str]:
-    given = mapping(name, value)
-    kinds = {likeness.value: likeness for likeness in Likeness}
+    given, kinds = _mapping(name, value), {likeness.value: likeness for likeness in Likeness}
     for kind, action in given.items():
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
                 f"{name} has {kind!r}: {action!r}. It must map kinds ({', '.join(kinds)}) to one of "
-                f"{', '.join(ACTIONS)}.{_turned_policy(kind, action, kinds)}"
+                f"{', '.join(ACTIONS)}."
             )
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
 
 
-def _turned_policy(kind: str, action: Any, kinds: Mapping[str, Likeness]) -> str:
-    """A hint for a policy whose kinds and actions are swapped."""
-    named = [action] if isinstance(action, str) else action
-    if (
-        kind not in ACTIONS
-        or not isinstance(named, (list, tuple))
-        or not named
-        or not set(map(str, named)) <= set(kinds)
-    ):
-        return ""
-    return f" Did you mean {dict.fromkeys(map(str, named), kind)!r}?"
-
-
 def read_keep_policy(name: str, value: Any) -> KeepPolicy:
-    """One of ``POLICIES``, or a list of hosts."""
+    """Read one of ``POLICIES``, or a list of hosts."""
     if value in POLICIES:
         return str(value)
     try:
@@ -238,10 +206,8 @@ def read_keep_policy(name: str, value: Any) -> KeepPolicy:
         hosts = None
     if isinstance(hosts, (list, tuple)) and hosts and all(isinstance(host, str) and _is_host(host) for host in hosts):
         return tuple(hosts)
-    raise SettingsError(
-        f"{name} is {value!r}. Set it to {', '.join(POLICIES)}, or a list of hosts, the best first, such "
-        "as ['a.example', 'b.example'] (on the command line as JSON)."
-    )
+    such = "a list of hosts, the best first, such as ['a.example', 'b.example'] (on the command line as JSON)"
+    raise _refusal(name, value, f"{', '.join(POLICIES)}, or {such}")
 
 
 def _is_host(text: str) -> bool:
@@ -249,57 +215,11 @@ def _is_host(text: str) -> bool:
     return bool(text.strip()) and not any(mark in text.strip() for mark in "/:@?#* \t\n")
 
 
-def _setting(read: Callable[[str, Any], Any], default: Any = MISSING, *, factory: Any = MISSING) -> Any:
-    """A field of ``Config`` with its reader, which takes the setting's name and value."""
-    if factory is not MISSING:
-        return field(default_factory=factory, metadata={"read": read})
+def _setting(read: Reader, default: Any) -> Any:
+    """A field of ``Config`` with its reader."""
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata={"read": read})
     return field(default=default, metadata={"read": read})
-
-
-#: Names that people try for parameters of a method.
-_OF_METHODS = ("THRESHOLD", "SIMILARITY", "SIMILARITY_THRESHOLD", "DISTANCE", "LIMIT")
-#: Other spellings of our prefix, and of DROP_DUPLICATES.
-_PREFIX = re.compile(r"^(?:SCRAPY_?)?NEAR_?DUP(?:E|S|ES|LICATES?|LICATE_PAGES)?_")
-_DROPPING = re.compile(
-    r"^(?:DROP|FILTER|SKIP|REMOVE)_?(?:NEAR_?)?DUP(?:E|S|ES|LICAT(?:E|ES|ED|ION|IONS))?(?:_PAGES|_ITEMS)?$"
-)
-
-
-def meant_setting(name: str) -> str:
-    """Suggest the setting for a wrong name; empty if none is close.
-
-    >>> meant_setting("NEARDUP_DROP_DUPLICATES"), meant_setting("NEARDUP_STROE"), meant_setting("DOWNLOAD_DELAY")
-    ('DROP_DUPLICATES', 'NEARDUP_STORE', '')
-    """
-    plain = _PREFIX.sub("", name)
-    is_prefixed = plain != name
-    if (
-        (is_prefixed and plain in ("DROP", "DUPLICATES"))
-        or _DROPPING.search(plain)
-        or _is_close(plain, "DROP_DUPLICATES")
-    ):
-        return "DROP_DUPLICATES"
-    if not is_prefixed:
-        return ""
-    named = {setting.removeprefix("NEARDUP_"): setting for setting in READERS}
-    named |= dict.fromkeys(_OF_METHODS, "NEARDUP_PARAMETERS")
-    return named[close[0]] if (close := get_close_matches(plain, named, 1)) else ""
-
-
-def _is_close(name: str, other: str) -> bool:
-    return abs(len(name) - len(other)) <= 4 and bool(get_close_matches(name, [other], 1, 0.8))
-
-
-def look_alikes(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Names without our prefix that resemble our settings, each with the setting."""
-    others = [name for name in settings if name not in SETTINGS and not name.startswith("NEARDUP_")]
-    return {name: meant for name in others if (meant := meant_setting(name))}
-
-
-logger = line_logger(__name__)
-
-#: A worker has this many times NEARDUP_MAX_SECONDS for a page, as the machine may be busy and nobody waits for it.
-_TIMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,20 +235,20 @@ class Config:
     #: What happens to each kind of copy: ``drop``; ``tag`` (the item passes with its verdict); ``pass`` (the item
     #: passes as it is). Kinds that you leave out keep their default. Example: ``{"retitled": "tag", "excerpt":
     #: "drop"}``.
-    policy: Mapping[Likeness, str] = _setting(_policy, factory=lambda: dict(DEFAULT_POLICY))
+    policy: Mapping[Likeness, str] = _setting(_policy, DEFAULT_POLICY)
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
     #: ``sqlite:///path``, ``memory:``, and on a server ``redis://host:6379/0?state=name``, ``rediss://…``,
     #: ``unix:///path/of/the.sock?state=name``, ``redis+sentinel://host,host/service?state=name``,
     #: ``redis+cluster://host,host?state=name``. ``%(name)s`` in a path is the spider's name; other attributes of the
     #: spider work the same way.
-    store: str = _setting(text, "")
+    store: str = _setting(_text, "")
     #: How the state uses memory and disk, such as ``{"cache": "64MB"}``.
-    store_options: Options = _setting(_store_options, factory=Options)
+    store_options: Options = _setting(_store_options, Options())
     #: Who shares the default state: ``"spider"`` gives each spider its own state, ``"project"`` gives all spiders of
     #: the project one state. The default is ``"project"`` where the project has such a state already, else
     #: ``"spider"``.
-    scope: str = _setting(choice("project", "spider"), "")
+    scope: str = _setting(_choice("project", "spider"), "")
     #: Judge pages, drop nothing, and leave the state as it is. With ``"tag"`` each item also gets its verdict.
     dry_run: str = _setting(_dry_run, "")
     #: A secret of at least 16 characters for the hashes of the state. States with the same secret can be merged. By
@@ -336,30 +256,30 @@ class Config:
     secret: Secret | None = _setting(_secret, None)
     #: Parameters for a field of pages. ``"catalogue"`` is for product pages: two pages are copies only if nearly
     #: everything is the same and no word of a title is missing. Use it with ``DROP_DUPLICATES = False``.
-    profile: str = _setting(choice(*PROFILES), ARTICLE)
+    profile: str = _setting(_choice(*PROFILES), ARTICLE)
     #: The method that decides: a name from the list of methods, or the import path of your own.
-    method: str = _setting(import_path, METHOD)
+    method: str = _setting(_import_path, METHOD)
     #: Parameters of the method. Those that you leave out keep their default.
-    parameters: Mapping[str, Any] = _setting(mapping, factory=dict)
+    parameters: Mapping[str, Any] = _setting(_mapping, {})
     #: The import path of your own function from ``(html, url)`` to the text, or to ``None``. Its text is judged as it
     #: is.
-    extractor: str = _setting(import_path, "")
+    extractor: str = _setting(_import_path, "")
     #: Which field of an item holds the ``url``, ``title``, ``keywords``, ``description``, ``text``, ``html``. ``part``
     #: names the field that distinguishes several articles of one page; by default none does.
-    fields: Mapping[str, str] = _setting(_fields, factory=lambda: dict(DEFAULT_FIELDS))
+    fields: Mapping[str, str] = _setting(_fields, DEFAULT_FIELDS)
     #: Several items of one response without text and URL are rows of a listing, and each row is judged by itself. With
     #: ``False`` all items of a response are one article.
     listings: bool = _setting(boolean, True)
     #: The field of an item that holds the verdict. A ``scrapy.Item`` must declare it.
-    tag_field: str = _setting(text, "neardup")
+    tag_field: str = _setting(_text, "neardup")
     #: A page with fewer letters and digits is not judged (``too_short``).
-    min_letters: int = _setting(whole(1, 1_000_000), 40)
+    min_letters: int = _setting(_whole(1, 1_000_000), 40)
     #: A page with more characters of HTML is not judged (``too_large``).
-    max_html: int = _setting(whole(1, 2**31), 5_000_000)
+    max_html: int = _setting(_whole(1, 2**31), 5_000_000)
     #: A page with more characters of text is not judged (``too_large``).
-    max_text: int = _setting(whole(1, 2**31), MAX_TEXT)
+    max_text: int = _setting(_whole(1, 2**31), MAX_TEXT)
     #: Seconds for reading a page that may take long. A page that takes longer is not judged (``too_slow``).
-    max_seconds: float = _setting(number(0.1, 3600), MAX_SECONDS)
+    max_seconds: float = _setting(_number(0.1, 3600), MAX_SECONDS)
     #: How many processes read pages beside the crawl. ``"auto"`` chooses by cores and memory once a crawl has spent 3
     #: seconds on reading; with a ``NEARDUP_EXTRACTOR`` it uses none.
     workers: int | str = _setting(many_workers, AUTO)
@@ -376,30 +296,28 @@ class Config:
     max_pages: int | None = _setting(many_pages, None)
     #: A feed for the items that are dropped as copies, with their verdicts: a URI whose ending is the format, such as
     #: ``dropped-%(time)s.jsonl``, or a dict in the form of ``FEEDS``. By default there is none.
-    dropped_feed: Mapping[str, Mapping[str, Any]] = _setting(_feeds, factory=dict)
+    dropped_feed: Mapping[str, Mapping[str, Any]] = _setting(_feeds, {})
     #: When pages become permanent: ``"feed"`` once the feed with their item is stored, ``"item"`` at once.
-    commit: str = _setting(choice("feed", "item"), "feed")
+    commit: str = _setting(_choice("feed", "item"), "feed")
     #: What happens to known pages whose feed this crawl overwrites: ``"warn"`` logs a warning; ``"forget"`` forgets the
     #: pages so that they come again; ``"known"`` keeps them without a warning.
-    overwritten: str = _setting(choice("warn", "forget", "known"), "warn")
+    overwritten: str = _setting(_choice("warn", "forget", "known"), "warn")
     #: Seconds that a page waits for each near-duplicate in flight. Then it is judged without that page; if it would be
     #: unique, it passes as ``unjudged`` (``in_flight``).
-    wait: float = _setting(number(0, 3600), 10.0)
+    wait: float = _setting(_number(0, 3600), 10.0)
     #: What happens if the state fails: ``"close"`` ends the crawl (``neardup_store_failed``); ``"pass"`` lets all items
     #: pass unjudged; ``"wait"`` waits for the server of the state.
-    on_store_error: str = _setting(choice("close", "pass", "wait"), "close")
+    on_store_error: str = _setting(_choice("close", "pass", "wait"), "close")
     #: Refuse a state that other versions of the extractor or segmenter wrote, even if they read our samples alike.
     strict: bool = _setting(boolean, False)
     #: The language of the closing line and of the report: ``"en"`` or ``"zh"``. Empty: lines in English, and a report
     #: in the language of its pages.
-    lang: str = _setting(choice("", *LANGUAGES), "")
+    lang: str = _setting(_choice("", *LANGUAGES), "")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Config:
         """Read the settings; raises SettingsError that names the wrong one and what it may be."""
-        values = _read(settings)
-        values["parameters"] = _profiled(values)
-        config = cls(**values)
+        config = cls(**_read(settings))
         config.make_method()
         if config.store:
             parse_url(placeholders_checked(config.store))
@@ -450,17 +368,15 @@ class Config:
 
     def make_extractor(self) -> Extractor | None:
         """The user's function from HTML and URL to the text of a page, or to None; raises SettingsError."""
-        if not self.extractor:
+        if not (path := self.extractor):
             return None
-        module, _, name = self.extractor.rpartition(".")
+        module, _, name = path.rpartition(".")
         try:
             found = getattr(import_module(module), name)
         except (ImportError, AttributeError, TypeError, ValueError) as error:
-            raise SettingsError(
-                f"NEARDUP_EXTRACTOR is {self.extractor!r}, which cannot be imported: {error}."
-            ) from error
+            raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which cannot be imported: {error}.") from error
         if not callable(found):
-            raise SettingsError(f"NEARDUP_EXTRACTOR is {self.extractor!r}, which is no function(html, url).")
+            raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which is no function. Name a function(html, url).")
         return found  # type: ignore[no-any-return]  # its result is checked where it is called
 
     def make_policy(self) -> Policy:
@@ -487,11 +403,6 @@ class Config:
             return self.workers
         return 0 if self.extractor else default_size()
 
-    @property
-    def worker_seconds(self) -> float:
-        """Seconds that a worker has for a page."""
-        return _TIMES * self.max_seconds
-
     def make_page_pool(self, hashes: Keyed | None) -> WorkerPool | None:
         """Workers that read pages, but give back those that may take long; None if they are to be read here.
 
@@ -499,18 +410,18 @@ class Config:
         """
         if not (self.many_workers and self.reading.can_be_sent):
             return None
-        fingerprints = self.fingerprint_options(hashes) if hashes is not None else None
+        fingerprints = FingerprintOptions(self.method, self.parameters, hashes) if hashes is not None else None
         if fingerprints is not None and not fingerprints.can_be_sent:
             fingerprints = None
         reading = replace(self.reading, only_quick=True)
-        return WorkerPool(WorkerOptions(self.worker_seconds, reading, fingerprints), self.many_workers)
+        return WorkerPool(WorkerOptions(_TIMES * self.max_seconds, reading, fingerprints), self.many_workers)
 
     def make_text_pool(self, hashes: Keyed, size: int) -> WorkerPool | None:
         """Workers that fingerprint texts for a state with these hashes; None if they cannot import the method."""
-        fingerprints = self.fingerprint_options(hashes)
+        fingerprints = FingerprintOptions(self.method, self.parameters, hashes)
         if not (size and fingerprints.can_be_sent):
             return None
-        return WorkerPool(WorkerOptions(self.worker_seconds, None, fingerprints), size, "neardup-text")
+        return WorkerPool(WorkerOptions(_TIMES * self.max_seconds, None, fingerprints), size, "neardup-text")
 
     def make_risky_pool(self) -> WorkerPool | None:
         """One worker that reads pages that may take long; None if it cannot import the extractor."""
@@ -518,13 +429,9 @@ class Config:
             return None
         return WorkerPool(WorkerOptions(self.max_seconds, self.reading), 1, "neardup-risky")
 
-    def fingerprint_options(self, hashes: Keyed) -> FingerprintOptions:
-        """How workers make fingerprints for a state with these hashes."""
-        return FingerprintOptions(self.method, self.parameters, hashes)
-
 
 #: Each NEARDUP_* setting: its field of ``Config``, and its reader.
-READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+READERS: dict[str, tuple[str, Reader]] = {
     "NEARDUP_ENABLED": ("enabled", boolean),
     **{f"NEARDUP_{one.name.upper()}": (one.name, one.metadata["read"]) for one in fields(Config) if one.name != "drop"},
 }
@@ -532,8 +439,20 @@ READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
 SETTINGS = ("DROP_DUPLICATES", *READERS)
 
 
+def is_enabled(settings: Mapping[str, Any]) -> bool:
+    """Whether pages are judged at all. ``NEARDUP_ENABLED = False`` switches everything off."""
+    value = settings.get("NEARDUP_ENABLED")
+    return True if value is None else boolean("NEARDUP_ENABLED", value)
+
+
+def item_fields(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return NEARDUP_FIELDS alone; raises SettingsError."""
+    value = settings.get("NEARDUP_FIELDS")
+    return dict(DEFAULT_FIELDS) if value is None else _fields("NEARDUP_FIELDS", value)
+
+
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The given values by field; warns of names that resemble our settings."""
+    """Return the given values by field; warn of names that resemble our settings."""
     values: dict[str, Any] = {}
     for name in settings:
         if name in READERS:
@@ -543,20 +462,22 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
             meant = meant_setting(name)
             asked = f" Did you mean {meant}?" if meant else ""
             raise SettingsError(f"There is no setting {name}.{asked} The settings are: {', '.join(SETTINGS)}.")
+        elif name != "DROP_DUPLICATES" and (meant := meant_setting(name)):
+            logger.warning(
+                "scrapy-neardup does not read the setting %s. If you mean its setting, write %s. If another package "
+                "reads it, ignore this message.",
+                name,
+                meant,
+            )
     values.pop("enabled", None)
-    for name, meant in look_alikes(settings).items():
-        logger.warning(
-            "scrapy-neardup does not read the setting %s. If you mean its setting, write %s. "
-            "If another package reads it, ignore this message.",
-            name,
-            meant,
-        )
-    drop = settings.get("DROP_DUPLICATES")
-    return values if drop is None else {**values, "drop": boolean("DROP_DUPLICATES", drop)}
+    if settings.get("DROP_DUPLICATES") is not None:
+        values["drop"] = boolean("DROP_DUPLICATES", settings["DROP_DUPLICATES"])
+    values["parameters"] = _profiled(values)
+    return values
 
 
 def _profiled(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of the profile, then those of NEARDUP_PARAMETERS."""
+    """Return the parameters of the profile, then those of NEARDUP_PARAMETERS."""
     profiled = PROFILES[values.get("profile", ARTICLE)]
     if profiled and values.get("method", METHOD) != METHOD:
         raise SettingsError(
@@ -566,16 +487,13 @@ def _profiled(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**profiled, **values.get("parameters", {})}
 
 
-def is_enabled(settings: Mapping[str, Any]) -> bool:
-    """Whether pages are judged at all. ``NEARDUP_ENABLED = False`` switches everything off."""
-    value = settings.get("NEARDUP_ENABLED")
-    return True if value is None else boolean("NEARDUP_ENABLED", value)
+def meant_setting(name: str) -> str:
+    """Suggest the setting for a wrong name; empty if none is close.
 
-
-def item_fields(settings: Mapping[str, Any]) -> Mapping[str, str]:
-    """NEARDUP_FIELDS alone; raises SettingsError."""
-    value = settings.get("NEARDUP_FIELDS")
-    fields: Mapping[str, str] = (
-        DEFAULT_FIELDS if value is None else READERS["NEARDUP_FIELDS"][1]("NEARDUP_FIELDS", value)
-    )
-    return fields
+    >>> meant_setting("DROP_DUPLICATE"), meant_setting("NEARDUP_STROE"), meant_setting("DOWNLOAD_DELAY")
+    ('DROP_DUPLICATES', 'NEARDUP_STORE', '')
+    """
+    if not name.startswith("NEARDUP_"):
+        return next(iter(get_close_matches(name, SETTINGS, 1, 0.85)), "")
+    by_end = {setting.removeprefix("NEARDUP_"): setting for setting in SETTINGS}
+    return next((by_end[end] for end in get_close_matches(name.removeprefix("NEARDUP_"), by_end, 1)), "")

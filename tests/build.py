@@ -1,7 +1,7 @@
 """What tests are made of: articles, pages, records, detectors, and small states in memory and on disk.
 
 Texts: ``story`` makes sentences that no other seed has, ``article_text`` one of several versions of an article.
-Pages: ``page`` (from sentences), ``article_page``. States: ``MemoryStore("memory:", {})``, ``make_state`` (files).
+Pages: ``page`` (from sentences), ``article_page``. States: ``memory_state({})``, ``make_state`` (files).
 Verdicts: ``make_detector``, then ``kind``, ``answer``, ``judge_page`` or ``reserve``.
 """
 
@@ -26,7 +26,6 @@ from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import pack_seen, url_key
-from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -151,17 +150,6 @@ def summary(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
 # States in memory
 
 
-class LastingStore(MemoryStore):
-    """Rows stay in ``files`` when the crawl is killed; the next store with the same ``files`` finds them."""
-
-    def __init__(self, files: dict[bytes, dict[bytes, bytes]]) -> None:
-        self.files = files
-        super().__init__("memory:", {})
-
-    def _connect(self) -> None:
-        self._buckets = self.files
-
-
 def find_record(store: PageStore, of: Page) -> Record:
     """The record of a page that must be in the state."""
     found = store.find(of.url)
@@ -282,4 +270,4 @@ def set_last_seen(store: PageStore, urls: dict[str, float]) -> None:
         record = store.find(url)
         assert record is not None
         changes.put(url_key(url, store.hashes), pack_seen(record.id, seconds))
-    store._write(changes, sync=True)
+    store.kv.write(changes, sync=True)

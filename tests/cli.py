@@ -3,21 +3,23 @@
 ``run("check", "--store", url, NEARDUP_METHOD="minhash")`` runs a command in this process and returns its exit code;
 keywords are settings, and errors are raised. The fixture ``invoke`` takes the same and returns a ``Result`` with the
 output; errors are raised. The fixture ``neardup`` takes the same and never raises: an error is exit code 2 and a
-sentence in ``err``, as in a shell. ``run_process`` starts ``scrapy neardup`` as a user does.
+sentence in ``err``, as in a shell. ``run_scrapy`` runs ``scrapy neardup`` in this process, with the project of a
+folder; ``run_process`` does so in a process of its own, which takes a second.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import pytest
+from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from scrapy_neardup.cli import load
@@ -37,22 +39,20 @@ class Result(NamedTuple):
 class Invoke(Protocol):
     """Runs a command in this process and captures what it prints."""
 
-    def __call__(self, command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result: ...
+    def __call__(self, command: str, *arguments: str | Path, **settings: Any) -> Result: ...
 
 
-def run(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> int:
+def run(command: str, *arguments: str | Path, **settings: Any) -> int:
     """Run a command in this process; returns the exit code."""
-    module: Any = load(command) if isinstance(command, str) else command
-    parser = argparse.ArgumentParser(prog=f"scrapy neardup {module.NAME}", allow_abbrev=False)
-    module.add_arguments(parser)
+    found = load(command)
+    parser = argparse.ArgumentParser(prog=f"scrapy neardup {command}", allow_abbrev=False)
+    found.add_arguments(parser)
     parsed = parser.parse_args([str(one) for one in arguments])
     parsed.settings = Settings(settings)
-    code = module.run(parsed)
-    assert isinstance(code, int)
-    return code
+    return found.run(parsed)
 
 
-def run_safely(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> int:
+def run_safely(command: str, *arguments: str | Path, **settings: Any) -> int:
     """Run a command in this process; returns the exit code, also after an error, which goes to standard error."""
     try:
         return run(command, *arguments, **settings)
@@ -61,16 +61,6 @@ def run_safely(command: str | ModuleType, *arguments: str | Path, **settings: An
         return 2
     except SystemExit as end:  # the parser refuses an argument, or printed the help
         return int(end.code or 0)
-
-
-def run_on(command: str | ModuleType, *arguments: str, state: str, capsys: pytest.CaptureFixture[str]) -> Completed:
-    """Run a command on a state: as a process of its own for SQLite, in this one, which is faster, for LevelDB."""
-    if state.startswith("sqlite"):
-        name = command if isinstance(command, str) else command.NAME
-        return run_process(name, *arguments, "--store", state, cwd=Path(state.partition("://")[2]).parent)
-    capsys.readouterr()
-    code = run(command, *arguments, "--store", state)
-    return subprocess.CompletedProcess([], code, *capsys.readouterr())
 
 
 def mask(output: str, url: str) -> str:
@@ -98,15 +88,53 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONUTF8": "1"}
 
 
+class Stream(io.TextIOWrapper):
+    """A standard stream that keeps what is written, also as bytes."""
+
+    def __init__(self) -> None:
+        self.written = io.BytesIO()
+        super().__init__(self.written, encoding="utf-8")
+
+
+def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
+    """Run ``scrapy neardup`` in this process as a shell does: with the project of the folder, and all of Scrapy."""
+    out, err = Stream(), Stream()
+    modules, code = set(sys.modules), 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(cwd)
+        for name in set(os.environ) - set(environment()):
+            patched.delenv(name)
+        patched.setattr(sys, "path", [*sys.path])
+        patched.setattr(sys, "argv", ["scrapy", "neardup", *map(str, arguments)])
+        patched.setattr(sys, "stdout", out)
+        patched.setattr(sys, "stderr", err)
+        try:
+            execute()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
+    for name in set(sys.modules) - modules:
+        if (getattr(sys.modules[name], "__file__", "") or "").startswith(f"{cwd}/"):
+            del sys.modules[name]  # the project's
+    for stream in (out, err):
+        stream.flush()
+    return subprocess.CompletedProcess([], code, out.written.getvalue().decode(), err.written.getvalue().decode())
+
+
 def run_process(*arguments: str | Path, cwd: Path) -> Completed:
     """Run a command as a process of its own."""
+    return start_scrapy("neardup", *arguments, cwd=cwd)
+
+
+def start_scrapy(*arguments: str | Path, cwd: Path, **variables: str) -> Completed:
+    """Run a command of Scrapy as a process of its own, which also finds the tests."""
     return subprocess.run(
-        command_line(*map(str, arguments)),
+        [sys.executable, "-m", "scrapy", *map(str, arguments)],
         cwd=cwd,
-        env=environment(),
+        env={**environment(), "PYTHONPATH": str(Path(__file__).parents[1]), **variables},
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=100,
     )
 
 

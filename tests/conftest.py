@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from scrapy_neardup.methods import METHODS, Method
 from tests.cli import Invoke, Result, run, run_safely
 from tests.server.redis_cluster import Cluster, cluster_running
 from tests.server.redis_server import Server, running
@@ -37,6 +39,25 @@ def drawn_secret() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """Makes a folder once for all processes of a test run: takes its name, and what fills it."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+
+    def make_once(name: str, fill: Callable[[Path], None]) -> Path:
+        folder, done = root / name, root / f"{name}.done"
+        with FileLock(root / f"{name}.lock"):
+            if not done.exists():
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make_once
+
+
+@pytest.fixture(scope="session")
 def redis_server() -> Iterator[Server]:
     """One for all tests of a process; a test that asks for it is skipped where there is none."""
     with running() as server:
@@ -58,6 +79,15 @@ def cluster(redis_cluster: Cluster) -> Cluster:
 
 
 @pytest.fixture
+def methods() -> Iterator[dict[str, type[Method]]]:
+    """The registry of methods, to be changed; afterwards it is as before, also in its order, which texts show."""
+    before = dict(METHODS)
+    yield METHODS
+    METHODS.clear()
+    METHODS.update(before)
+
+
+@pytest.fixture
 def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
     """Runs a command in this process; errors are raised."""
     return _captured(run, capsys)
@@ -70,7 +100,7 @@ def neardup(capsys: pytest.CaptureFixture[str]) -> Invoke:
 
 
 def _captured(runner: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Invoke:
-    def invoke(command: str | ModuleType, *arguments: str | Path, **settings: Any) -> Result:
+    def invoke(command: str, *arguments: str | Path, **settings: Any) -> Result:
         capsys.readouterr()
         code = runner(command, *arguments, **settings)
         return Result(code, *capsys.readouterr())

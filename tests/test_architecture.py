@@ -41,9 +41,7 @@ def test_every_file_that_is_named_is_there() -> None:
 
 
 def test_every_registry_that_is_named_is_there() -> None:
-    sources = "\n".join(
-        file.read_text(encoding="utf-8") for file in [*PACKAGE.rglob("__init__.py"), PACKAGE / "settings.py"]
-    )
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py"))
     names = set(re.findall(r"`([A-Z]{4,})`", section("Where to add"))) - {"NAME", "HELP", "EXAMPLES"}
     assert names
     for name in names:

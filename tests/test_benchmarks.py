@@ -42,6 +42,7 @@ def test_it_prints_a_table_of_all_parts(
         "ms a page",
         "trafilatura as it comes",
         "ours, the whole",
+        "judged by the same bytes",
         "head",
         "parsing",
         "visible blocks",

@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
@@ -38,7 +37,6 @@ FERRY = (
     "before the winter storms. Two brothers from the village took the engine apart twice, and put it together thrice."
 )
 SQLITE = "sqlite:///"
-ROOT = Path(__file__).parents[1]
 
 
 def page(family: int, version: int = 0) -> dict[str, Any]:
@@ -50,7 +48,7 @@ def rows(dedup: Deduplicator) -> list[tuple[bytes, bytes]]:
     """Everything that its state holds, with the counts of sentences that are not written yet."""
     store: PageStore = dedup._store
     counts = [(str(number).encode(), packed) for number, packed in store.counted().items()]
-    return [*store._scan(b""), *counts]
+    return [*store.kv.scan(b""), *counts]
 
 
 def said(call: Callable[[], object], kind: type[NearDupError]) -> str:
@@ -163,32 +161,6 @@ def test_where_there_is_nothing_the_page_is_unjudged(nothing: Any) -> None:
         assert dedup._store.pages == 0
 
 
-def test_a_policy_says_what_is_a_copy() -> None:
-    whole, half = article_text(1) + "\n" + article_text(2) + "\n" + article_text(3), article_text(1)
-    for policy, kind in (({}, Kind.UNIQUE), ({"excerpt": "drop"}, Kind.DUPLICATE)):
-        with Deduplicator(policy=policy) as dedup:
-            dedup.check(url="http://a.example/whole", text=whole)
-            found = dedup.check(url="http://b.example/half", text=half)
-            assert (found.kind, found.kind_of_likeness) == (kind, "excerpt")
-
-
-def own_extractor(html: str, url: str) -> str | None:
-    if "broken" in html:
-        raise ValueError("no text today")
-    return html.partition("<main>")[2].partition("</main>")[0]
-
-
-def test_an_extractor_of_ones_own_is_used(caplog: pytest.LogCaptureFixture) -> None:
-    with Deduplicator(extractor=own_extractor) as dedup:
-        first = dedup.check(url="http://a.example/", html=f"<p>{article_text(1)}</p><main>{article_text(2)}</main>")
-        assert (first.headline, first.reader) == ("unique", "extractor")
-        assert dedup.check(url="http://b.example/", text=article_text(2)).is_copy
-        assert not dedup.check(url="http://c.example/", text=article_text(1)).is_copy
-        for name in ("d", "e"):
-            assert dedup.check(url=f"http://{name}.example/", html="<p>broken</p>").reason == "extractor_failed"
-    assert caplog.text.count("the extractor raised ValueError: no text today") == 1
-
-
 # Looking.
 
 
@@ -261,7 +233,7 @@ def test_a_look_calls_no_writing_method_of_the_store(monkeypatch: pytest.MonkeyP
         def refuse(*_: Any, **__: Any) -> None:
             raise AssertionError("a look has written")
 
-        monkeypatch.setattr(dedup._store, "_write", refuse)
+        monkeypatch.setattr(dedup._store.kv, "write", refuse)
         for given in (page(1), page(1, 1), page(2)):
             assert dedup.check(**given, remember=False).kind is not Kind.UNJUDGED
         monkeypatch.undo()
@@ -296,7 +268,7 @@ def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, capl
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
         killed = dedup._store.begin("morning")
-        reserved = dedup._glancing.check(Page(**page(2)))
+        reserved = dedup._detector.look(Page(**page(2)))
         assert isinstance(reserved, Ruled)
         assert reserved.reservation is not None
         dedup._store.add(reserved.reservation.record, generation=killed)
@@ -304,15 +276,6 @@ def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, capl
     with Deduplicator(path) as dedup:
         assert "1 pages are rolled back in the state, because their crawl (morning)" in caplog.text
         assert [dedup.check(**page(one)).kind for one in (1, 2)] == [Kind.UNCHANGED, Kind.UNIQUE]
-
-
-def test_a_leveldb_folder_that_is_there_is_recognised_by_its_path(tmp_path: Path) -> None:
-    pytest.importorskip("plyvel")
-    with Deduplicator(f"leveldb://{tmp_path}/state") as dedup:
-        dedup.check(**page(1))
-    with Deduplicator(tmp_path / "state") as dedup:
-        assert dedup.check(**page(1)).kind is Kind.UNCHANGED
-        assert repr(dedup).startswith("<Deduplicator on leveldb:///")
 
 
 def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: Path) -> None:
@@ -371,19 +334,8 @@ def test_a_state_that_fails_says_so_and_costs_no_page(tmp_path: Path, monkeypatc
         def fail(*_: Any, **__: Any) -> None:
             raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(dedup._store, "_write", fail)
+        monkeypatch.setattr(dedup._store.kv, "write", fail)
         assert said(lambda: dedup.check(**page(1)), StoreError) == "The disk is full."
-        monkeypatch.undo()
-        assert dedup.check(**page(1)).kind is Kind.UNIQUE
-
-
-def test_a_method_that_fails_on_a_page_costs_no_other(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with Deduplicator() as dedup:
-        monkeypatch.setattr(dedup._detector._method, "fingerprint_own", lambda *_: 1 / 0)
-        assert dedup.check(**page(1)).reason == "method_failed"
-        assert "ZeroDivisionError" in caplog.text
         monkeypatch.undo()
         assert dedup.check(**page(1)).kind is Kind.UNIQUE
 
@@ -396,7 +348,7 @@ def test_threads_take_turns() -> None:
     pages = [page(family, version) for version in range(4) for family in range(10)]
     busy, most = 0, 0
     with Deduplicator() as dedup:
-        inner = dedup._checked
+        inner = dedup._check
 
         def counted(*given: Any, **more: Any) -> Verdict:
             nonlocal busy, most
@@ -407,7 +359,7 @@ def test_threads_take_turns() -> None:
             finally:
                 busy -= 1
 
-        dedup._checked = counted  # type: ignore[method-assign]
+        dedup._check = counted  # type: ignore[method-assign]
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda one: dedup.check(**one), pages))
     assert most == 1
@@ -429,25 +381,6 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
             return [first.headline, dedup.check(url="http://b.example/2", text=FERRY).headline]
 
     assert asyncio.run(cell()) == ["unique", "duplicate (identical)"]
-
-
-def test_the_worker_ends_with_it() -> None:
-    before = threading.active_count()
-    with Deduplicator() as dedup:
-        dedup.check(html=f"<p>{FERRY}</p>" + "<b></b>" * 8_000)
-        pool = dedup._risky_pool
-        assert pool is not None
-        assert pool.process_ids
-    assert pool.process_ids == []
-    assert threading.active_count() <= before
-
-
-def test_a_page_that_is_too_large_is_unjudged() -> None:
-    with Deduplicator(max_html=1_000, max_text=500) as dedup:
-        assert dedup.check(html="<p>" + FERRY * 9).reason == "too_large"
-        assert dedup.check(html=b"<p>" + FERRY.encode() * 90).reason == "too_large"
-        assert dedup.check(text=FERRY * 9).reason == "too_large"
-        assert dedup.check(text=FERRY).kind is Kind.UNIQUE
 
 
 # Messages.
@@ -521,45 +454,8 @@ def test_one_that_is_closed_says_so() -> None:
     assert repr(dedup) == "<Deduplicator on memory:, closed>"
 
 
-def test_a_url_of_a_file_in_the_root_directory_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    """Elsewhere three slashes are a relative path."""
-    from scrapy_neardup.deduplicator import state_url
-
-    assert state_url("sqlite:///seen.db") == "sqlite:///seen.db"
-    assert "in the root directory" in caplog.text
-    assert "Deduplicator(pathlib.Path('seen.db'))" in caplog.text
-    caplog.clear()
-    state_url("sqlite:///var/seen.db")
-    state_url("memory:")
-    assert caplog.text == ""
-
-
 def test_its_defaults_are_those_of_the_settings() -> None:
     config = Config.from_settings({})
     for one in list(signature(Deduplicator).parameters.values())[1:]:
         setting = getattr(config, one.name)
         assert one.default == getattr(setting, "value", setting) or not one.default, one.name
-
-
-@pytest.mark.slow
-def test_scripts_that_use_it_are_typed(tmp_path: Path) -> None:
-    """Strictly, for whoever installs the package: what ``check`` gives is no Any."""
-    right = "with Deduplicator() as dedup:\n    verdict = dedup.check(text='')\n    reveal_type(verdict)\n"
-    wrong = "Deduplicator().check(text=b'bytes')\n"
-    script = tmp_path / "script.py"
-    script.write_text(f"from scrapy_neardup import Deduplicator\n\n{right}    reveal_type(verdict.match)\n{wrong}")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent"),
-            *(f"--cache-dir={tmp_path}", str(script)),
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": str(ROOT)},  # mypy does not follow every editable installation
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert 'Revealed type is "scrapy_neardup.model.Verdict"' in done.stdout
-    assert 'Revealed type is "scrapy_neardup.model.Match | None"' in done.stdout
-    [error] = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert error.startswith('script.py:7: error: Argument "text" to "check" of "Deduplicator" has incompatible type')

@@ -57,17 +57,32 @@ def commands(found: dict[Any, Any]) -> list[str]:
 
 
 def test_everybody_names_the_same_versions_of_python() -> None:
-    matrix = workflow("tests")["jobs"]["newest"]["strategy"]["matrix"]
-    versions = matrix["python"]
-    assert all(isinstance(version, str) for version in versions), "3.10 without quotes is 3.1"
-    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
-    assert named == versions
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
     assert [f"py{version.replace('.', '')}" for version in versions] == [
         name for name in environments() if re.fullmatch(r"py\d+", name)
     ]
     assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
     assert PROJECT["tool"]["ruff"]["target-version"] == f"py{versions[0].replace('.', '')}"
-    assert {system.partition("-")[0] for system in matrix["system"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_all_versions_are_tested_on_linux_and_the_oldest_and_newest_everywhere() -> None:
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    jobs = workflow("tests")["jobs"]
+    full = {name: python_of(jobs[name]) for name in ("oldest", "newest")}
+    assert full == {"oldest": versions[0], "newest": versions[-1]}
+    matrix = jobs["quick"]["strategy"]["matrix"]
+    assert matrix["python"] == [versions[0], versions[-1]], "3.10 without quotes is 3.1"
+    assert {system.partition("-")[0] for system in matrix["system"]} == {"macos", "windows"}
+    others = [one["python"] for one in matrix["include"] if one["system"].startswith("ubuntu")]
+    assert [versions[0], *others, versions[-1]] == versions
+
+
+def python_of(job: dict[Any, Any]) -> str:
+    """The version that a job sets up."""
+    [version] = [
+        str(step["with"]["python-version"]) for step in job["steps"] if "python-version" in step.get("with", {})
+    ]
+    return version
 
 
 def test_the_oldest_scrapy_that_is_tried_is_the_oldest_that_is_allowed() -> None:
@@ -78,7 +93,7 @@ def test_the_oldest_scrapy_that_is_tried_is_the_oldest_that_is_allowed() -> None
 
 def test_workflows_run_environments_that_tox_has() -> None:
     run = [name for path in WORKFLOWS for command in commands(workflow(path.stem)) for name in asked_of_tox(command)]
-    assert set(run) == {"lint", "types", "oldest"} <= set(environments())
+    assert set(run) == {"oldest"} <= set(environments())
 
 
 def asked_of_tox(command: str) -> list[str]:
@@ -157,11 +172,12 @@ def test_the_package_names_only_extras_that_are_there() -> None:
     assert named <= set(EXTRAS)
 
 
-def test_hooks_and_tox_check_what_the_tests_check() -> None:
+def test_hooks_check_what_the_test_command_checks() -> None:
     hooks = [hook for repo in loaded(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
     own = {" ".join(hook["entry"].split()[:2]) for hook in hooks if hook.get("language") == "system"}
     assert own == {"ruff check", "ruff format", "mypy"}
-    assert [check for check in own if check not in read("setup.cfg")] == []
+    [command] = [line for line in read("README.md").splitlines() if line.endswith("python -m pytest")]
+    assert [check for check in own if f"&& {check}" not in command] == []
     assert set(PROJECT["tool"]["mypy"]["files"]) == {
         "scrapy_neardup",
         "tests",

@@ -26,7 +26,7 @@ from scrapy_neardup.files import FORMATS
 from scrapy_neardup.files.compression import PACKINGS
 from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
-from scrapy_neardup.model import REASONS, Kind, Likeness, Match
+from scrapy_neardup.model import Kind, Likeness, Match
 from scrapy_neardup.settings import READERS, SETTINGS, Config, is_enabled
 
 DOCS = Path(__file__).parents[1]
@@ -94,7 +94,7 @@ def _is_prefix(name: str, text: str) -> bool:
 def _is_stat(name: str) -> bool:
     families = {
         "neardup/kind": {one.value for one in Likeness},
-        "neardup/unjudged": set(REASONS),
+        "neardup/unjudged": set[str](errors.REASONS),
         "neardup/extraction": {"article", "prose", "none", "extractor"},
     }
     family, _, last = name.rpartition("/")
@@ -169,7 +169,9 @@ def kinds_section(words: Catalogue) -> str:
 
 def reasons_section(words: Catalogue) -> str:
     """Why pages are not judged."""
-    return _table((words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in REASONS.items()])
+    return _table(
+        (words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in errors.REASONS.items()]
+    )
 
 
 def exit_codes_section(words: Catalogue) -> str:
@@ -181,7 +183,7 @@ def exit_codes_section(words: Catalogue) -> str:
 
 def commands_section(words: Catalogue) -> str:
     """All commands, from their parsers."""
-    rows = [(f"[`{name}`](#{_anchor('command', name)})", words(_escaped(load(name).HELP))) for name in COMMANDS]
+    rows = [(f"[`{name}`](#{_anchor('command', name)})", words(_escaped(help))) for name, (_, help) in COMMANDS.items()]
     listed = _table((words("Command"), words("Meaning")), rows)
     return "\n\n".join((listed, *(_command(name, words) for name in COMMANDS)))
 
@@ -295,9 +297,9 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def _command(name: str, words: Catalogue) -> str:
-    module, parser = load(name), parser_of(name)
+    command, parser = load(name), parser_of(name)
     usage = parser.format_usage().removeprefix("usage: ")
-    parts = [f"({_anchor('command', name)})=\n## `{name}`", words(_escaped(module.HELP)), f"```text\n{usage}```"]
+    parts = [f"({_anchor('command', name)})=\n## `{name}`", words(_escaped(COMMANDS[name][1])), f"```text\n{usage}```"]
     for group in parser._action_groups:
         actions = [one for one in group._group_actions if one.help != argparse.SUPPRESS and one.dest != "help"]
         if not actions:
@@ -306,7 +308,7 @@ def _command(name: str, words: Catalogue) -> str:
             parts.append(words(group.description))
         rows = [(_flags(one), words(_help(one, parser))) for one in actions]
         parts.append(_table((words("Argument"), words("Meaning")), rows))
-    parts += _epilog(module.EXAMPLES, words)
+    parts += _epilog(command.examples, words)
     return "\n\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""The commands ``scrapy neardup …``. Each is a module here and a line in ``COMMANDS``.
+"""The commands ``scrapy neardup …``.
 
 Scrapy imports this module for every command line, so it imports the module of a command only when it is needed.
 """
@@ -8,44 +8,55 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from keyword import iskeyword
-from typing import Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import NearDupError
 
-#: In the order of the help.
-COMMANDS = (
-    "dedup",
-    "report",
-    "explain",
-    "stats",
-    "groups",
-    "dropped",
-    "keep",
-    "copy",
-    "judgements",
-    "compare",
-    "extract",
-    "forget",
-    "expire",
-    "compact",
-    "check",
-    "export",
-    "import",
-    "merge",
-    "migrate",
-    "tune",
-    "pairs",
-    "evaluate",
-    "robustness",
-    "collisions",
-    "lexicon",
-)
+if TYPE_CHECKING:
+    from scrapy_neardup.cli.command import Command
+
+#: The module of each command, and its line in the help, in the order of the help.
+COMMANDS = {
+    "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."),
+    "report": (
+        "report",
+        "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",
+    ),
+    "explain": ("explain", "Show what the state knows about a page: verdict, original, evidence, group."),
+    "stats": ("stats", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
+    "groups": ("groups", "List the groups of a state, the largest first: each original with its copies."),
+    "dropped": ("dropped", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),
+    "keep": ("verdicts", "Mark a page as no copy: it passes in the next crawl and from then on."),
+    "copy": ("verdicts", "Mark a page as a copy of another one, to be dropped when it comes again."),
+    "judgements": ("verdicts", "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."),
+    "compare": ("compare", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
+    "extract": ("extract", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
+    "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
+    "expire": (
+        "forget",
+        "Forget old pages at once, by NEARDUP_TTL and NEARDUP_MAX_PAGES, not bit by bit as a crawl does.",
+    ),
+    "compact": ("forget", "Shrink the files of a state after pages were forgotten."),
+    "check": ("check", "Check every row of a state, or make a repaired copy of it."),
+    "export": ("exchange", "Write the state to one file: a backup, or a way to another machine or store."),
+    "import": ("exchange", "Make a new state from a file written by 'export'."),
+    "merge": ("exchange", "Add the pages of other states, or of exported files, to a state."),
+    "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
+    "tune": (
+        "tune",
+        "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do.",
+    ),
+    "pairs": ("pairs", "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."),
+    "evaluate": ("evaluate", "Score methods on labelled corpora: missed copies, wrong drops, time and size."),
+    "robustness": ("robustness", "Edit pages, a little and a lot, and count how many are still recognised."),
+    "collisions": ("collisions", "Count the collisions of the classic string hashes on texts and words."),
+    "lexicon": ("lexicon", "Count word frequencies in pages, for the methods that weigh words."),
+}
 
 #: What the exit code of a command tells.
 EXIT_CODES = {
@@ -57,26 +68,12 @@ EXIT_CODES = {
 }
 
 
-def load(name: str) -> SubCommand:
-    """Import the module of a command. A name that is a Python keyword has an underscore after it."""
-    return cast(SubCommand, import_module(f"{__name__}.{name}_" if iskeyword(name) else f"{__name__}.{name}"))
+def load(name: str) -> Command:
+    """Import the module of a command, and return the command."""
+    from scrapy_neardup.cli.command import Command
 
-
-class SubCommand(Protocol):
-    """The module of a command: its name, one line of help, and examples that follow the help."""
-
-    NAME: str
-    HELP: str
-    EXAMPLES: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's options to its parser."""
-
-    def run(self, arguments: argparse.Namespace) -> int:
-        """Run the command and return its exit code. ``arguments.settings`` has Scrapy's settings.
-
-        Raises NearDupError for all that the user can correct.
-        """
+    found = vars(import_module(f"{__name__}.{COMMANDS[name][0]}")).values()
+    return next(one for one in found if isinstance(one, Command) and one.name == name)
 
 
 class NearDupCommand(ScrapyCommand):
@@ -104,21 +101,19 @@ class NearDupCommand(ScrapyCommand):
         commands = parser.add_subparsers(
             title="Commands", prog="scrapy neardup", dest="neardup", metavar="<command>", parser_class=_LazyParser
         )
-        listed = () if names_command(sys.argv[1:]) else COMMANDS
-        for name in COMMANDS:
-            help: dict[str, Any] = {"help": load(name).HELP} if name in listed else {}
-            self._parsers[name] = commands.add_parser(name, fill=partial(self._fill, name), **help)
+        for name, (_, help) in COMMANDS.items():
+            self._parsers[name] = commands.add_parser(name, help=help, description=help, fill=partial(self._fill, name))
 
     def _fill(self, name: str, parser: argparse.ArgumentParser) -> None:
-        module = load(name)
-        parser.description, parser.epilog = module.HELP, module.EXAMPLES
+        command = load(name)
+        parser.epilog = command.examples
         super().add_options(cast(argparse.ArgumentParser, _HiddenOptions(parser)))
-        module.add_arguments(parser)
+        command.add_arguments(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run a command, or list them all, and leave the exit code for Scrapy."""
         if opts.neardup is None:
-            listed = "".join(f"  {name:<12} {load(name).HELP}\n" for name in COMMANDS)
+            listed = "".join(f"  {name:<12} {help}\n" for name, (_, help) in COMMANDS.items())
             more = "Run scrapy neardup <command> --help for details."
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\nCommands:\n{listed}\n{more}\n")
             self.exitcode = 2
@@ -127,16 +122,6 @@ class NearDupCommand(ScrapyCommand):
             self._parsers[opts.neardup].error(f"unrecognized arguments: {' '.join(args)}")
         opts.settings = self.settings
         self.exitcode = _run(load(opts.neardup), opts)
-
-
-def names_command(arguments: Sequence[str]) -> bool:
-    """Whether a command line names a command before any request for help.
-
-    >>> names_command(["neardup", "dedup", "--help"]), names_command(["neardup", "--help", "dedup"])
-    (True, False)
-    """
-    first = next((one for one in arguments if one in (*COMMANDS, "-h", "--help")), "")
-    return first in COMMANDS
 
 
 class _LazyParser(argparse.ArgumentParser):
@@ -170,16 +155,16 @@ class _HiddenOptions:
         self._parser.add_argument(*flags, **{**options, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS})
 
 
-def _run(module: SubCommand, arguments: argparse.Namespace) -> int:
+def _run(command: Command, arguments: argparse.Namespace) -> int:
     """Run a command, with the settings of a spider if one is named, and return the exit code of the process."""
     try:
         if getattr(arguments, "spider", None):
             settings_of = import_module(f"{__name__}.opening").settings_of
             arguments.settings = settings_of(arguments.settings, arguments.spider)
-        code = module.run(arguments)
+        code = command.run(arguments)
         sys.stdout.flush()
     except NearDupError as error:
-        sys.stderr.write(f"scrapy neardup {module.NAME}: {error}\n")
+        sys.stderr.write(f"scrapy neardup {command.name}: {error}\n")
         return 2
     except KeyboardInterrupt:
         return 130

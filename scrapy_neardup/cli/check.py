@@ -10,20 +10,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.opening import OPTION, add_store, find_state, locate_state, report_rollback
-from scrapy_neardup.cli.options import add_json, config_of
-from scrapy_neardup.cli.output import format_count, format_rest, format_table, progress, to_line, write_result
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, option
+from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
+from scrapy_neardup.cli.output import format_count, format_counts, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.maintenance.repair import Repaired, repair
+from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 
-NAME = "check"
-HELP = "Check every row of a state, or make a repaired copy of it."
-EXAMPLES = """\
+
+@command(
+    "check",
+    STATE,
+    option("--repair", metavar="TO", help="make a repaired copy at this path or URL"),
+    option(
+        "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
+    ),
+    JSON,
+    examples="""\
 checks:
   Every page, key, URL, piece of evidence and count must be readable and agree with the others. For SQLite the file
   itself is checked too. A copy may have no original: an updated original leaves its place. Problems give exit code 1.
@@ -39,36 +45,26 @@ examples:
   scrapy neardup check
   scrapy neardup check --store leveldb:///var/crawls/state.leveldb --json
   scrapy neardup check --store leveldb:///var/crawls/state.leveldb --repair /var/crawls/mended.leveldb
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_store(parser)
-    parser.add_argument("--repair", metavar="TO", help="make a repaired copy at this path or URL")
-    parser.add_argument(
-        "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
-    )
-    add_json(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def check_state(arguments: argparse.Namespace) -> int:
     """Check or repair; return 1 if the state, or the repaired copy, has problems."""
     config = config_of(arguments)
     url = find_state(arguments.store, config)
     kind, place = locate_state(url)
-    if arguments.repair is None:
+    asked: str | None = arguments.repair
+    if asked is None:
         found = _check(url, config.secret)
-        lines = [*_lines(found, place)]
-        if not found.sound:
-            lines.append("To save everything readable in a new state: scrapy neardup check --repair TO (see --help).")
-        write_result(arguments, {"store": place, **_data(found)}, lines)
+        advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
+        present(arguments, {"store": place, **_data(found)}, lambda data: [*_lines(data, place), advice])
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
-    target = _target(arguments.repair, kind, place)
+    target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
+    if Path(target[1]).is_relative_to(place):
+        raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
     repaired = repair((kind, place), target, recipe, progress, config.secret)
-    lines = [*_repair_lines(repaired, place, target[0].url(repaired.location))]
-    write_result(arguments, {"source": place, **_repair_data(repaired)}, lines)
+    data = {"source": place, **_repair_data(repaired)}
+    present(arguments, data, lambda data: _repair_lines(data, target[0].url(repaired.location)))
     return 0 if repaired.findings.sound else 1
 
 
@@ -76,7 +72,7 @@ def _check(url: str, secret: Secret | None) -> Findings:
     """Return the problems of the state at a URL. A state that cannot be opened is a problem too."""
     found = Findings()
     try:
-        store = open_store(url, None, OPTION, secret)
+        store = open_store(url, None, STORE, secret)
     except (StoreLocked, StoreMismatch):
         raise
     except StoreError as error:
@@ -98,23 +94,15 @@ def _check(url: str, secret: Secret | None) -> Findings:
     return found
 
 
-def _target(asked: str, kind: type[PageStore], source: str) -> tuple[type[PageStore], str]:
-    """Return kind and place of the repaired copy; raises StoreError for a place inside the damaged state."""
-    target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
-    if Path(target[1]).is_relative_to(source):
-        raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
-    return target
-
-
 def _data(found: Findings) -> dict[str, Any]:
     return {
         "sound": found.sound,
         "pages": found.pages,
         "keys": found.keys,
         "urls": found.urls,
-        "evidence": found.evidence,
-        "blocks": found.blocks,
-        "judged_by_hand": found.judgements,
+        "evidence": found.rows["evidence"],
+        "blocks": found.rows["counts"],
+        "judged_by_hand": found.rows["judgement"],
         "copies_without_original": found.lost,
         "urls_of_one_hash": found.shared,
         "problems": [asdict(problem) for problem in found.problems],
@@ -122,67 +110,38 @@ def _data(found: Findings) -> dict[str, Any]:
     }
 
 
-def _repair_data(repaired: Repaired) -> dict[str, Any]:
-    filed = repaired.filed
+def _repair_data(repaired: RepairResult) -> dict[str, Any]:
+    saved = repaired.saved
     return {
         "store": repaired.location,
-        "pages": filed.pages,
+        "pages": saved.pages,
         "pages_before": repaired.before,
         "known_lost": repaired.lost,
-        "broken": filed.broken,
-        "unsealed": filed.unsealed,
-        "replaced": filed.replaced,
-        "evidence": filed.evidence,
-        "blocks": filed.blocks,
-        "unreadable_ranges": filed.gaps,
+        "broken": saved.broken,
+        "unsealed": saved.unsealed,
+        "replaced": saved.replaced,
+        "evidence": saved.rows["evidence"],
+        "blocks": saved.rows["counts"],
+        "unreadable_ranges": saved.gaps,
         "recipe_assumed": repaired.assumed,
         "check": _data(repaired.findings),
     }
 
 
-def _lines(found: Findings, location: str) -> Iterator[str]:
-    counts = [
-        format_count(found.pages, "page"),
-        format_count(found.keys, "key"),
-        format_count(found.urls, "URL"),
-        *_evidence_and_blocks(found.evidence, found.blocks),
-        *([format_count(found.judgements, "manual verdict")] if found.judgements else []),
-    ]
-    if found.sound:
-        yield f"The state at {location} is sound: {', '.join(counts)}."
-    else:
-        problems = format_count(found.counts.total(), "problem")
-        yield f"The state at {location} is not sound: {problems} ({', '.join(counts)})."
-        yield from (f"  {problem.kind}: {to_line(problem.what)}" for problem in found.problems)
-        if rest := format_rest(found.counts.total() - len(found.problems)):
-            yield rest
-            yield format_table(["problem", "times"], [(kind, f"{many:,}") for kind, many in found.counts.most_common()])
-    if found.lost:
-        copies = format_count(found.lost, "copy", "copies")
-        yield f"No problem: {copies} without an original (it was updated or forgotten)."
-    if found.shared:
-        yield f"No problem: {format_count(found.shared, 'page')} whose URL has the same hash as a later one."
+def _lines(data: dict[str, Any], place: str) -> Iterator[str]:
+    problems = sum(data["counts"].values())
+    found = "is sound" if data["sound"] else f"is not sound: {format_count(problems, 'problem')}"
+    yield f"The state at {place} {found} ({format_counts(data) or 'nothing is readable'})."
+    yield from (f"  {one['kind']}: {to_line(one['what'])}" for one in data["problems"])
+    if rest := format_rest(problems - len(data["problems"])):
+        yield rest
+        yield format_table(["problem", "times"], [(kind, f"{many:,}") for kind, many in data["counts"].items()])
 
 
-def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
-    filed = repaired.filed
-    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.evidence, filed.blocks)]
-    yield f"The state at {source} is unchanged. The repaired copy is at {repaired.location}."
-    yield f"  saved: {', '.join(saved)}"
-    before = f"; it had {repaired.before:,} after its last write" if repaired.before is not None else ""
-    yield f"  lost: {'at least ' + format_count(repaired.lost, 'page') if repaired.lost else 'no known page'}{before}"
-    if filed.unsealed:
-        pages = format_count(filed.unsealed, "page")
-        yield f"  left out: {pages} of a crawl that was killed, or whose feed was not stored"
-    if filed.replaced:
-        yield f"  left out: {format_count(filed.replaced, 'earlier version')} of a URL"
-    if filed.gaps:
-        yield f"  unreadable: {format_count(filed.gaps, 'range')} of rows"
-    if repaired.assumed:
-        yield "  recipe: taken from the settings here, because that of the state is unreadable"
-    yield from _lines(repaired.findings, repaired.location)
+def _repair_lines(data: dict[str, Any], url: str) -> Iterator[str]:
+    yield f"The state at {data['source']} is unchanged. The repaired copy is at {data['store']}."
+    yield f"  {format_counts(data)}"
+    if data["recipe_assumed"]:
+        yield "  The recipe is taken from the settings here, because that of the state is unreadable."
+    yield from _lines(data["check"], data["store"])
     yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."
-
-
-def _evidence_and_blocks(evidence: int, blocks: int) -> tuple[str, str]:
-    return f"evidence of {format_count(evidence, 'page')}", format_count(blocks, "block of counts", "blocks of counts")

@@ -6,15 +6,18 @@ import argparse
 import json
 from dataclasses import asdict
 
-from scrapy_neardup.cli.options import add_documents, add_json
-from scrapy_neardup.cli.output import format_table, progress, write
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.collisions import Collisions, collisions
-from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.cli.command import DOCUMENTS, command, config_of, json_option, option
+from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.output import format_table, write
+from scrapy_neardup.lab.collisions import Collisions, count_collisions
 
-NAME = "collisions"
-HELP = "Count the collisions of the classic string hashes on texts and words."
-EXAMPLES = """\
+
+@command(
+    "collisions",
+    DOCUMENTS,
+    option("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)"),
+    json_option("print one JSON object per line"),
+    examples="""\
 columns:
   strings      different texts (letters and digits only), and different words in them
   values       different hash values
@@ -25,22 +28,12 @@ columns:
 examples:
   scrapy neardup collisions corpora/news
   scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_documents(parser)
-    parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
-    add_json(parser, "print one JSON object per line")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def compare_hashes(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words."""
-    documents = read_documents(*arguments.file)
-    found = collisions((document.page() for document in progress(documents)), arguments.bits)
-    if not any(one.strings for one in found):
-        raise NearDupError("These documents contain no text. Name other documents.")
+    documents = read_documents("collisions", config_of(arguments), *arguments.file)
+    found = count_collisions((document.page for document in documents), arguments.bits)
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:

@@ -6,45 +6,81 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_neardup.cli.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
-from scrapy_neardup.cli.opening import OPTION, open_or_make_state
-from scrapy_neardup.cli.options import (
-    add_fields,
-    add_json,
-    add_method,
-    add_strict,
+from scrapy_neardup.cli.command import (
+    METHOD,
+    STORE,
+    STRICT,
+    command,
     config_of,
     fields_of,
+    fields_option,
+    format_option,
+    json_option,
+    method_of,
+    option,
     parse_method,
 )
+from scrapy_neardup.cli.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
+from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
-from scrapy_neardup.files.writers import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files.writers import WRITERS, Writer, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.policy import KeepPolicy, make_preference
+from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.judge.records import Batch, Judged
-from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 
-NAME = "dedup"
-HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."
-EXAMPLES = """\
+#: Workers that nobody asked for start only after so many pages, or characters of text.
+_FEW = 100
+_FEW_CHARACTERS = 2_000_000
+#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
+_SWITCH_INTERVAL = 0.0005
+
+
+@command(
+    "dedup",
+    option("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input"),
+    option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
+    option("--tag", action="store_true", help="write every record, with its verdict"),
+    option("--store", metavar="URL", help=f"a state: {STORES.forms()}"),
+    METHOD,
+    STRICT,
+    option(
+        "--keep-policy",
+        metavar="POLICY",
+        help="which record stays: first, longest, canonical, or hosts (default: first)",
+    ),
+    option("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)"),
+    format_option("the inputs"),
+    option("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)"),
+    option("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas"),
+    option(
+        "--workers",
+        metavar="N",
+        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
+    ),
+    json_option("print the counts as one JSON object"),
+    fields_option(
+        "Names of the fields, if they differ from these.",
+        option("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)'),
+    ),
+    examples="""\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
   sheet.xlsx            every sheet; the first row has the names         (extra: files)
@@ -86,57 +122,19 @@ examples:
   zcat feed.gz | scrapy neardup dedup - --text body --id article_id > clean.jsonl
   scrapy neardup dedup archive.warc.gz pages/ -o articles.parquet
   scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
-"""
-
-#: Workers that nobody asked for start only after so many pages, or characters of text.
-_FEW = 100
-_FEW_CHARACTERS = 2_000_000
-#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
-_SWITCH_INTERVAL = 0.0005
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
-    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
-    parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
-    parser.add_argument("--store", metavar="URL", help=f"a state: {STORES.forms()}")
-    add_method(parser)
-    add_strict(parser)
-    parser.add_argument(
-        "--keep-policy",
-        metavar="POLICY",
-        help="which record stays: first, longest, canonical, or hosts (default: first)",
-    )
-    parser.add_argument("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)")
-    parser.add_argument("--format", choices=FORMATS, default="", help="format of the inputs (default: by suffix)")
-    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)")
-    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas")
-    parser.add_argument(
-        "--workers",
-        metavar="N",
-        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
-    )
-    add_json(parser, "print the counts as one JSON object")
-    names = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
-    names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
-    add_fields(names)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def deduplicate(arguments: argparse.Namespace) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     config, method = _configure(arguments)
-    format = output_format(arguments.output, arguments.output_format)
+    format = find_output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
     fields = fields_of(arguments, config)
     preference = make_preference(config.keep_policy)
     tally = Tally()
-    risky_pool = config.make_risky_pool()
     with (
         _open_state(arguments.store, method, config) as store,
-        closing(risky_pool) if risky_pool else nullcontext(),
-        _page_workers(store, config) as page_pool,
-        _text_workers(store, config) as text_pool,
+        _open_pools(store, config) as (risky_pool, page_pool, text_pool),
     ):
         policy = replace(
             config.make_policy(),
@@ -144,10 +142,10 @@ def run(arguments: argparse.Namespace) -> int:
             keep=config.keep if arguments.store else Keep.NOTHING,
             preference=preference,
         )
-        detector = Detector(method, store, who=f"{NAME} {' '.join(arguments.input)}", policy=policy)
+        detector = Detector(method, store, who=f"dedup {' '.join(arguments.input)}", policy=policy)
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
-            opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
+            open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(
@@ -159,8 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
                 max_text=config.max_text,
                 read_risky=risky_pool.read if risky_pool else None,
             )
-            records = progress(_read_inputs(arguments.input, arguments.format), what="records")
-            prepared = _read_ahead(records, batch, page_pool, text_pool, config)
+            records = (record for name in arguments.input for record in read_input(name, arguments.format))
+            prepared = _read_ahead(progress(records, what="records"), batch, page_pool, text_pool, config)
             passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
             _write(passed, out, tally, tag=arguments.tag, wait=preference is not None)
         if store.lasts:
@@ -176,19 +174,14 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
     config = config_of(arguments)
     if arguments.workers:
         config = replace(config, workers=many_workers("--workers", arguments.workers))
+    if text := arguments.keep_policy:
+        hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else text
+        config = replace(config, keep_policy=read_keep_policy("--keep-policy", hosts))
+    method = method_of(arguments, config)
     if arguments.method:
         name, parameters = parse_method(arguments.method)
-        method, config = make_method(name, parameters), replace(config, method=name, parameters=parameters)
-    else:
-        method = config.make_method()
-    if arguments.keep_policy:
-        config = replace(config, keep_policy=_parse_keep_policy(arguments.keep_policy))
+        config = replace(config, method=name, parameters=parameters)
     return config, method
-
-
-def _parse_keep_policy(text: str) -> KeepPolicy:
-    hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else None
-    return read_keep_policy("--keep-policy", hosts or text)
 
 
 def _check_places(inputs: list[str], output: str) -> None:
@@ -202,7 +195,7 @@ def _check_places(inputs: list[str], output: str) -> None:
 @contextmanager
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
-    if asked and parse_url(asked, OPTION)[0].lasts:
+    if asked and parse_url(asked, STORE)[0].lasts:
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
@@ -213,7 +206,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         if asked or method.memory_only:
-            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
+            store = open_store(asked or "memory:", recipe, STORE, config.secret)
         else:
             store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
         try:
@@ -223,48 +216,30 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
 
 
 @contextmanager
-def _page_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
-    """Start workers that read HTML; None if this process reads it."""
-    pool = config.make_page_pool(None if store.is_shared else store.hashes)
-    with closing(pool) if pool else nullcontext():
-        yield pool
+def _open_pools(
+    store: PageStore, config: Config
+) -> Iterator[tuple[WorkerPool | None, WorkerPool | None, WorkerPool | None]]:
+    """Start workers: for risky HTML, for other HTML, and for texts; None for what this process does itself.
 
-
-@contextmanager
-def _text_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
-    """Start workers that fingerprint texts; None if this process does it."""
-    size = count_text_workers(default_size()) if config.workers == AUTO else int(config.workers)
-    pool = None if store.is_shared else config.make_text_pool(store.hashes, size)
-    if pool is None:
-        yield None
-        return
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    try:
-        with closing(pool):
-            yield pool
-    finally:
-        sys.setswitchinterval(before)
-
-
-def count_text_workers(many: int) -> int:
-    """Return how many workers fingerprint texts on a machine where so many would read HTML.
-
-    One keeps a core busy. More would wait, because judging is slower.
-
-    >>> [count_text_workers(many) for many in range(5)]
-    [0, 0, 1, 1, 1]
+    By default one worker fingerprints texts. It keeps a core busy; more would wait, because judging is slower.
     """
-    return min(many // 2, 1)
-
-
-def _read_inputs(names: list[str], format: str) -> Iterator[InputRecord]:
-    for name in names:
-        yield from read_input(name, format)
+    text_workers = min(default_size() // 2, 1) if config.workers == AUTO else int(config.workers)
+    pools = (
+        config.make_risky_pool(),
+        config.make_page_pool(None if store.is_shared else store.hashes),
+        None if store.is_shared else config.make_text_pool(store.hashes, text_workers),
+    )
+    with ExitStack() as stack:
+        for pool in filter(None, pools):
+            stack.enter_context(closing(pool))
+        if pools[2]:
+            stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+            sys.setswitchinterval(_SWITCH_INTERVAL)
+        yield pools
 
 
 def _read_ahead(
-    entries: Iterable[InputRecord],
+    records: Iterable[InputRecord],
     batch: Batch,
     page_pool: WorkerPool | None,
     text_pool: WorkerPool | None,
@@ -272,10 +247,10 @@ def _read_ahead(
 ) -> Iterator[tuple[InputRecord, ReadAhead]]:
     """Yield the records, each with what workers have made of it."""
     if not (page_pool or text_pool):
-        return ((entry, NOTHING) for entry in entries)
+        return ((record, NOTHING) for record in records)
     few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
     prefetcher = Prefetcher(batch.coming, page_pool, text_pool, first_pages=few, first_characters=few_characters)
-    return prefetcher.read(entries)
+    return prefetcher.read(records)
 
 
 def _judge(
@@ -324,12 +299,12 @@ def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
     """Warn if no record has a text, and if a spreadsheet would run cells."""
     if tally.lacks_content:
         warn(
-            f"{NAME}: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
+            f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
             f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."
         )
     if formulas:
         warn(
-            f"{NAME}: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
+            f"dedup: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
             "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
         )
 

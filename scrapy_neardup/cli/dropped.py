@@ -9,24 +9,25 @@ from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.ages import parse_time
-from scrapy_neardup.cli.opening import add_store, snapshot_state
-from scrapy_neardup.cli.options import config_of
-from scrapy_neardup.cli.output import (
-    add_list_options,
-    check_list_options,
-    format_count,
-    format_time,
-    to_line,
-    warn,
-    write_list,
-)
-from scrapy_neardup.maintenance.drops import Dropped, dropped
+from scrapy_neardup.cli.command import STATE, command, config_of, option
+from scrapy_neardup.cli.opening import snapshot_state
+from scrapy_neardup.cli.output import format_count, list_options, to_line, warn, write_list
+from scrapy_neardup.inspect import as_data, utc_time
+from scrapy_neardup.inspect.dropped import dropped
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import Crawl, crawls
+from scrapy_neardup.maintenance.tables import CRAWLS
 
-NAME = "dropped"
-HELP = "List pages that were dropped as copies: in the last crawl, since a time, of a site."
-EXAMPLES = """\
+_NOUN = "dropped pages"
+
+
+@command(
+    "dropped",
+    option("--last", action="store_true", help="only the last crawl"),
+    option("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d"),
+    option("--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
+    STATE,
+    *list_options(_NOUN),
+    examples="""\
 list:
   Every page that a crawl dropped as a copy: URL, title, original, kind, time and crawl. The state remembers the last
   100,000 drops; with NEARDUP_KEEP = "nothing" it remembers none. Unchanged pages are not listed, because an earlier
@@ -45,72 +46,47 @@ examples:
   scrapy neardup dropped --last
   scrapy neardup dropped --since 7d --site a.example -o dropped.xlsx
   scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
-"""
-
-_NOUN = "dropped pages"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--last", action="store_true", help="only the last crawl")
-    parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d")
-    parser.add_argument(
-        "--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'
-    )
-    add_store(parser)
-    add_list_options(parser, _NOUN)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def list_drops(arguments: argparse.Namespace) -> int:
     """List the pages."""
-    check_list_options(arguments)
     since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
     # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        known = {crawl.generation: crawl for crawl in crawls(store)}
-        last = known[max(known)] if known and arguments.last else None
+        last = max(CRAWLS.read(store), key=lambda crawl: crawl.generation, default=None) if arguments.last else None
         if arguments.last and last is None:
             warn("The state remembers no crawl, so --last finds nothing.")
             return 0
         if last is not None:
-            warn(_describe_crawl(last))
+            end = f"ended {utc_time(last.ended)}" if last.ended else "has no end: it was killed, or still runs"
+            warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}, {end}.")
 
         def records() -> Iterator[dict[str, Any]]:
             for one in dropped(store, last.generation if last else 0):
-                if one.when < since:
+                if one.drop.id < since * 1e9:
                     continue
                 if one.record is None:
                     unlisted["forgotten since"] += is_wanted is None
                 elif one.came_since:
                     unlisted["kept by hand and delivered since"] += 1
                 elif is_wanted is None or is_wanted(one.record):
-                    yield _as_data(one, known)
+                    yield as_data(one)
 
         listed = write_list(arguments, records(), _as_text, _NOUN)
     for what, number in sorted(unlisted.items()):
         if number:
             warn(f"{format_count(number, 'more dropped page')} {what}.")
     if not listed and not unlisted.total():
-        is_filtered = arguments.since is not None or arguments.site is not None
-        warn("The state remembers no such drop." if last is None or is_filtered else _describe_no_drops(last))
+        copies = last.counts.get("duplicate") if last else 0
+        if last is None or arguments.since is not None or arguments.site is not None:
+            warn("The state remembers no such drop.")
+        elif copies:
+            warn(f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'.")
+        else:
+            warn("It dropped nothing.")
     return 0
-
-
-def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
-    crawl = known.get(one.drop.generation)
-    return {
-        "url": one.record.url if one.record else None,
-        "title": one.title or None,
-        "original": one.original.url if one.original else None,
-        "kind": one.drop.likeness or None,
-        "similarity": round(one.drop.similarity, 4),
-        "when": format_time(one.when),
-        "crawl": crawl.who if crawl else None,
-        "begun": format_time(one.drop.generation / 1e9),
-        "judged": one.said.kind.value if one.said else None,
-    }
 
 
 def _as_text(one: dict[str, Any]) -> str:
@@ -121,14 +97,3 @@ def _as_text(one: dict[str, Any]) -> str:
         f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
     )
-
-
-def _describe_crawl(crawl: Crawl) -> str:
-    end = f"ended {format_time(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
-    return f"The last crawl, {to_line(crawl.who)}, began {format_time(crawl.begun)}, {end}."
-
-
-def _describe_no_drops(crawl: Crawl) -> str:
-    if copies := crawl.counts.get("duplicate"):
-        return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
-    return "It dropped nothing."

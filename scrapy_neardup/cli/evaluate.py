@@ -5,28 +5,67 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.options import add_json, config_of, format_parameters, parse_method, parse_parameters
+from scrapy_neardup.cli.command import (
+    command,
+    config_of,
+    format_parameters,
+    json_option,
+    method_option,
+    option,
+    parse_method,
+    parse_parameters,
+)
+from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
-from scrapy_neardup.cli.pages import open_feed
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
-from scrapy_neardup.lab.labels import NEG, POS, REPOST, TEMPLATE, Corpus, Gold, GoldScore, read_corpus
-from scrapy_neardup.lab.scores import Score
+from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
+from scrapy_neardup.lab.documents import Document, open_spool
+from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, find_threshold, sweep
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
+from scrapy_neardup.lab.replay import STORES
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Verdict
 
-NAME = "evaluate"
-HELP = "Score methods on labelled corpora: missed copies, wrong drops, time and size."
-EXAMPLES = """\
+_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
+_GOLD_COLUMNS = ("label", "agreement", "dropped wrongly", "kept wrongly")
+_NONE = "–"
+#: The words for answers in the output.
+_DROP = {COPY: "yes", DIFFERENT: "no", SKIP: "unsure"}
+
+
+@command(
+    "evaluate",
+    option("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents"),
+    method_option(", or all; may be repeated (default: cascade, by NEARDUP_PROFILE)", action="append"),
+    option(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of all methods, as JSON; may be repeated",
+    ),
+    option("--sweep", action="store_true", help="try several values of the threshold, one line each"),
+    option("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)"),
+    option(
+        "--grouping",
+        choices=GROUPINGS,
+        default=SINGLE_PASS,
+        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
+    ),
+    option("--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"),
+    option("--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"),
+    option("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines"),
+    json_option("print one JSON object per line"),
+    examples="""\
 corpus:
   A folder with docs.jsonl ({"id": …, "title": …, "text": …} per line, in crawl order) and pairs.jsonl ({"a": id,
   "b": id, "jaccard": …, "containment": …} per line). pairs.jsonl has every pair with a Jaccard similarity of 0.5 or a
@@ -58,49 +97,9 @@ examples:
   scrapy neardup evaluate corpora/news --method shingle --grouping union-find
   scrapy neardup evaluate crawl.jsonl --gold read.jsonl
   scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --verdicts verdicts.jsonl --json
-"""
-
-_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
-_GOLD_COLUMNS = ("label", "agreement", "dropped wrongly", "kept wrongly")
-_NONE = "–"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents")
-    parser.add_argument(
-        "--method",
-        action="append",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help=f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade, by NEARDUP_PROFILE)",
-    )
-    parser.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of all methods, as JSON; may be repeated",
-    )
-    parser.add_argument("--sweep", action="store_true", help="try several values of the threshold, one line each")
-    parser.add_argument("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)")
-    parser.add_argument(
-        "--grouping",
-        choices=GROUPINGS,
-        default=SINGLE_PASS,
-        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"
-    )
-    parser.add_argument(
-        "--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"
-    )
-    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines")
-    add_json(parser, "print one JSON object per line")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def score_methods(arguments: argparse.Namespace) -> int:
     """Print the scores; return 1 if some of several methods failed."""
     config = config_of(arguments)
     parameters = parse_parameters(arguments.parameter)
@@ -111,8 +110,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("--pairs works with one corpus. Name one, or put a pairs.jsonl into each.")
     if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(specs) > 1 or arguments.sweep):
         raise SettingsError("--verdicts works with one method on one corpus, without --sweep. Name one of each.")
-    with open_feed(config) as feed:
-        corpora = [read_corpus(path, arguments.pairs, feed, arguments.gold) for path in arguments.corpus]
+    with ExitStack() as stack:
+        corpora = []
+        for path in arguments.corpus:
+            documents = stack.enter_context(open_spool(read_documents("evaluate", config, path)))
+            corpora.append(read_corpus(path, documents, arguments.pairs, arguments.gold))
         if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
             names = " or ".join(corpus.name for corpus in corpora)
             raise SettingsError(f'No line of {arguments.gold} is about {names}. Check "corpus" in its lines.')
@@ -149,34 +151,44 @@ def _parse_methods(texts: list[str], common: dict[str, Any]) -> Iterator[MethodS
             yield MethodSpec(name, parameters, make_method(name, parameters))
 
 
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The score of a method, or why it has none. In a sweep ``value`` has name and value of the threshold."""
+
+    spec: MethodSpec
+    value: dict[str, Any]
+    score: Score | None
+    error: str = ""
+
+    def row(self, corpus: str) -> dict[str, Any]:
+        """Return the result as a line of JSON."""
+        if self.score is not None:
+            return {"corpus": corpus, **self.value, **self.score.as_dict()}
+        return {"corpus": corpus, "method": self.spec.name, "parameters": self.spec.parameters, "error": self.error}
+
+
 def _report(corpus: Corpus, specs: list[MethodSpec], arguments: argparse.Namespace) -> int:
     """Evaluate the methods on a corpus, and print; return how many failed."""
-    tables = _Tables(corpus, sweep=arguments.sweep)
-    failures = sum(not _try(corpus, spec, arguments, tables, alone=len(specs) == 1) for spec in specs)
+    results = []
+    for spec in specs:
+        for result in _evaluate(corpus, spec, arguments, alone=len(specs) == 1):
+            results.append(result)
+            if arguments.json:
+                write(as_json(result.row(corpus.name), indent=None) + "\n")
     if not arguments.json:
-        write(tables.text())
-    return failures
+        write(_format_results(corpus, results, sweep=arguments.sweep))
+    return sum(one.score is None for one in results)
 
 
-def _try(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace, tables: _Tables, *, alone: bool) -> bool:
-    """Evaluate a method; return False if it failed among others. The error of the only method is raised."""
+def _evaluate(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace, *, alone: bool) -> Iterator[_Result]:
+    """Yield the results of a method. The error of the only method is raised."""
     try:
         for value, score in _measure(corpus, spec, arguments):
-            tables.add(spec.text, value, score)
-            if arguments.json:
-                _write_line(corpus=corpus.name, **value, **score.as_dict())
+            yield _Result(spec, value, score)
     except NearDupError as error:
         if alone:
             raise
-        tables.add_failure(spec.text, str(error))
-        if arguments.json:
-            _write_line(corpus=corpus.name, method=spec.name, parameters=spec.parameters, error=str(error))
-        return False
-    return True
-
-
-def _write_line(**values: Any) -> None:
-    write(as_json(values, indent=None) + "\n")
+        yield _Result(spec, {}, None, str(error))
 
 
 def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
@@ -188,31 +200,23 @@ def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) ->
         "progress": partial(progress, total=len(corpus.labels)),
     }
     if arguments.sweep:
-        for value, score in sweep(spec.name, corpus, parameters=spec.parameters, **options):
-            yield {"threshold": threshold_of(method), "value": value}, score
+        for value, score in sweep(spec.name, corpus, spec.parameters, **options):
+            yield {"threshold": find_threshold(method), "value": value}, score
         return
     with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
-        score = evaluate(
-            method,
-            corpus.documents(),
-            corpus.labels,
-            on_verdict=on_verdict,
-            different=corpus.different,
-            gold=corpus.gold,
-            **options,
-        )
+        score = evaluate(method, corpus, on_verdict=on_verdict, **options)
     yield {}, score
 
 
 @contextmanager
-def _open_verdicts(path: Path | None, gold: tuple[Gold, ...]) -> Iterator[Callable[[Document, Verdict], None] | None]:
-    """Open a writer of verdicts, which adds the reader's answers; None without a file."""
+def _open_verdicts(path: Path | None, gold: tuple[Pair, ...]) -> Iterator[Callable[[Document, Verdict], None]]:
+    """Open a writer of verdicts, which adds the reader's answers; it does nothing without a file."""
     if path is None:
-        yield None
+        yield lambda document, verdict: None
         return
-    answers: dict[str, list[Gold]] = defaultdict(list)
+    answers: dict[str, list[Pair]] = defaultdict(list)
     for one in gold:
-        answers[one.later].append(one)
+        answers[one.b].append(one)
     try:
         with path.open("w", encoding="utf-8") as file:
 
@@ -238,41 +242,28 @@ def _verdict_row(document: Document, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _gold_row(one: Gold, verdict: Verdict) -> dict[str, Any]:
-    agrees = None if one.drop is None else one.drop == verdict.is_copy
-    return {"a": one.earlier, "drop": one.answer, "label": one.label, "agrees": agrees}
+def _gold_row(one: Pair, verdict: Verdict) -> dict[str, Any]:
+    agrees = None if one.answer == SKIP else (one.answer == COPY) == verdict.is_copy
+    return {"a": one.a, "drop": _DROP[one.answer or SKIP], "label": one.label, "agrees": agrees}
 
 
-class _Tables:
-    """The tables of a corpus: the scores of all methods, and how far verdicts agree with a reader.
-
-    With ``sweep`` a method has several rows, one for each value of its threshold.
-    """
-
-    def __init__(self, corpus: Corpus, *, sweep: bool) -> None:
-        self._corpus = corpus
-        self._first = ("method", *(("threshold", "value") if sweep else ()))
-        self._scores: list[list[str]] = []
-        self._gold: list[list[str]] = []
-        self._failures: list[str] = []
-
-    def add(self, method: str, value: Mapping[str, object], score: Score) -> None:
-        first = [method, *map(str, value.values())]
-        self._scores.append([*first, *_score_cells(score)])
-        if score.gold:
-            self._gold += [[*first, *cells] for cells in _gold_cells(score.gold)]
-
-    def add_failure(self, method: str, why: str) -> None:
-        self._scores.append([method] + [_NONE] * (len(self._first) - 1 + len(_COLUMNS)))
-        self._failures.append(f"\n{method}: {why}\n")
-
-    def text(self) -> str:
-        scores = format_table([*self._first, *_COLUMNS], self._scores, words=max(1, len(self._first) - 1))
-        text = f"{_describe_corpus(self._corpus)}\n\n{scores}\n{''.join(self._failures)}\n"
-        if self._gold:
-            gold = format_table([*self._first, *_GOLD_COLUMNS], self._gold, words=len(self._first) + 1)
-            text += f"{_describe_gold(self._corpus)}\n\n{gold}\n\n"
-        return text
+def _format_results(corpus: Corpus, results: list[_Result], *, sweep: bool) -> str:
+    """Return a table of scores, and one that says how far verdicts agree with a reader."""
+    first = ("method", "threshold", "value") if sweep else ("method",)
+    scores, gold = [], []
+    for one in results:
+        names = [one.spec.text, *map(str, one.value.values())]
+        names += [_NONE] * (len(first) - len(names))
+        scores.append([*names, *(_score_cells(one.score) if one.score else [_NONE] * len(_COLUMNS))])
+        if one.score and one.score.gold:
+            gold += [[*names, *cells] for cells in _gold_cells(one.score.gold)]
+    failures = "".join(f"\n{one.spec.text}: {one.error}\n" for one in results if one.error)
+    table = format_table([*first, *_COLUMNS], scores, words=max(1, len(first) - 1))
+    text = f"{_describe_corpus(corpus)}\n\n{table}\n{failures}\n"
+    if gold:
+        table = format_table([*first, *_GOLD_COLUMNS], gold, words=len(first) + 1)
+        text += f"{_describe_gold(corpus)}\n\n{table}\n\n"
+    return text
 
 
 def _describe_corpus(corpus: Corpus) -> str:
@@ -284,7 +275,7 @@ def _describe_corpus(corpus: Corpus) -> str:
 
 
 def _describe_gold(corpus: Corpus) -> str:
-    unsure = sum(one.drop is None for one in corpus.gold)
+    unsure = sum(one.answer == SKIP for one in corpus.gold)
     left_out = f", and {unsure:,} where the reader is unsure" if unsure else ""
     return f"{corpus.name}: {format_count(len(corpus.gold) - unsure, 'pair')} read by a person{left_out}"
 
@@ -298,16 +289,8 @@ def _gold_cells(gold: GoldScore) -> Iterator[list[str]]:
 
 
 def _score_cells(score: Score) -> list[str]:
+    shares = [f"{share:.4f}" for share in (score.precision, score.recall, score.f1)]
+    edited = f"{score.reposts_dropped}/{score.reposts}", f"{score.templates_dropped}/{score.templates}"
+    cells = [f"{score.missed}/{score.pos}", f"{score.false_per_10k:.1f}", *shares, *edited]
     cost = [f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"]
-    if not score.labelled:
-        return [_NONE] * (len(_COLUMNS) - len(cost)) + cost
-    return [
-        f"{score.missed}/{score.pos}",
-        f"{score.false_per_10k:.1f}",
-        f"{score.precision:.4f}",
-        f"{score.recall:.4f}",
-        f"{score.f1:.4f}",
-        f"{score.reposts_dropped}/{score.reposts}",
-        f"{score.templates_dropped}/{score.templates}",
-        *cost,
-    ]
+    return [*(cells if score.labelled else [_NONE] * len(cells)), *cost]

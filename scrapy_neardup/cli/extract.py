@@ -8,22 +8,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.dissection import Dissection, dissect
-from scrapy_neardup.cli.opening import add_store, snapshot_if_exists
-from scrapy_neardup.cli.options import add_json, add_strict, config_of
+from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, exclusive, option
+from scrapy_neardup.cli.fetching import fetch
+from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
     format_count,
     format_facts,
     format_parts,
     is_coloured,
+    present,
     save,
     to_line,
     write,
     write_html,
-    write_result,
 )
-from scrapy_neardup.cli.pages import fetch
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
+from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.page.reading import Line, LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
@@ -34,9 +35,22 @@ from scrapy_neardup.report.words import ENGLISH, Words
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import SENTENCE, one_line
 
-NAME = "extract"
-HELP = "Show the text of a page that would be judged: its reader, the reason, its boilerplate."
-EXAMPLES = """\
+_STDIN = "-"
+#: Length of the longest role.
+_WIDTH = max(len(role.value) for role in LineRole)
+
+
+@command(
+    "extract",
+    option("source", metavar="URL|FILE", help="a page: a URL to fetch as a crawl would, an HTML file, or -"),
+    option("--url", metavar="URL", help="the address of the page in a file; it shows the site"),
+    STATE,
+    STRICT,
+    exclusive(
+        option("--html", metavar="FILE", help="write the page with its parts marked (-: standard output)"),
+        JSON,
+    ),
+    examples="""\
 roles of a line:
   article               judged, and part of the article: trafilatura's main text, if it is plausible
   prose                 judged; all text of a page without a clear article, or the text of NEARDUP_EXTRACTOR
@@ -58,29 +72,9 @@ examples:
   scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
   scrapy neardup extract saved.html --html marked.html
   curl https://a.example/ferry | scrapy neardup extract - --json | jq .reader
-"""
-
-_STDIN = "-"
-#: Length of the longest role.
-_WIDTH = max(len(role.value) for role in LineRole)
-#: A state counts so many pages of a site at most.
-_MOST_PAGES = 256
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument(
-        "source", metavar="URL|FILE", help="a page: a URL to fetch as a crawl would, an HTML file, or -"
-    )
-    parser.add_argument("--url", metavar="URL", help="the address of the page in a file; it shows the site")
-    add_store(parser)
-    add_strict(parser)
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--html", metavar="FILE", help="write the page with its parts marked (-: standard output)")
-    add_json(output)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def extract_text(arguments: argparse.Namespace) -> int:
     """Print the text of the page, and why it is read so."""
     if arguments.html:
         check_template()
@@ -90,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     recipe = state_recipe(method, config.make_extractor())
     with snapshot_if_exists(arguments.store, config, recipe) as (store, why_no_state):
         try:
-            found = dissect(served, method, config, store, why_no_state)
+            found = inspect_extraction(served, method, config, store, why_no_state)
         except PageError as error:
             raise NearDupError(
                 f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
@@ -99,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html:
         _save_html(found, arguments.html, config.lang)
     else:
-        write_result(arguments, _data(found), _lines(found, coloured=is_coloured()))
+        present(arguments, _data(found), lambda _: _lines(found, coloured=is_coloured()))
     return 0
 
 
@@ -121,7 +115,7 @@ def _read_source(arguments: argparse.Namespace) -> PageResponse:
         ) from None
 
 
-def _save_html(found: Dissection, name: str, language: str) -> None:
+def _save_html(found: ExtractedPage, name: str, language: str) -> None:
     """Write the page with its parts marked, by default in its own language."""
     page = found.page
     words = Words(language or language_of([(page.title or page.text[:SENTENCE], page.url)]))
@@ -133,7 +127,7 @@ def _save_html(found: Dissection, name: str, language: str) -> None:
         write(f"{name}: {page.reader}, {format_count(len(found.lines), 'line')} ({size}).\n")
 
 
-def _data(found: Dissection) -> dict[str, Any]:
+def _data(found: ExtractedPage) -> dict[str, Any]:
     page = found.page
     return {
         "url": page.url,
@@ -167,7 +161,7 @@ def _data(found: Dissection) -> dict[str, Any]:
     }
 
 
-def _lines(found: Dissection, *, coloured: bool) -> Iterator[str]:
+def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
     yield to_line(found.page.url) or "standard input"
     facts = ((name, to_line(value) or "(none)") for name, value in _facts(found, ENGLISH))
     yield format_facts(facts)
@@ -184,7 +178,7 @@ def _format_line(one: Line, *, coloured: bool) -> str:
     return " ".join(format_parts(parts, coloured=coloured).split())
 
 
-def _facts(found: Dissection, words: Words) -> Iterator[tuple[str, str]]:
+def _facts(found: ExtractedPage, words: Words) -> Iterator[tuple[str, str]]:
     page = found.page
     values = {
         "title": page.title,
@@ -208,11 +202,10 @@ def _describe_reading(reading: Reading, words: Words) -> str:
     return words(f"reading.{name}", **{**shown, **letters})
 
 
-def _describe_judgement(found: Dissection, words: Words) -> str:
+def _describe_judgement(found: ExtractedPage, words: Words) -> str:
     """Return what a crawl would do before it looks for earlier pages."""
     if found.reason:
-        why = found.why if words.language == ENGLISH.language else words(f"reason.{found.reason}")
-        return words("judged.no", reason=found.reason, why=why)
+        return words("judged.no", reason=found.reason, why=words(f"reason.{found.reason}"))
     letters = words("letters", found.letters)
     if found.own is None or found.own >= found.letters:
         return words("judged.yes", letters=letters)
@@ -222,12 +215,12 @@ def _describe_judgement(found: Dissection, words: Words) -> str:
     return words("judged.part", own=f"{found.own:,}", letters=letters, left_out=words("comma").join(left_out))
 
 
-def _describe_state(found: Dissection, words: Words) -> str:
+def _describe_state(found: ExtractedPage, words: Words) -> str:
     if found.location is None:
         return words("marked.no_state", why=found.why_no_state)
     lines = words("marked.lines", sum(one.pages > 0 for one in found.lines))
     if not found.page.site:
         return words("marked.state_without_site", location=found.location, lines=lines)
     pages = words("pages", found.site_pages)
-    pages = words("marked.or_more", pages=pages) if found.site_pages >= _MOST_PAGES else pages
+    pages = words("marked.or_more", pages=pages) if found.site_pages >= MOST_COUNTED else pages
     return words("marked.state", location=found.location, site=found.page.site, pages=pages, lines=lines)

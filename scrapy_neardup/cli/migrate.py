@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
-from scrapy_neardup.cli.opening import add_store, find_state, locate_state, only_state, open_or_make_state
-from scrapy_neardup.cli.options import add_fields, add_json, config_of, fields_of
-from scrapy_neardup.cli.output import format_count, format_table, progress, warn, write, write_result
-from scrapy_neardup.cli.pages import open_source
+from scrapy_neardup.cli.command import JSON, STATE, command, config_of, fields_of, fields_option, format_option, option
+from scrapy_neardup.cli.opening import find_state, locate_state, only_state, open_or_make_state
+from scrapy_neardup.cli.output import format_count, format_table, present, progress, warn, write
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
-from scrapy_neardup.files import FORMATS, Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
-from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
+from scrapy_neardup.lab.documents import make_page
+from scrapy_neardup.maintenance.migrate import Migration, MigrationCounts, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret, fits
 from scrapy_neardup.untrusted import one_line
 
-NAME = "migrate"
-HELP = "Convert a state to the current method, parameters and versions."
-EXAMPLES = """\
+
+@command(
+    "migrate",
+    STATE,
+    option("--to", metavar="URL", help="place of the new state (default: that of the old one)"),
+    option("--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"),
+    format_option("the feeds"),
+    JSON,
+    fields_option("Names of the fields in the feeds, if they differ from these."),
+    examples="""\
 effect:
   A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
   from it. Every page keeps its id, its times, its group, its evidence and its delivery. Nothing is judged again.
@@ -48,22 +54,9 @@ examples:
   scrapy neardup migrate
   scrapy neardup migrate --from articles.jsonl.gz crawl.warc.gz
   scrapy neardup migrate --store sqlite:///var/crawls/a.sqlite --to leveldb:///var/crawls/a.leveldb
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_store(parser)
-    parser.add_argument("--to", metavar="URL", help="place of the new state (default: that of the old one)")
-    parser.add_argument(
-        "--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"
-    )
-    parser.add_argument("--format", choices=FORMATS, default="", help="format of the feeds (default: by suffix)")
-    add_json(parser)
-    add_fields(parser.add_argument_group("fields", "Names of the fields in the feeds, if they differ from these."))
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def convert_state(arguments: argparse.Namespace) -> int:
     """Migrate, and print what became of the pages."""
     config = config_of(arguments)
     method = config.make_method()
@@ -71,14 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = arguments.store or only_state(config)
     kind, place = locate_state(arguments.to or url)
-    if kind.is_shared:
+    if not issubclass(kind, FileEngine):
         raise StoreError(
             f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
             "migrate the file, and merge it into a new state on the server."
         )
     if is_unfinished(place):
         kept = finish(kind, place)
-        warn(f"{NAME}: an earlier migration that was stopped is finished now. A new one begins.")
+        warn("migrate: an earlier migration that was stopped is finished now. A new one begins.")
         write(_describe_old_state(kept and kind.url(kept)))
     find_state(url, config)  # raises if there is none
     if arguments.to and kind.exists(place):
@@ -108,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         "records": found.rows,
         "records_used": found.used,
     }
-    write_result(arguments, data, [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
+    present(arguments, data, lambda _: [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
     return 0
 
 
@@ -117,11 +110,13 @@ def _secret_of(store: PageStore) -> Secret | None:
     return store.secret
 
 
-def _migrate(old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace) -> Migrated:
+def _migrate(
+    old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace
+) -> MigrationCounts:
     migration = Migration(old, new, method, config.min_letters)
     migration.take_all(progress)
     if arguments.feeds:
-        with open_source(fields_of(arguments, config), config) as source:
+        with open_source(config, fields_of(arguments, config)) as source:
             records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
             migration.take_feed(_pages(progress(records, what="records"), source))
     return migration.found
@@ -131,21 +126,17 @@ def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page 
     """Yield the page of each record, under the URL that a crawl gives it; None if the record has no page."""
     for record in records:
         if isinstance(record, Malformed):
-            warn(f"{NAME}: {record.place}: {one_line(record.why)}")
+            warn(f"migrate: {record.place}: {one_line(record.why)}")
         if not isinstance(record, Entry):
             continue
-        fields = dict(record.fields)
+        url = source.fields.url(record.fields)
         try:
-            if record.html:
-                fields[source.fields.names["html"]] = decode_body(record.html, record.content_type or None)
-            url = source.fields.url(fields)
-            name = source.fields.article_url(fields, url)
-            yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
+            yield make_page(source, record, source.fields.article_url(record.fields, url), url) if url else None
         except PageError:
             yield None
 
 
-def _lines(found: Migrated, source: str, place: str) -> Iterator[str]:
+def _lines(found: MigrationCounts, source: str, place: str) -> Iterator[str]:
     pages = format_count(sum(found.pages.values()), "page")
     yield f"{source}: {pages} converted to the current method, parameters and versions"
     if source != place:

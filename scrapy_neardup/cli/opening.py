@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -11,11 +10,13 @@ from typing import Any
 from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 
-from scrapy_neardup.cli.output import format_count, format_time, to_line, warn
+from scrapy_neardup.cli.command import STORE
+from scrapy_neardup.cli.output import to_line, warn
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.judge.former import check_tools
-from scrapy_neardup.kv.base import SETTING
+from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import (
@@ -30,23 +31,13 @@ from scrapy_neardup.state.opening import (
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 
-#: The option that names the state.
-OPTION = "--store"
-
-
-def add_store(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a state: by URL, or by a spider."""
-    forms = STORES.forms(lasting=True)
-    parser.add_argument(OPTION, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
-    parser.add_argument("--spider", metavar="NAME", help="use the state and settings of this spider")
-
 
 @contextmanager
 def open_or_make_state(
     url: str,
     recipe: Mapping[str, Any] | None,
     secret: Secret | None,
-    named_by: str = OPTION,
+    named_by: str = STORE,
     options: Options = DEFAULT,
 ) -> Iterator[PageStore]:
     """Open the state at a URL, and close it at the end. Without a recipe it must exist.
@@ -66,12 +57,12 @@ def open_or_make_state(
 
 
 @contextmanager
-def open_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
+def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
     """Open an existing state for writing: the one at URL ``asked``, else that of the crawls here.
 
-    Without a recipe any state will do, but it cannot judge pages. Raises StoreError if there is no state.
+    Raises StoreError if there is no state.
     """
-    with open_or_make_state(find_state(asked, config), recipe, config.secret, _named_by(asked)) as store:
+    with open_or_make_state(find_state(asked, config), None, config.secret, _named_by(asked)) as store:
         check_tools(store, strict=config.strict, say=warn)
         yield store
 
@@ -114,39 +105,26 @@ def snapshot_if_exists(
 
 def report_rollback(store: PageStore) -> None:
     """Write a line to standard error if the opening of the state rolled pages back."""
-    if number := store.taken_back.pages:
-        crawls = ", ".join(store.taken_back.crawls) or "unknown"
-        warn(
-            f"{_pages_are(number)} rolled back in the state, because {'their' if number > 1 else 'its'} crawl "
-            f"({crawls}) was killed or its feed was not stored."
-        )
+    if store.taken_back.pages:
+        warn(store.taken_back.sentence())
 
 
 def _describe_snapshot(store: PageStore) -> str:
-    """Return when the snapshot was taken and which pages are unsealed; nothing if nobody changes the state."""
-    pending = store.pending()
-    if not store.is_held and not pending.pages:
+    """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
+    unsealed = store.pending()
+    if not store.is_held and not unsealed.pages:
         return ""
-    crawls = ", ".join(map(to_line, pending.crawls))
+    crawls = ", ".join(map(to_line, unsealed.crawls))
     user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
-    sentence = f"As of {format_time(store.as_of)}, {user}."
-    if not pending.pages:
-        return sentence
-    future = "pages become permanent when their feeds are stored"
+    future = "They become permanent when their feeds are stored."
     if not store.is_held:
-        future = (
-            f"the crawl ({crawls or 'unknown'}) was killed or its feed was not stored, so the next crawl rolls back "
-            "what it left"
-        )
-    return f"{sentence} {_pages_are(pending.pages)} unsealed: {future}."
-
-
-def _pages_are(number: int) -> str:
-    return f"{format_count(number, 'page')} {'is' if number == 1 else 'are'}"
+        future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
+    pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
+    return f"As of {utc_time(store.as_of)}, {user}.{pages}"
 
 
 def _named_by(asked: str | None) -> str:
-    return OPTION if asked else SETTING
+    return STORE if asked else SETTING
 
 
 def find_state(asked: str | None, config: Config) -> str:
@@ -158,18 +136,9 @@ def find_state(asked: str | None, config: Config) -> str:
     kind, location = locate_state(url)
     if not kind.exists(location):
         if near := states_near(location):
-            raise StoreError(f"There is no state at {location}. Name the one that exists: {OPTION} {near[0]}")
-        raise _no_state(location, OPTION, kind.misplaced(location))
+            raise StoreError(f"There is no state at {location}. Name the one that exists: {STORE} {near[0]}")
+        raise _no_state(location, STORE, kind.misplaced(location))
     return url
-
-
-def find_or_place_state(asked: str | None, config: Config) -> str:
-    """Return the URL ``asked``, else the only state here, else the place where a crawl would make one.
-
-    Raises SettingsError if it may be one of several, or if each spider has its own.
-    """
-    there = [] if asked else states_there(config)
-    return asked or (there[0] if len(there) == 1 else state_url(config))
 
 
 def only_state(config: Config) -> str:
@@ -182,7 +151,7 @@ def only_state(config: Config) -> str:
     except SettingsError as error:
         if there:
             raise SettingsError(f"{error} States that exist: {', '.join(map(to_line, there))}") from None
-        raise _no_state(config.store or data_directory().absolute(), f"--spider NAME, or {OPTION}") from None
+        raise _no_state(config.store or data_directory().absolute(), f"--spider NAME, or {STORE}") from None
 
 
 def _no_state(place: object, options: str, hint: str = "") -> StoreError:
@@ -191,11 +160,11 @@ def _no_state(place: object, options: str, hint: str = "") -> StoreError:
     return StoreError(f"{sentence} {hint}" if hint else sentence)
 
 
-def locate_state(url: str) -> tuple[type[PageStore], str]:
+def locate_state(url: str) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
-    kind, location = parse_url(url, OPTION)
+    kind, location = parse_url(url, STORE)
     if not kind.lasts:
-        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {OPTION}.")
+        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
     return kind, location
 
 

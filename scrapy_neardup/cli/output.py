@@ -8,8 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +16,11 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.options import add_json, check_minimum
+from scrapy_neardup.cli.command import Option, json_option, limit_option, option
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.writers import WRITERS, opened_output, output_format
+from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
+from scrapy_neardup.inspect import as_data
+from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 
@@ -27,7 +28,6 @@ T = TypeVar("T")
 
 #: Line ends, and our own colours. All else that steers a terminal is escaped.
 _ALLOWED = re.compile("(\n|\x1b\\[(?:32|90|0)m)")
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 #: Records that a terminal shows by default.
 _SHOWN = 50
 
@@ -47,10 +47,10 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def write_result(arguments: argparse.Namespace, data: Any, text: str | Iterable[str]) -> None:
-    """Write the result of a command: with ``--json`` the data, else the text or its lines."""
-    text = as_json(data) if arguments.json else text if isinstance(text, str) else "\n".join(text)
-    write(text.rstrip("\n") + "\n")
+def present(arguments: argparse.Namespace, found: T, as_text: Callable[[T], str | Iterable[str]]) -> None:
+    """Print what a command has found: with ``--json`` its data, else its text or lines."""
+    text = as_json(found) if arguments.json else as_text(found)
+    write((text if isinstance(text, str) else "\n".join(text)).rstrip("\n") + "\n")
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
@@ -78,8 +78,8 @@ def warn(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def as_json(data: Any, indent: int | None = 2, *, wide: bool | None = None) -> str:
-    """Return data as JSON that a terminal can show.
+def as_json(found: Any, indent: int | None = 2, *, wide: bool | None = None) -> str:
+    """Return plain data and dataclasses as JSON that a terminal can show.
 
     ``wide``: whether letters beyond ASCII stay as they are; None: only if standard output is UTF-8.
 
@@ -88,8 +88,7 @@ def as_json(data: Any, indent: int | None = 2, *, wide: bool | None = None) -> s
     """
     if wide is None:
         wide = codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf-8")
-    text = json.dumps(data, ensure_ascii=not wide, indent=indent)
-    return escape_json(text)
+    return escape_json(json.dumps(found, ensure_ascii=not wide, indent=indent, default=as_data))
 
 
 def is_coloured() -> bool:
@@ -118,28 +117,6 @@ def format_parts(parts: Iterable[Part], *, coloured: bool) -> str:
     return "".join(f"{around[part.mark][0]}{clean_text(part.text)}{around[part.mark][1]}" for part in parts)
 
 
-def format_time(seconds: float) -> str | None:
-    """Return seconds since 1970 as a time in UTC; None for 0.
-
-    >>> format_time(1_700_000_000.7)
-    '2023-11-14T22:13:20+00:00'
-    """
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds") if seconds else None
-
-
-def format_size(size: float) -> str:
-    """Return a number of bytes with a unit.
-
-    >>> format_size(999), format_size(12_345_678)
-    ('999 bytes', '12.3 MB')
-    """
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == _UNITS[0] else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
-
-
 def format_count(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun.
 
@@ -147,6 +124,16 @@ def format_count(number: int, singular: str, plural: str = "") -> str:
     ('1 page', '2,400 copies')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def format_counts(counts: Mapping[str, object]) -> str:
+    """Return counts under their names in JSON; zeros and values that are no counts are left out.
+
+    >>> format_counts({"dry_run": True, "pages": 2400, "other_copies": 0, "urls": []})
+    'pages: 2,400'
+    """
+    named = ((name.replace("_", " "), value) for name, value in counts.items() if type(value) is int and value)
+    return ", ".join(f"{name}: {value:,}" for name, value in named)
 
 
 def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: str = "  ") -> str:
@@ -182,21 +169,14 @@ def describe_missing(url: str, near: list[str], location: str) -> str:
     return f"{sentence} Similar URLs:\n" + "".join(f"    {to_line(one)}\n" for one in near)
 
 
-def add_list_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the options of a list of ``what``, a plural: file, format, limit, JSON."""
-    parser.add_argument("-o", "--output", metavar="FILE", help=f"write the {what} to this file, all or nothing")
-    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of FILE)")
-    parser.add_argument(
-        "--limit", type=int, metavar="N", help=f"{what} to show, the last ones (default: {_SHOWN}; 0: all)"
+def list_options(what: str) -> tuple[Option, ...]:
+    """Return the options of a list of ``what``, a plural: file, format, limit, JSON."""
+    return (
+        option("-o", "--output", metavar="FILE", help=f"write the {what} to this file, all or nothing"),
+        option("--output-format", choices=WRITERS, default="", help="(default: by the suffix of FILE)"),
+        limit_option(None, f"{what} to show, the last ones (default: {_SHOWN}; 0: all)"),
+        json_option("print JSON lines"),
     )
-    add_json(parser, "print JSON lines")
-
-
-def check_list_options(arguments: argparse.Namespace) -> None:
-    """Raise NearDupError for a wrong limit or format, before a state is opened."""
-    check_minimum(arguments, "limit", 0)
-    if arguments.output:
-        output_format(arguments.output, arguments.output_format)
 
 
 def write_list(
@@ -211,8 +191,8 @@ def write_list(
     A terminal shows the last records only; a file and JSON get all.
     """
     if arguments.output:
-        number, format = 0, output_format(arguments.output, arguments.output_format)
-        with opened_output(arguments.output, format, "", for_spreadsheet=True) as out:
+        number, format = 0, find_output_format(arguments.output, arguments.output_format)
+        with open_output(arguments.output, format, "", for_spreadsheet=True) as out:
             for record in records:
                 out.write(record, None)
                 number += 1

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 
-from scrapy_neardup.cli.options import config_of
+from scrapy_neardup.cli.command import command, config_of, option
+from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.output import format_count, progress, warn
-from scrapy_neardup.cli.pages import check_feed, open_feed
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.files.writers import opened_output, output_format
-from scrapy_neardup.lab.documents import documents_of, spooled
-from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
-from scrapy_neardup.lab.labels import pair_row
+from scrapy_neardup.files.writers import find_output_format, open_output
+from scrapy_neardup.lab.documents import open_spool
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, find_similar_pairs, open_gram_file
+from scrapy_neardup.lab.pairs import compare_documents
 
-NAME = "pairs"
-HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."
-EXAMPLES = f"""\
+
+@command(
+    "pairs",
+    option("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)"),
+    option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
+    *(
+        option(f"--{name}", type=float, default=default, metavar="SHARE", help="(default: %(default)s)")
+        for name, default in (("jaccard", JACCARD), ("containment", CONTAINMENT))
+    ),
+    examples=f"""\
 pairs:
   Two documents are a pair if their Jaccard similarity is {JACCARD} or more, or if {CONTAINMENT} or more of
   the shorter one is in the longer one. Both figures compare the sets of character 5-grams of letters and digits, after
@@ -34,18 +40,9 @@ examples:
   scrapy neardup pairs crawl.jsonl -o pairs.jsonl
   scrapy neardup pairs crawl.csv -o pairs.csv --jaccard 0.7
   scrapy neardup evaluate crawl.jsonl --pairs pairs.jsonl --method all
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)")
-    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
-    for name, default in (("jaccard", JACCARD), ("containment", CONTAINMENT)):
-        parser.add_argument(f"--{name}", type=float, default=default, metavar="SHARE", help="(default: %(default)s)")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def compute_pairs(arguments: argparse.Namespace) -> int:
     """Write the pairs, the most similar first."""
     for name in ("jaccard", "containment"):
         share = getattr(arguments, name)
@@ -53,25 +50,19 @@ def run(arguments: argparse.Namespace) -> int:
             raise SettingsError(
                 f"--{name} is {share:g}. Give a share from 0.05 to 1: below that almost all texts are pairs."
             )
-    format = output_format(arguments.output)
+    format = find_output_format(arguments.output)
     with (
-        open_feed(config_of(arguments)) as feed,
-        spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
-        gram_file() as sets,
+        open_spool(read_documents("pairs", config_of(arguments), arguments.feed)) as documents,
+        open_gram_file() as sets,
     ):
-        check_feed(NAME, feed, documents, arguments.feed)
-        for place in range(len(documents)):
-            sets.add(documents[place].text)
+        for document in documents:
+            sets.add(document.page.text)
         found = sorted(
-            alike_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
+            find_similar_pairs(sets, arguments.jaccard, arguments.containment, watch=progress),
             key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
         )
-        with opened_output(arguments.output, format, "") as out:
+        with open_output(arguments.output, format, "") as out:
             for one in found:
-                out.write(pair_row(one, documents[one.a], documents[one.b]), None)
-        warn(f"{NAME}: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
+                out.write(compare_documents(one, documents[one.a], documents[one.b]).row(), None)
+        warn(f"pairs: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
     return 0
-
-
-def _watch(places: Iterable[int], total: int) -> Iterable[int]:
-    return progress(places, total, "documents compared")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.cli.opening import add_store, snapshot_state
-from scrapy_neardup.cli.options import add_json, check_minimum, config_of
+from scrapy_neardup.cli.command import STATE, command, config_of, json_option, number, option
+from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.report.gather import gather
@@ -18,9 +17,26 @@ from scrapy_neardup.report.page import render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.settings import Config
 
-NAME = "report"
-HELP = "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side."
-EXAMPLES = """\
+_STDOUT = "-"
+
+
+@command(
+    "report",
+    option("-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"),
+    STATE,
+    option(
+        "--texts", action="append", default=[], metavar="INPUT", help="a feed with the texts of pages; may be repeated"
+    ),
+    option(
+        "--pages", type=number(1), default=2000, metavar="N", help="copies in the table, the newest (default: 2000)"
+    ),
+    option(
+        "--lang",
+        choices=LANGUAGES,
+        help="language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
+    ),
+    json_option("write the report as one JSON object"),
+    examples="""\
 the file:
   It needs no network and no other file, and runs no script of a page, so you can send it to anyone. Its size is limited
   for any number of pages, and it names the omitted parts.
@@ -41,34 +57,10 @@ examples:
   scrapy neardup report -o monday.html --store leveldb:///var/crawls/state
   scrapy neardup report --texts articles.jsonl --texts tagged.jsonl.gz
   scrapy neardup report --json | jq .totals
-"""
-
-_STDOUT = "-"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument(
-        "-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"
-    )
-    add_store(parser)
-    parser.add_argument(
-        "--texts", action="append", default=[], metavar="INPUT", help="a feed with the texts of pages; may be repeated"
-    )
-    parser.add_argument(
-        "--pages", type=int, default=2000, metavar="N", help="copies in the table, the newest (default: 2000)"
-    )
-    parser.add_argument(
-        "--lang",
-        choices=LANGUAGES,
-        help="language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
-    )
-    add_json(parser, "write the report as one JSON object")
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def write_report(arguments: argparse.Namespace) -> int:
     """Read the state, and write the report."""
-    check_minimum(arguments, "pages", 1)
     if not arguments.json:
         check_template()
     config = config_of(arguments)
@@ -76,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     with snapshot_state(arguments.store, config) as store:
         report = gather(store, rows=arguments.pages, texts=texts, watch=progress)
     if arguments.json:
-        text, output = as_json(asdict(report)) + "\n", arguments.output or _STDOUT
+        text, output = as_json(report) + "\n", arguments.output or _STDOUT
     else:
         text, output = render_report(report, arguments.lang or config.lang), arguments.output or "report.html"
     if output != _STDOUT:

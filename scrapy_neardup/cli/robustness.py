@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from scrapy_neardup.cli.options import add_documents, add_json, parse_method
-from scrapy_neardup.cli.output import format_table, progress, warn, write
-from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.documents import read_documents
-from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.lab.robustness import (
-    CONTROL,
-    Point,
-    check_drawable,
-    draw_curves,
-    robustness,
-    sample_documents,
+from scrapy_neardup.cli.command import (
+    DOCUMENTS,
+    command,
+    config_of,
+    json_option,
+    method_option,
+    number,
+    option,
+    parse_method,
 )
+from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.output import as_json, format_table, progress, warn, write
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.lab.curves import check_drawable, draw_curves
+from scrapy_neardup.lab.edits import EDITS, find_edit, why_unavailable
+from scrapy_neardup.lab.robustness import CONTROL, Point, measure_robustness, sample_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 
-NAME = "robustness"
-HELP = "Edit pages, a little and a lot, and count how many are still recognised."
-EXAMPLES = f"""\
+
+@command(
+    "robustness",
+    DOCUMENTS,
+    method_option("; may be repeated (default: all that can judge the documents)", "--methods", action="append"),
+    option("--pages", type=number(2), default=300, metavar="N", help="edit N random documents (default: 300)"),
+    option("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)"),
+    option("--seed", type=int, default=1, metavar="N", help="another seed draws other edits (default: 1)"),
+    json_option("print one JSON object per line"),
+    option("-o", dest="curves", type=Path, metavar="FILE", help="draw curves to this file: .svg, .png, .pdf"),
+    examples=f"""\
 edits:
   add, delete, replace   1 to 20% of the text: sentences of other pages, runs of characters, scattered characters
   reorder                sentences in another order
@@ -41,40 +50,18 @@ examples:
   scrapy neardup robustness corpora/news
   scrapy neardup robustness crawl.jsonl.gz --pages 1000 -o curves.svg
   scrapy neardup robustness crawl.jsonl --method cascade --method simhash:distance=6 --edits add,delete
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_documents(parser)
-    parser.add_argument(
-        "--method",
-        "--methods",
-        action="append",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help=f"one of {', '.join(METHODS)}; may be repeated (default: all that can judge the documents)",
-    )
-    parser.add_argument("--pages", type=int, default=300, metavar="N", help="edit N random documents (default: 300)")
-    parser.add_argument("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other edits (default: 1)")
-    add_json(parser, "print one JSON object per line")
-    parser.add_argument(
-        "-o", dest="curves", type=Path, metavar="FILE", help="draw curves to this file: .svg, .png, .pdf"
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def edit_and_recognise(arguments: argparse.Namespace) -> int:
     """Print the shares, and draw the curves."""
-    if arguments.pages < 2:
-        raise SettingsError(f"--pages is {arguments.pages}. Give 2 or more: edits insert parts of other pages.")
     if arguments.curves is not None:
         check_drawable(arguments.curves)
     edits = list(_edits(arguments.edits))
     methods = [make_method(*parse_method(spec)) for spec in arguments.method or ()]
     methods = methods or [method for method in map(_make_default, METHODS) if method]
-    read = progress(read_documents(*arguments.file), what="documents read")
+    read = read_documents("robustness", config_of(arguments), *arguments.file)
     documents = sample_documents(read, arguments.pages, arguments.seed)
-    points = robustness(
+    points = measure_robustness(
         methods,
         documents,
         edits=edits,
@@ -85,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not points:
         raise NearDupError("No method can judge these documents. The lines above say what each method needs.")
     if arguments.json:
-        write("".join(json.dumps(asdict(point), ensure_ascii=False) + "\n" for point in points))
+        write("".join(as_json(point, indent=None, wide=True) + "\n" for point in points))
     else:
         write(f"{len(documents):,} documents, seed {arguments.seed}; recognised in %\n\n")
         write("\n\n".join(_tables(points)) + "\n")
@@ -114,7 +101,7 @@ def _make_default(name: str) -> Method | None:
 
 
 def _warn_left_out(reason: object) -> None:
-    warn(f"{NAME}: left out: {reason}")
+    warn(f"robustness: left out: {reason}")
 
 
 def _tables(points: Sequence[Point]) -> Iterator[str]:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from textwrap import fill
 from typing import Any
 
-from scrapy_neardup.cli.opening import add_store, snapshot_state
-from scrapy_neardup.cli.options import add_json, check_minimum, config_of, format_parameters
-from scrapy_neardup.cli.output import (
-    format_facts,
-    format_size,
-    format_table,
-    format_time,
-    progress,
-    to_line,
-    write_result,
-)
+from scrapy_neardup.cli.command import JSON, STATE, command, config_of, format_parameters, limit_option
+from scrapy_neardup.cli.opening import snapshot_state
+from scrapy_neardup.cli.output import format_facts, format_table, present, progress, to_line
+from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
-from scrapy_neardup.state.pages import decisions_of
+from scrapy_neardup.report.formats import format_size
+from scrapy_neardup.state.history import decisions_of
 
-NAME = "stats"
-HELP = "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."
-EXAMPLES = """\
+_WIDTH = 100
+
+
+@command(
+    "stats",
+    STATE,
+    limit_option(10, "sites to name, those with most pages (default: 10)"),
+    JSON,
+    examples="""\
 words:
   original    a page with a new article; its copies are dropped
   copy        a dropped page: identical, near (edited), retitled (edited, under another title), or "unknown" if
@@ -42,112 +42,77 @@ examples:
   scrapy neardup stats
   scrapy neardup stats --store leveldb:///var/crawls/state.leveldb --limit 50
   scrapy neardup stats --json
-"""
-
-_WIDTH = 100
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_store(parser)
-    parser.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="sites to name, those with most pages (default: 10)"
-    )
-    add_json(parser)
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def stats(arguments: argparse.Namespace) -> int:
     """Print the counts."""
-    check_minimum(arguments, "limit", 0)
     with snapshot_state(arguments.store, config_of(arguments)) as store:
         found, unsealed = statistics(store, arguments.limit, progress), store.pending().pages
-        recipe, decisions = store.recipe, decisions_of(store)
-        place = f"{store.scheme}: {store.location}"
         data = {
             "store": store.location,
             "backend": store.scheme,
-            "as_of": format_time(store.as_of),
+            "as_of": utc_time(store.as_of),
             "in_use": store.is_held,
             "unsealed": unsealed,
-            **_data(found),
-            "recipe": recipe,
-            "decisions": decisions,
+            **as_data(found),
+            "dropped_sites": [{**asdict(site), "crawled": utc_time(site.crawled)} for site in found.dropped_sites],
+            "first_seen": utc_time(found.first_seen),
+            "last_seen": utc_time(found.last_seen),
+            "bytes_per_page": round(found.bytes / found.pages, 1) if found.pages else None,
+            "recipe": store.recipe,
+            "decisions": decisions_of(store),
         }
-    shown = {**recipe, **({"decides by": decisions} if decisions else {})}
-    write_result(arguments, data, _lines(found, unsealed, place, shown))
+    present(arguments, data, lambda _: _lines(found, data))
     return 0
 
 
-def _data(found: Statistics) -> dict[str, Any]:
-    return {
-        "pages": found.pages,
-        "originals": found.originals,
-        "copies": found.copies,
-        "rows": found.rows,
-        "unjudged": found.unjudged,
-        "kinds": found.kinds,
-        "originals_like_others": found.passed,
-        "witnesses": found.witnesses,
-        "better": found.better,
-        "copies_without_original": found.lost,
-        "judged_by_hand": found.judged,
-        "groups": found.groups,
-        "largest_group": found.largest,
-        "sites": found.sites,
-        "top_sites": [asdict(site) for site in found.top],
-        "dropped_sites": [{**asdict(site), "crawled": format_time(site.crawled)} for site in found.dropped],
-        "first_seen": format_time(found.first_seen),
-        "last_seen": format_time(found.last_seen),
-        "bytes": found.bytes,
-        "bytes_per_page": round(found.bytes / found.pages, 1) if found.pages else None,
-    }
-
-
-def _lines(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, Any]) -> Iterator[str]:
+def _lines(found: Statistics, data: dict[str, Any]) -> Iterator[str]:
     per_page = f", {found.bytes / found.pages:,.0f} bytes per page" if found.pages else ""
     yield _facts(
-        ("state", place),
+        ("state", f"{data['backend']}: {data['store']}"),
         ("size", format_size(found.bytes) + per_page),
-        ("first seen", format_time(found.first_seen) or "(nothing)"),
-        ("last seen", format_time(found.last_seen) or "(nothing)"),
+        ("first seen", data["first_seen"] or "(nothing)"),
+        ("last seen", data["last_seen"] or "(nothing)"),
     )
-    rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in _pages(found, unsealed)]
+    counts = _page_counts(found, data["unsealed"])
+    rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in counts]
     yield format_table(["what", "pages", "of all"], rows) + "\n"
-    yield _facts(("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest:,}"))
-    if found.judged:
-        verdicts = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged.items(), reverse=True))
+    yield _facts(("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest_group:,}"))
+    if found.judged_by_hand:
+        verdicts = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged_by_hand.items(), reverse=True))
         yield _facts(("manual", f"{verdicts}; see: scrapy neardup judgements"))
-    if found.top:
-        title = "site" if len(found.top) == found.sites else f"site ({len(found.top)} of {found.sites:,})"
-        sites = [_site(one.name or "(none)", one.pages, one.copies) for one in found.top]
+    if found.top_sites:
+        title = "site" if len(found.top_sites) == found.sites else f"site ({len(found.top_sites)} of {found.sites:,})"
+        sites = [_site_cells(one.name or "(none)", one.pages, one.copies) for one in found.top_sites]
         yield format_table([title, "pages", "copies", "of them"], sites) + "\n"
-    if found.dropped:
-        drops = [(*_site(one.site, one.pages, one.drops), f"{one.delivered:,}") for one in found.dropped]
+    if found.dropped_sites:
+        drops = [(*_site_cells(one.site, one.pages, one.drops), f"{one.delivered:,}") for one in found.dropped_sites]
         yield format_table(["site, last crawls", "pages", "dropped", "of them", "delivered"], drops) + "\n"
-    yield format_facts(_recipe(recipe), width=16, indent="")
+    decisions = {"decides by": data["decisions"]} if data["decisions"] else {}
+    yield format_facts(_recipe_facts({**data["recipe"], **decisions}), width=16, indent="")
 
 
 def _facts(*pairs: tuple[str, object]) -> str:
     return format_facts(pairs, indent="")
 
 
-def _site(name: str, pages: int, part: int) -> tuple[str, ...]:
+def _site_cells(name: str, pages: int, part: int) -> tuple[str, ...]:
     return to_line(name), f"{pages:,}", f"{part:,}", f"{part / pages:.1%}"
 
 
-def _pages(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
+def _page_counts(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
     yield "pages", found.pages
     yield "originals", found.originals
-    for kind, many in found.passed.items():
-        yield f"- similar to an earlier page: {to_line(kind)}", many
+    yield from (
+        (f"- similar to an earlier page: {to_line(kind)}", many) for kind, many in found.originals_like_others.items()
+    )
     yield "copies", found.copies
-    for kind, many in found.kinds.items():
-        yield f"- {to_line(kind)}", many
+    yield from ((f"- {to_line(kind)}", many) for kind, many in found.kinds.items())
     yield "- witnesses among the copies", found.witnesses
     if found.better:
         yield "- copies that are better than their original", found.better
-    if found.lost:
-        yield "- copies without an original (updated or forgotten)", found.lost
+    if found.copies_without_original:
+        yield "- copies without an original (updated or forgotten)", found.copies_without_original
     if found.rows:
         yield "rows of listings, not judged", found.rows
     yield "unjudged", found.unjudged
@@ -155,7 +120,7 @@ def _pages(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
         yield "unsealed among all pages", unsealed
 
 
-def _recipe(recipe: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _recipe_facts(recipe: dict[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the entries of a recipe, the method first."""
     for name, value in sorted(recipe.items(), key=lambda item: item[0] != "method"):
         if isinstance(value, dict):

@@ -4,36 +4,102 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from scrapy_neardup.cli.command import (
+    METHOD,
+    command,
+    config_of,
+    json_option,
+    limit_option,
+    number,
+    option,
+    parse_method,
+)
+from scrapy_neardup.cli.feeds import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
-from scrapy_neardup.cli.options import add_json, add_method, check_minimum, config_of, parse_method
 from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
-from scrapy_neardup.cli.pages import check_feed, open_feed
-from scrapy_neardup.cli.tune_report import compare_methods, estimate, write_report
+from scrapy_neardup.cli.tune_report import write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
-from scrapy_neardup.lab.documents import Document, Spool, documents_of, spooled
-from scrapy_neardup.lab.estimates import Label, LabelFile, read_answers
-from scrapy_neardup.lab.exact import gram_file
-from scrapy_neardup.lab.labels import COPY, DIFFERENT, SKIP, pair_row
-from scrapy_neardup.maintenance.scan import with_evidence
-from scrapy_neardup.methods import METHODS
+from scrapy_neardup.lab.agreement import compare_methods
+from scrapy_neardup.lab.candidates import (
+    Candidate,
+    Stratum,
+    draw_pairs,
+    find_candidates,
+    make_strata,
+    make_thresholds,
+)
+from scrapy_neardup.lab.documents import Document, Spool, open_spool, read_kept_documents
+from scrapy_neardup.lab.estimates import tune
+from scrapy_neardup.lab.exact import open_gram_file
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
+from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 
-NAME = "tune"
-HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
-EXAMPLES = """\
+#: Methods to compare with by default.
+_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
+#: What a reader types for each label.
+_LABELS = {"y": COPY, "yes": COPY, "n": DIFFERENT, "no": DIFFERENT, "s": SKIP, "skip": SKIP}
+_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
+
+
+def _make_question(documents: Spool, candidate: Candidate, stratum: Stratum) -> tuple[Pair, Question]:
+    """Return a candidate as a pair without answer, and as a question."""
+    found = candidate.alike
+    a, b = documents[found.a], documents[found.b]
+    pair = replace(compare_documents(found, a, b), stratum=stratum.name, stratum_size=stratum.size)
+    return pair, make_question(_side(a), _side(b), pair.row())
+
+
+def _side(document: Document) -> tuple[str, str, str, str]:
+    return document.id, document.page.title, document.url, document.page.text
+
+
+@command(
+    "tune",
+    option("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts"),
+    METHOD,
+    option("--pairs", type=number(1), default=40, metavar="N", help="number of pairs to draw (default: 40)"),
+    option("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)"),
+    option(
+        "-o",
+        dest="output",
+        type=Path,
+        default=Path("labels.jsonl"),
+        metavar="FILE",
+        help="file for the answers (default: %(default)s)",
+    ),
+    option("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing"),
+    option(
+        "--labels",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
+    ),
+    option(
+        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
+    ),
+    option(
+        "--against",
+        action="append",
+        metavar="NAME[:…]",
+        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
+    ),
+    limit_option(1500, "characters to show of a text (default: 1500; 0: all)"),
+    json_option("print the figures as one JSON object"),
+    examples="""\
 how it works:
   Each page is paired with the earlier page that it is most like. Some pairs are drawn: most where another threshold
   would change the verdict, some where none would, between sites and within a site. You say whether the later page is a
@@ -61,124 +127,59 @@ examples:
   scrapy neardup tune crawl.jsonl --labels labels.jsonl
   scrapy neardup tune crawl.jsonl --labels labels.jsonl --method simhash --cost 5
   scrapy neardup evaluate crawl.jsonl --pairs labels.jsonl --method all
-"""
-
-#: Methods to compare with by default.
-_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
-#: The label for each key, and the words for the keys.
-_KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
-_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
-_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts")
-    add_method(parser)
-    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="number of pairs to draw (default: 40)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)")
-    parser.add_argument(
-        "-o",
-        dest="output",
-        type=Path,
-        default=Path("labels.jsonl"),
-        metavar="FILE",
-        help="file for the answers (default: %(default)s)",
-    )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing")
-    parser.add_argument(
-        "--labels",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
-    )
-    parser.add_argument(
-        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
-    )
-    parser.add_argument(
-        "--against",
-        action="append",
-        metavar="NAME[:…]",
-        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
-    )
-    parser.add_argument(
-        "--limit", type=int, default=1500, metavar="N", help="characters to show of a text (default: 1500; 0: all)"
-    )
-    add_json(parser, "print the figures as one JSON object")
-
-
-@dataclass(frozen=True, slots=True)
-class _Material:
-    """The documents, the method with its thresholds, the candidate pairs and their strata."""
-
-    documents: Spool
-    tried: Thresholds
-    found: list[Candidate]
-    strata: list[Stratum]
-
-    def pair(self, place: int, stratum: Stratum) -> Question:
-        """Return a candidate as a pair to label."""
-        pair = self.found[place].alike
-        a, b = self.documents[pair.a], self.documents[pair.b]
-        row = {**pair_row(pair, a, b), "stratum": stratum.name, "stratum_size": stratum.size}
-        return make_question(_side(a), _side(b), row)
-
-
-def _side(document: Document) -> tuple[str, str, str, str]:
-    return document.id, document.title, document.url, document.page().text
-
-
-def run(arguments: argparse.Namespace) -> int:
+""",
+)
+def find_threshold(arguments: argparse.Namespace) -> int:
     """Ask for labels or write the HTML page, or print what the labels mean."""
-    check_minimum(arguments, "pairs", 1)
-    check_minimum(arguments, "limit", 0)
     if not 0 < arguments.cost < 1e6:
         raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
     config = config_of(arguments)
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
-    tried = thresholds(name, parameters)
+    tried = make_thresholds(name, parameters)
+    against = [one for one in arguments.against or _AGAINST if one != "none"]
+    against = list(METHODS) if "all" in against else against
     if arguments.html:
         check_template()
     elif not arguments.labels and arguments.output.exists():
-        read_answers(arguments.output)  # raises for another kind of file, before the feed is read
-    with _documents(arguments.feed, config) as documents, gram_file() as sets:
-        found = candidates(documents, sets, tried, config.min_letters, progress)
+        read_answers(arguments.output, "stratum_size")  # raises for another kind of file, before the feed is read
+    with _documents(arguments.feed, config) as documents, open_gram_file() as sets:
+        found = find_candidates(documents, sets, tried, config.min_letters, progress)
         if not found:
             raise NearDupError(
                 f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune. Name a larger feed."
             )
-        material = _Material(documents, tried, found, strata(found, tried))
-        draws = drawn(material.strata, tried, arguments.pairs, arguments.seed)
-        if arguments.html:
-            _write_page(arguments, config, [material.pair(*one) for one in draws])
-            return 0
-        labels = [one for path in arguments.labels for one in read_answers(path)]
-        if not arguments.labels:
-            labels = _ask_for_labels(arguments, [material.pair(*one) for one in draws])
-        against = _methods_to_compare(arguments.against, tried)
-        write_report(
-            arguments,
-            config,
-            estimate(documents, found, material.strata, tried, labels, arguments.cost),
-            compare_methods(documents, found, tried, against, [place for place, _ in draws], progress),
+        parts = make_strata(found, tried)
+        draws = draw_pairs(parts, tried, arguments.pairs, arguments.seed)
+        labels = [pair for path in arguments.labels for pair in read_answers(path, "stratum_size")]
+        if arguments.html or not arguments.labels:
+            questions = [_make_question(documents, found[place], stratum) for place, stratum in draws]
+            if arguments.html:
+                _write_page(arguments, config, questions, labels)
+                return 0
+            labels = _ask_for_labels(arguments, questions)
+        tuning = tune(documents, found, parts, tried, labels, arguments.cost)
+        agreement = compare_methods(
+            documents,
+            found,
+            tried,
+            {name: partial(_make_method, name) for name in against if name != tried.name},
+            [place for place, _ in draws],
+            lambda name, error: warn(f"tune: {name} is left out: {error}"),
+            progress,
         )
+    write_report(arguments, config, tuning, agreement)
     return 0
 
 
-def _methods_to_compare(names: list[str] | None, tried: Thresholds) -> list[str]:
-    names = [one for one in names or _AGAINST if one != "none"]
-    if "all" in names:
-        names = list(METHODS)
-    return [one for one in dict.fromkeys(names) if one != tried.name]
+def _make_method(spec: str) -> Method:
+    return make_method(*parse_method(spec))
 
 
 @contextmanager
 def _documents(name: str, config: Config) -> Iterator[Spool]:
     """Open the documents of a feed, or of a state that keeps texts."""
     if name.partition(":")[0] in STORES and "://" in name:
-        with snapshot_state(name, config) as store, spooled(_kept_texts(store)) as documents:
+        with snapshot_state(name, config) as store, open_spool(read_kept_documents(store, progress)) as documents:
             if not len(documents):
                 raise NearDupError(
                     f"The state at {store.location} keeps no texts, so tune cannot judge its pages. Name a feed with "
@@ -186,31 +187,25 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
                 )
             yield documents
         return
-    with open_feed(config) as feed, spooled(progress(documents_of(feed, name), what="documents read")) as documents:
-        check_feed(NAME, feed, documents, name)
+    with open_spool(read_documents("tune", config, name)) as documents:
         yield documents
 
 
-def _kept_texts(store: PageStore) -> Iterator[Document]:
-    """Yield the pages that have a text, the oldest first."""
-    for record, evidence in with_evidence(store, progress):
-        if evidence is not None and evidence.text:
-            yield Document(record.url, evidence.title, evidence.text, url=record.url)
-
-
-def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[Question]) -> None:
+def _write_page(
+    arguments: argparse.Namespace, config: Config, pairs: list[tuple[Pair, Question]], labels: list[Pair]
+) -> None:
     """Write the HTML page with the pairs that have no label yet."""
     path, files = arguments.html, arguments.labels
-    labelled = {(one.a, one.b) for file in files for one in read_answers(file)}
-    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in labelled]
+    labelled = {(one.a, one.b) for one in labels}
+    left = [question for pair, question in pairs if (pair.a, pair.b) not in labelled]
     if not left:
         raise NearDupError(
             f"All {format_count(len(pairs), 'pair')} have labels. Draw others with --seed or --pairs, or leave --html "
             "out."
         )
-    labels = _new_label_file(files)
-    command = _next_command(arguments, [*files, labels])
-    save(render_questions(left, command, labels.name, config.lang), path)
+    file = _new_label_file(files)
+    command = _next_command(arguments, [*files, file])
+    save(render_questions(left, command, file.name, config.lang), path)
     without = len(pairs) - len(left)
     more = f", without {format_count(without, 'pair')} that have labels" if without else ""
     write(
@@ -230,43 +225,26 @@ def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
     """Return the command that reads the labels."""
     method = ("--method", arguments.method) if arguments.method else ()
     files = [word for path in labels for word in ("--labels", str(path))]
-    return " ".join(map(shell_word, ("scrapy", "neardup", NAME, arguments.feed, *method, *files)))
+    return " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *files)))
 
 
-def _ask_for_labels(arguments: argparse.Namespace, pairs: list[Question]) -> list[Label]:
+def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Question]]) -> list[Pair]:
     """Ask for the labels that the file does not have yet, and return all of them."""
-    file = LabelFile(arguments.output)
-    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in file.labels]
+    file = AnswerFile(arguments.output)
+    left = [(pair, question) for pair, question in pairs if not file.has(pair)]
     known = len(pairs) - len(left)
     if known:
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
-    done = _ask(left, known, file.add, limit=arguments.limit, coloured=is_coloured())
-    if done < len(left):
-        warn(f"{NAME}: {format_count(len(left) - done, 'pair')} left. To go on, run the same command again.")
-    return list(file.labels.values())
-
-
-def _ask(
-    pairs: Sequence[Question],
-    answered: int,
-    keep: Callable[[Mapping[str, Any], str], None],
-    *,
-    limit: int,
-    coloured: bool,
-) -> int:
-    """Show pairs until all are answered or the reader quits; return how many were answered.
-
-    ``answered`` pairs came before these. ``keep`` gets each answer at once. ``limit``: characters of a text; 0: all.
-    """
-    for number, pair in enumerate(pairs):
-        write(f"\n{'─' * 72}\nPair {answered + number + 1} of {answered + len(pairs)}\n")
-        for when, side in zip(("EARLIER", "LATER"), pair.sides, strict=True):
-            write(_format_side(when, side, limit, coloured))
-        label = _read_label()
-        if label is None:
-            return number
-        keep(pair.row, label)
-    return len(pairs)
+    for place, (pair, question) in enumerate(left):
+        write(f"\n{'─' * 72}\nPair {known + place + 1} of {len(pairs)}\n")
+        for when, side in zip(("EARLIER", "LATER"), question.sides, strict=True):
+            write(_format_side(when, side, arguments.limit, is_coloured()))
+        answer = _read_label()
+        if answer is None:
+            warn(f"tune: {format_count(len(left) - place, 'pair')} left. To go on, run the same command again.")
+            break
+        file.add(pair, answer)
+    return file.pairs
 
 
 def _read_label() -> str | None:
@@ -275,10 +253,9 @@ def _read_label() -> str | None:
         write(_QUESTION)
         typed = sys.stdin.readline()
         word = typed.strip().lower()
-        key = _WORDS.get(word, word)
-        if key in _KEYS:
-            return _KEYS[key]
-        if key == "q" or not typed:
+        if word in _LABELS:
+            return _LABELS[word]
+        if word in ("q", "quit") or not typed:
             write("\n")
             return None
 

@@ -17,7 +17,7 @@ from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, GCSFeedStora
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.maintenance.tables import Delivery, deliveries, pages_of, remember
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery, select_within
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 
@@ -28,14 +28,13 @@ _TIMES = ("%(time)s", "%(batch_time)s")
 
 _WILL_BE_GONE = (
     "This crawl overwrites the feed %s. The %d pages that earlier crawls stored there are known, so they do not come "
-    "again and may then be in no feed. Give each crawl its own feed with %%(time)s, or set 'overwrite': False if the "
-    "storage can append. To get these pages again, run scrapy neardup forget --overwritten after this crawl, or set "
-    "NEARDUP_OVERWRITTEN = 'forget' to do so in each crawl. If something else collects the feed after each crawl, set "
+    "again. Give each crawl its own feed with %%(time)s. To get these pages again, run scrapy neardup forget "
+    "--overwritten after this crawl, or set NEARDUP_OVERWRITTEN = 'forget'. If something else collects the feed, set "
     "it to 'known'."
 )
 _FORGOTTEN = (
     "This crawl overwrites the feed %s. %d pages that earlier crawls stored there are forgotten, with %d copies of "
-    "them, because NEARDUP_OVERWRITTEN is 'forget'. They are judged again."
+    "them, because NEARDUP_OVERWRITTEN is 'forget'."
 )
 
 
@@ -51,7 +50,7 @@ class Deliveries:
         self._outage = outage
         self._feeds: dict[str, Delivery] = {}
         #: Feeds that this crawl will overwrite, and has not yet.
-        self._doomed: set[str] = set()
+        self._to_overwrite: set[str] = set()
 
     def begin(self, slots: Sequence[FeedSlot]) -> None:
         """Scrapy has opened its feeds, and written nothing: warn of pages that will be gone."""
@@ -59,19 +58,19 @@ class Deliveries:
 
     def overwrite(self, feed: str) -> None:
         """The earlier content of the feed is gone in a moment."""
-        if feed in self._doomed:
-            self._doomed.remove(feed)
-            self._feeds[feed].overwritten(known=self._policy == "known")
-            self._try(lambda: remember(self._store, self._feeds[feed]))
+        if feed in self._to_overwrite:
+            self._to_overwrite.remove(feed)
+            self._feeds[feed].overwrite(known=self._policy == "known")
+            self._try(lambda: self._feeds[feed].write(self._store))
 
     def store(self, feed: str, pages: tuple[int, int, int]) -> None:
         """Pages of this crawl are in the feed: first id, last id, number. Call it before they are sealed."""
         if feed in self._feeds:
-            self._feeds[feed].stored(pages, self._crawl)
-            self._try(lambda: remember(self._store, self._feeds[feed]))
+            self._feeds[feed].add(pages, self._crawl)
+            self._try(lambda: self._feeds[feed].write(self._store))
 
     def _begin(self, slots: Sequence[FeedSlot]) -> None:
-        earlier = {one.feed: one for one in deliveries(self._store)}
+        earlier = {one.feed: one for one in FEEDS.read(self._store)}
         for slot in slots:
             if isinstance(slot.storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIMES):
                 continue
@@ -80,10 +79,10 @@ class Deliveries:
             if not delivery.held:
                 continue
             if _was_moved_away(slot):
-                delivery.overwritten(known=True)
-                remember(self._store, delivery)
+                delivery.overwrite(known=True)
+                delivery.write(self._store)
             elif _overwrites(slot):
-                self._doomed.add(feed)
+                self._to_overwrite.add(feed)
                 self._warn(delivery, f"{feed} and its later batches" if "%(batch_id)" in slot.uri_template else feed)
 
     def _warn(self, delivery: Delivery, name: str) -> None:
@@ -94,11 +93,11 @@ class Deliveries:
             self._notes.count(stats.OVERWRITTEN, pages)
             logger.warning(_WILL_BE_GONE, name, pages)
             return
-        found = pages_of(self._store, delivery.held)
+        found = select_within(self._store, delivery.held)
         self._store.forget(found.ids)
-        delivery.overwritten(known=True)
-        remember(self._store, delivery)
-        self._doomed.remove(delivery.feed)
+        delivery.overwrite(known=True)
+        delivery.write(self._store)
+        self._to_overwrite.remove(delivery.feed)
         self._notes.count(stats.OVERWRITTEN, len(found.ids))
         logger.info(_FORGOTTEN, name, len(found.ids) - found.with_originals, found.with_originals)
 

@@ -7,7 +7,8 @@ import inspect
 import os
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -20,6 +21,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
 from scrapy_neardup.crawl.notes import Unstored
+from scrapy_neardup.maintenance.tables import Span
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -34,8 +36,8 @@ _LINES = ("jsonlines", "jsonl", "jl")
 class Feed:
     """One file of a feed (a batch of it).
 
-    ``name``: that of the feed, the same for all its batches. Empty for a stand-in that is no feed of Scrapy's.
-    ``others``: names of feeds that took items of the same pages.
+    ``name``: the same for all batches; empty for a stand-in that is no feed of Scrapy's. ``others``: names of feeds
+    that took items of the same pages.
     """
 
     slot: FeedSlot | None
@@ -152,11 +154,11 @@ class FeedWatch:
         """The feed is stored: seal the pages that waited only for it."""
         feed.is_stored = True
         self._stored.add(feed.name)
-        released = self._waiting.store(feed)
-        if released.pages:
-            self._deliver(feed, (released.first, released.last, released.pages))
-        if released.ready:
-            self._seal(released.ready)
+        pages, ready = self._waiting.store(feed)
+        if pages is not None:
+            self._deliver(feed, pages)
+        if ready:
+            self._seal(ready)
 
     def _mark_failed(self, feed: Feed) -> None:
         feed.is_failed = True
@@ -168,7 +170,7 @@ class FeedWatch:
             unstored.pages += pages
             unstored.others |= feed.others
 
-    def _deliver(self, feed: Feed, pages: tuple[int, int, int]) -> None:
+    def _deliver(self, feed: Feed, pages: Span) -> None:
         if self._deliveries is not None:
             self._deliveries.store(feed.name, pages)
 
@@ -182,11 +184,31 @@ class FeedWatch:
 
     def _wrap_storage(self, feed: Feed, slot: FeedSlot) -> None:
         storage = slot.storage
-        open_file, store_file = storage.open, storage.store
+        open_file, store_file, keeps_file = storage.open, storage.store, not empties_at_once(slot)
 
-        def before_overwriting(*, at_once: bool) -> None:
-            if self._deliveries is not None and empties_at_once(slot) is at_once:
+        def overwrite() -> None:
+            if self._deliveries is not None:
                 self._deliveries.overwrite(feed.name)
+
+        def open_and_watch(spider: Spider) -> Any:
+            if not keeps_file:
+                overwrite()
+            _end_torn_line(slot)
+            return open_file(spider)
+
+        def store_and_watch(file: Any) -> Any:
+            with self._failures_of(feed):
+                _sync(file)
+                if keeps_file:
+                    overwrite()
+                result: Any = store_file(file)
+            if isinstance(result, Deferred):
+                return result.addCallbacks(stored, failed)
+            return wait(result) if inspect.isawaitable(result) else stored(result)
+
+        async def wait(result: Any) -> Any:
+            with self._failures_of(feed):
+                return stored(await result)
 
         def stored(result: Any) -> Any:
             self.mark_stored(feed)
@@ -196,45 +218,19 @@ class FeedWatch:
             self._mark_failed(feed)
             return failure
 
-        async def wait(result: Any) -> Any:
-            try:
-                return stored(await result)
-            except BaseException:
-                self._mark_failed(feed)
-                raise
-
-        def open_and_watch(spider: Spider) -> Any:
-            before_overwriting(at_once=True)
-            _end_torn_line(slot)
-            return open_file(spider)
-
-        def store_and_watch(file: Any) -> Any:
-            try:
-                _sync(file)
-                before_overwriting(at_once=False)
-                result: Any = store_file(file)
-            except BaseException:
-                self._mark_failed(feed)
-                raise
-            if isinstance(result, Deferred):
-                return result.addCallbacks(stored, failed)
-            return wait(result) if inspect.isawaitable(result) else stored(result)
-
         storage.open = open_and_watch  # type: ignore[method-assign]
         storage.store = store_and_watch  # type: ignore[method-assign]
 
+    @contextmanager
+    def _failures_of(self, feed: Feed) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._mark_failed(feed)
+            raise
+
 
 FeedT = TypeVar("FeedT", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """The pages of a stored feed: their number, first and last id. ``ready``: those that wait for no other feed."""
-
-    pages: int
-    first: int
-    last: int
-    ready: array[int] = field(default_factory=lambda: array("Q"))
 
 
 class PagesAwaitingFeeds(Generic[FeedT]):
@@ -273,20 +269,20 @@ class PagesAwaitingFeeds(Generic[FeedT]):
         """The number of pages that wait for this feed."""
         return sum(len(ids) for feeds, ids in self._ids.items() if feed in feeds)
 
-    def store(self, feed: FeedT) -> Released:
-        """The feed is stored, and no page waits for it any more."""
-        held = {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
-        ready = held.pop(frozenset((feed,)), array("Q"))
-        arrays = [ready] * bool(ready) + list(held.values())
-        for feeds, ids in held.items():
-            rest = feeds - {feed}
-            self._ids[rest] = _merge(self._ids.get(rest), ids)
-        return Released(
-            sum(map(len, arrays)),
-            min((ids[0] for ids in arrays), default=0),
-            max((ids[-1] for ids in arrays), default=0),
-            ready,
-        )
+    def store(self, feed: FeedT) -> tuple[Span | None, array[int]]:
+        """The feed is stored, and no page waits for it any more.
+
+        Returns the span of its pages, None if there are none, and those that wait for no other feed.
+        """
+        arrays = {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
+        if not arrays:
+            return None, array("Q")
+        span = min(ids[0] for ids in arrays.values()), max(ids[-1] for ids in arrays.values())
+        pages = sum(map(len, arrays.values()))
+        ready = arrays.pop(frozenset((feed,)), array("Q"))
+        for feeds, ids in arrays.items():
+            self._ids[feeds - {feed}] = _merge(self._ids.get(feeds - {feed}), ids)
+        return (*span, pages), ready
 
     def fail(self, feed: FeedT) -> int:
         """The feed will never be stored: forget its pages; returns their number."""

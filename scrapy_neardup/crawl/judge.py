@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,17 @@ from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
+from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger, one_line
+from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote import RemoteJudgement
-    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
+    from scrapy_neardup.judge.remote import RemoteCrawl
 
 
 logger = line_logger(__name__)
@@ -67,11 +68,11 @@ class Judge:
         wait: float,
         listings: bool = True,
         watch: DropWatch | None = None,
-        shared: RemoteCrawl | None = None,
+        server: RemoteCrawl | None = None,
     ) -> None:
         """``wait``: seconds that a page waits for each one before it. ``listings``: several items may be several rows.
 
-        ``shared``: asks the detector where the state is on a server.
+        ``server``: judges the pages of a state on a server.
         """
         self._source = source
         self._reader = reader
@@ -81,7 +82,10 @@ class Judge:
         self._wait = wait
         self._listings = listings
         self._watch = watch
-        self._shared = shared
+        self._is_shared = server is not None
+        self._make_judgement: Callable[[], PageJudgement] = (
+            partial(LocalJudgement, detector) if server is None else server.judgement
+        )
         self._low_text = LowTextSites()
         self._turns = Turns()
         #: Digests of the pages that are not judged yet.
@@ -230,87 +234,74 @@ class Judge:
             logger.debug("%s", verdict.sentence())
 
     async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
-        """The ruling on a page when it is its turn, on this machine or on a server."""
-        if self._shared is not None:
-            page = made if isinstance(made, Page) else (await self._reader.read(made, turn)).page
+        """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
+
+        A page is read only if the detector cannot judge it by its bytes.
+        """
+        with self._counted(_body_of(made)):
+            read = None if self._may_know(made) else await self._read(made, turn)
             await turn.comes()
-            turn.leave()  # the server keeps the order of the pages of all crawlers
-            async with self._shared.judgement(page) as remote:
-                return await self._ask(remote, lambda: page, turn)
-        body = made.body if isinstance(made, UnreadPage) else 0
+            if self._is_shared:
+                turn.leave()  # the server keeps the order of the pages of all crawlers
+            async with self._make_judgement() as judgement:
+                while not self._outage.happened:
+                    ruling = await judgement.check(*read) if read else self._check_bytes(made, judgement.given_up)
+                    if ruling is None:
+                        read = await self._read(made, turn)
+                        await turn.comes()
+                    elif isinstance(ruling, Ruled):
+                        if self._watch is not None:
+                            self._watch.see(ruling.page or (read.page if read else Page(_url_of(made))), ruling)
+                        if ruling.reservation is not None:
+                            turn.stay_until(ruling.reservation.when_settled)
+                        return ruling
+                    else:
+                        turn.leave()
+                        self._notes.count(stats.WAITED)
+                        await judgement.wait(ruling.by, self._wait)
+        return _unjudged(_url_of(made), "store_failed")
+
+    @contextmanager
+    def _counted(self, body: int) -> Iterator[None]:
         self._bodies[body] += 1
         try:
-            local = _LocalJudgement(self._detector, made, self._reader, turn)
-            if not (body and (self._bodies[body] > 1 or local.may_be_known())):
-                await local.read()
-            await turn.comes()
-            return await self._ask(local, lambda: local.page, turn)
+            yield
         finally:
             self._bodies[body] -= 1
             if not self._bodies[body]:
                 del self._bodies[body]
 
-    async def _ask(self, judgement: _LocalJudgement | RemoteJudgement, page: Callable[[], Page], turn: Turn) -> Ruled:
-        """Ask for the ruling; while a page in flight decides it, wait for that page and ask again."""
-        while not self._outage.happened:
-            ruling = await judgement.check()
-            if isinstance(ruling, Ruled):
-                if self._watch is not None:
-                    self._watch.see(ruling.page or page(), ruling)
-                if ruling.reservation is not None:
-                    turn.stay_until(ruling.reservation.when_settled)
-                return ruling
-            turn.leave()
-            self._notes.count(stats.WAITED)
-            await judgement.wait(ruling.by, self._wait)
-        return _unjudged(page().url, "store_failed")
+    def _may_know(self, made: Page | UnreadPage) -> bool:
+        """Whether the detector may judge the page by its bytes when it is its turn. On a server it never does."""
+        body = 0 if self._is_shared else _body_of(made)
+        return bool(body) and (self._bodies[body] > 1 or self._detector.may_know(_url_of(made), body))
+
+    def _check_bytes(self, made: Page | UnreadPage, given_up: Collection[Reservation]) -> Ruling | None:
+        url = _url_of(made)
+        return self._detector.check_bytes(url, site_of(url), _body_of(made), given_up)
+
+    async def _read(self, made: Page | UnreadPage, turn: Turn) -> ReadPage:
+        return ReadPage(made) if isinstance(made, Page) else await self._reader.read(made, turn)
 
 
-class _LocalJudgement:
-    """One page that is judged on this machine; ``RemoteJudgement`` does the same on a server.
+class LocalJudgement:
+    """A ``PageJudgement`` on this machine; ``RemoteJudgement`` is one on a server."""
 
-    The page is read only if the detector cannot judge it by its bytes.
-    """
-
-    def __init__(self, detector: Detector, made: Page | UnreadPage, reader: AsyncPageReader, turn: Turn) -> None:
+    def __init__(self, detector: Detector) -> None:
+        self.given_up: list[Reservation] = []
         self._detector = detector
-        self._made = made
-        self._reader = reader
-        self._turn = turn
-        self._read = ReadPage(made) if isinstance(made, Page) else None
-        self._given_up: list[Reservation] = []
 
-    @property
-    def page(self) -> Page:
-        """The page as far as it was read."""
-        if self._read is not None:
-            return self._read.page
-        return self._made if isinstance(self._made, Page) else Page(self._made.content.url)
+    async def __aenter__(self) -> LocalJudgement:
+        return self
 
-    def may_be_known(self) -> bool:
-        """Whether the detector may judge the page by its bytes when it is its turn."""
-        return isinstance(self._made, UnreadPage) and self._detector.may_know(self._made.content.url, self._made.body)
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is open."""
 
-    async def read(self) -> ReadPage:
-        """The page, which is read once."""
-        if self._read is None:
-            assert isinstance(self._made, UnreadPage)
-            self._read = await self._reader.read(self._made, self._turn)
-        return self._read
-
-    async def check(self) -> Ruling:
+    async def check(self, page: Page, prepared: PreparedFingerprint | None = None) -> Ruling:
         """Judge the page. Raises StoreError."""
-        if self._read is None and isinstance(self._made, UnreadPage):
-            url = self._made.content.url
-            ruling = self._detector.check_bytes(url, site_of(url), self._made.body, self._given_up)
-            if ruling is not None:
-                return ruling
-            await self.read()
-            await self._turn.comes()
-        read = await self.read()
-        ruling = self._detector.check(read.page, prepared=read.prepared, given_up=self._given_up)
-        if read.prepared is not None:
-            self._detector.learn(read.page, read.prepared)
+        ruling = self._detector.check(page, prepared=prepared, given_up=self.given_up)
+        if prepared is not None:
+            self._detector.learn(page, prepared)
         return ruling
 
     async def wait(self, by: Reservation, seconds: float) -> None:
@@ -318,7 +309,15 @@ class _LocalJudgement:
         settled = Event()
         by.when_settled(settled.happen)
         if not await settled.wait(seconds):
-            self._given_up.append(by)
+            self.given_up.append(by)
+
+
+def _url_of(made: Page | UnreadPage) -> str:
+    return made.url if isinstance(made, Page) else made.content.url
+
+
+def _body_of(made: Page | UnreadPage) -> int:
+    return 0 if isinstance(made, Page) else made.body
 
 
 def _unjudged(url: str, reason: AnyReason) -> Ruled:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Spider, signals
 from scrapy.extensions.feedexport import FeedExporter
@@ -19,11 +19,8 @@ from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, end_ticket
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Outcomes
 from scrapy_neardup.untrusted import line_logger
-
-if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 logger = line_logger(__name__)
 
@@ -36,7 +33,7 @@ class Ledger:
 
     def __init__(
         self,
-        detector: Detector | RemoteCrawl,
+        detector: Outcomes,
         notes: Notes,
         outage: Outage,
         exporter: FeedExporter | None = None,

@@ -118,17 +118,13 @@ class NearDupSpiderMiddleware:
             return found
         if not self._has_warned:
             self._has_warned = True
-            are_several = isinstance(found, (list, tuple)) and any(isinstance(one, Response) for one in found)
             logger.warning(
-                "meta[%r] of the request for %s is a %s, not a response, so its items are judged by their own "
-                "response. %s (Logged once.)",
+                "meta[%r] of the request for %s is a %s, not one response, so its items are judged by their own "
+                "response. Set the response itself: meta={'neardup_response': response}. If an article has several "
+                "parts, give the item its text in a field, and name that field in NEARDUP_FIELDS. (Logged once.)",
                 FORWARDED,
                 one_line(str(request.url)),
                 type(found).__name__,
-                "It takes one response. If an article has several parts, give the item its text in a field, and name "
-                "that field for 'text' in NEARDUP_FIELDS."
-                if are_several
-                else "Set the response itself: meta={'neardup_response': response}.",
             )
         return None
 

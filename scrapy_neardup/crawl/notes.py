@@ -15,7 +15,6 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.journal import LIST, prune_list
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.transaction import Overlay
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -107,14 +106,17 @@ def log_refusal() -> Iterator[None]:
 def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> None:
     """Log how pages are judged, and which were rolled back; ``job``: the JOBDIR, or empty."""
     logger.debug("%s", compiled.sentence())
+    place, rolled_back = f"{store.scheme} at {store.location}" if store.lasts else "in memory", store.taken_back
+    if rolled_back.pages:
+        notes.count(stats.TAKEN_BACK, rolled_back.pages)
     if config.dry_run:
-        _log_dry_run(store, config, notes)
+        _log_dry_run(store, place, config, notes)
         return
     logger.info(
         "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
         "dropped" if config.drop else "tagged",
         config.method,
-        f"{store.scheme} at {store.location}" if store.lasts else "in memory",
+        place,
         store.pages,
     )
     _log_bounds(store, config)
@@ -123,17 +125,28 @@ def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> Non
             "NEARDUP_PROFILE is 'catalogue', and copies are dropped. Readers of a catalogue want nearly all pages. To "
             "tag them instead, set DROP_DUPLICATES = False."
         )
-    rolled_back = store.taken_back
     if rolled_back.pages:
-        notes.count(stats.TAKEN_BACK, rolled_back.pages)
-        logger.warning(
-            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
-            "They are judged again when they come again.",
-            rolled_back.pages,
-            ", ".join(rolled_back.crawls) or "unknown",
-        )
+        logger.warning("%s", rolled_back.sentence())
     if job:
         log_not_requested(store, notes, job, is_over=False)
+
+
+def _log_dry_run(store: PageStore, place: str, config: Config, notes: Notes) -> None:
+    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
+        notes.count(stat, 0)
+    if store.snapshot is not None:
+        in_use = ", which another crawl is using" if store.is_held else ""
+        place += f", a snapshot with {store.snapshot.pages} pages{in_use}"
+    logger.warning(
+        "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is dropped%s, "
+        "and the state stays unchanged. Later pipelines get and store all items, copies too. To end the dry run, set "
+        "NEARDUP_DRY_RUN = False.",
+        config.method,
+        place,
+        ", each item has its verdict" if config.tags_all else "",
+    )
+    if pages := store.taken_back.pages:
+        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", pages)
 
 
 def _log_bounds(store: PageStore, config: Config) -> None:
@@ -141,12 +154,11 @@ def _log_bounds(store: PageStore, config: Config) -> None:
         logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
     if config.max_pages is not None:
         surplus = store.pages - config.max_pages
+        more = f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
         logger.info(
             "The state keeps at most %d pages and forgets the oldest (NEARDUP_MAX_PAGES).%s",
             config.max_pages,
-            f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
-            if surplus > 0
-            else "",
+            more if surplus > 0 else "",
         )
 
 
@@ -160,52 +172,27 @@ def log_left_out_feeds(feeds: Sequence[str]) -> None:
         )
 
 
-def _log_dry_run(store: PageStore, config: Config, notes: Notes) -> None:
-    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
-        notes.count(stat, 0)
-    place = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
-    if isinstance(store, Overlay) and not store.pages_found:
-        place += ", which has no pages yet"
-    elif isinstance(store, Overlay):
-        in_use = ", which another crawl is using" if store.is_held else ""
-        place += f", a snapshot with {store.pages_found} pages{in_use}"
-    logger.warning(
-        "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is "
-        "dropped%s, and the state stays unchanged: the next crawl delivers the same pages again. Later pipelines get "
-        "all items, including copies, and store them as in any crawl. To end the dry run, set "
-        "NEARDUP_DRY_RUN = False.",
-        config.method,
-        place,
-        ", each item has its verdict" if config.tags_all else "",
-    )
-    if pages := store.taken_back.pages:
-        notes.count(stats.TAKEN_BACK, pages)
-        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", pages)
-
-
 def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:
     """Log pages that were rolled back and that this job does not request again, because requests.seen lists them."""
-    path = Path(job, LIST)
     try:
-        many, first = prune_list(job, lambda url: store.find(url) is not None)
+        pages, first = prune_list(job, lambda url: store.find(url) is not None)
     except StoreError:
         raise
     except (NearDupError, OSError, UnicodeError) as error:
         logger.warning("The list of pages that this job may not request again cannot be read or written: %s", error)
         return
-    if many or notes.stats.get_value(stats.NOT_REQUESTED):
-        notes.stats.set_value(stats.NOT_REQUESTED, many)
-    if not many:
+    if pages or notes.stats.get_value(stats.NOT_REQUESTED):
+        notes.stats.set_value(stats.NOT_REQUESTED, pages)
+    if not pages:
         return
     logger.warning(
-        "%d pages that were rolled back %s, for example %s. This JOBDIR is from a crawl that was killed or whose feed "
-        "was not stored, and Scrapy does not request again what its requests.seen lists. The pages are listed in %s. "
-        "To get them, crawl without JOBDIR or with a new one (known pages are dropped as unchanged), or have a spider "
-        "request the URLs of that list. A page leaves the list when it comes.",
-        many,
+        "%d pages that were rolled back %s, for example %s. Scrapy does not request again what requests.seen in this "
+        "JOBDIR lists. The pages are listed in %s. To get them, crawl without JOBDIR or with a new one, or have a "
+        "spider request these URLs.",
+        pages,
         "have NOT come again in this crawl" if is_over else "may not come again in this crawl",
         ", ".join(first),
-        path,
+        Path(job, LIST),
     )
 
 

@@ -1,4 +1,4 @@
-"""The pipeline judges each item, then drops or tags it."""
+"""The add-on, and its pipeline, which judges each item, then drops or tags it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.settings import BaseSettings
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.extra_feeds import keep_feeds_of_command_line
-from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.notes import Notes, log_left_out_feeds, log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import log_scope, state_url
+from scrapy_neardup.crawl.tagging import TaggedCsvExporter
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.crawl.waiting import Backlog
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
 from scrapy_neardup.state.opening import parse_url
+
+#: Scrapy's exporter for CSV, unless a project names another one.
+_CSV = "scrapy.exporters.CsvItemExporter"
 
 
 class _Dropped(DropItem):
@@ -88,7 +93,7 @@ class NearDupPipeline:
         return url
 
     async def _open_when_it_answers(self, url: str) -> None:
-        from scrapy_neardup.crawl.server_crawl import wait_for_server
+        from scrapy_neardup.crawl.server_crawl import wait_for_server  # needs redis-py
 
         with log_refusal():
             await wait_for_server(url, Notes(self._crawler.stats))
@@ -133,6 +138,32 @@ class NearDupPipeline:
         if action == TAG:
             session.tagger.tag(item, page.verdict)
         return item
+
+
+class Addon:
+    """The add-on, for ``ADDONS = {"scrapy_neardup.Addon": 500}``. It adds the pipeline and its spider middleware.
+
+    The pipeline has the priority 300, unless the project sets another one in ITEM_PIPELINES.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Add the three components, and the columns of tags in CSV, unless NEARDUP_ENABLED is false."""
+        if not is_enabled(settings):
+            return
+        add = settings.setdefault_in_component_priority_dict
+        add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)
+        add("ITEM_PIPELINES", ResponsePipeline, -1_000_000)
+        add("ITEM_PIPELINES", NearDupPipeline, 300)
+        exporters = settings["FEED_EXPORTERS_BASE"]
+        if exporters.get("csv") == _CSV:
+            exporters["csv"] = TaggedCsvExporter
+
+    def open_spider(self) -> None:
+        """Raise SettingsError: Scrapy calls this only if ITEM_PIPELINES names the add-on."""
+        raise SettingsError(
+            "ITEM_PIPELINES names scrapy_neardup.Addon, which is no pipeline. Move it to "
+            'ADDONS = {"scrapy_neardup.Addon": 500}; it adds its pipeline itself.'
+        )
 
 
 def _is_crawl(crawler: Crawler) -> bool:

@@ -18,7 +18,7 @@ from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -91,17 +91,15 @@ class ServerCrawl:
         on_error: Callable[[StoreError], None],
     ) -> None:
         """``waits``: wait for a server that is gone. ``bounds``: of the state; a second connection expires pages."""
-        from scrapy_neardup.judge.remote_crawl import RemoteCrawl  # needs redis-py
-        from scrapy_neardup.server.asynchronous import AsyncLink
+        from scrapy_neardup.judge.remote import RemoteCrawl  # needs redis-py
 
-        store = detector.store
-        assert isinstance(store, RedisStore)
-        self._store = store
+        assert isinstance(detector.store, RedisStore)
+        self._store = store = detector.store
         self._bounds = bounds
         self._waits = waits
         self._notes = notes
-        self._link = AsyncLink(store.location, ServerWatch(store.location, notes) if waits else None)
-        self.crawl = RemoteCrawl(detector, store, self._link, on_error, self._note_lost)
+        watch = ServerWatch(store.location, notes) if waits else None
+        self.crawl = RemoteCrawl(detector, on_error, self._note_lost, watch)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
@@ -115,7 +113,7 @@ class ServerCrawl:
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
-        await self._link.close()
+        await self.crawl.close()
 
     def give_up(self) -> None:
         """Cancel the periodic work of a crawl that does not begin."""
@@ -137,7 +135,7 @@ class ServerCrawl:
             with suppress(StoreError):  # who judges a page meets it too
                 await self.crawl.catch_up()
             seconds = loop.time() - tidied
-            if seconds >= self._store.lease or (self._bounds and seconds >= _EXPIRY):
+            if seconds >= self._store.leases.seconds or (self._bounds and seconds >= _EXPIRY):
                 tidied = loop.time()
                 with suppress(StoreError):
                     await self._tidy()
@@ -162,7 +160,8 @@ class ServerCrawl:
 
     def _tidy_blocking(self) -> tuple[int, int]:
         """Roll back the pages of dead crawls, expire pages and old drops; return how many of the first two."""
-        store = type(self._store)(self._store.location, None, self._store.named_by, self._store.secret)
+        kv = self._store.kv
+        store = open_at(type(kv), kv.location, None, kv.named_by, self._store.secret)
         try:
             expired = 0
             for _ in range(_STEPS if self._bounds else 0):

@@ -26,12 +26,11 @@ from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
-from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_drops
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
-from scrapy_neardup.state.transaction import Overlay
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
@@ -48,81 +47,77 @@ class Session:
 
     def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
         self.notes = Notes(crawler.stats)
-        dropped = {} if config.dry_run else config.dropped_feed
-        self._dropped_feed = DroppedFeed(crawler, dropped, config.tag_field, self.notes) if dropped else None
-        close_crawl = partial(_close_crawl, crawler)
-        self._outage = Outage(
-            self.notes, close_crawl if config.on_store_error == "close" else None, config.on_store_error
-        )
-        extractor = config.make_extractor()
-        self._spider_name = crawler.spider.name if crawler.spider else "unknown"
+        self._config = config
+        self._close_crawl = partial(_close_crawl, crawler)
+        closes = self._close_crawl if config.on_store_error == "close" else None
+        self._outage = Outage(self.notes, closes, config.on_store_error)
+        if config.dropped_feed and not config.dry_run:
+            self._dropped_feed = DroppedFeed(crawler, config.dropped_feed, config.tag_field, self.notes)
+        self._who = crawler.spider.name if crawler.spider else "unknown"
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # a dry run writes nothing there either
         self._job = str(Path(job).absolute()) if job else ""
-        self._language = config.lang
         self._is_over = False
-        self._sharing: ServerCrawl | None = None
+        self._server: ServerCrawl | None = None
         self._reader: AsyncPageReader | None = None
+        extractor = config.make_extractor()
         on_expired = partial(self.notes.count, stats.EXPIRED)
-        self._detector = _open_detector(config, store_url, extractor, self._spider_name, self._job, on_expired)
+        self._detector = _open_detector(config, store_url, extractor, self._who, self._job, on_expired)
         try:
-            self._begin(crawler, config, extractor, close_crawl)
+            self._begin(crawler, extractor)
         except BaseException:
             self._give_up()
             raise
 
-    def _begin(
-        self, crawler: Crawler, config: Config, extractor: Extractor | None, close_crawl: Callable[[str], None]
-    ) -> None:
-        store = self._detector.store
+    def _begin(self, crawler: Crawler, extractor: Extractor | None) -> None:
+        config, detector, notes = self._config, self._detector, self.notes
+        store, remote = detector.store, None
         if store.is_shared:
             from scrapy_neardup.crawl.server_crawl import ServerCrawl  # most crawls do without its modules
 
-            self._sharing = ServerCrawl(
-                self._detector,
-                self.notes,
+            self._server = ServerCrawl(
+                detector,
+                notes,
                 waits=config.on_store_error == "wait",
                 bounds=config.bounds,
                 on_error=self._outage.report,
             )
-        shared = self._sharing.crawl if self._sharing is not None else None
-        self._watch = DropWatch(self.notes, {one.site: one for one in site_drops(store)})
-        self._remember_crawl()
-        log_opening(store, config, self.notes, self._job)
+            remote = self._server.crawl
+        self._watch = DropWatch(notes, {one.site: one for one in SITES.read(store)})
+        CRAWLS.write(store, Crawl(detector.generation, self._who))
+        log_opening(store, config, notes, self._job)
         source = PageSource(
             config.fields,
             config.max_html,
             extractor,
             max_text=config.max_text,
             # Asking a server takes time, so the reader does that later.
-            is_unchanged=self._detector.is_unchanged if shared is None else lambda url, mark: False,
-            bodies=self._detector.bodies,
+            is_unchanged=detector.is_unchanged if remote is None else lambda url, mark: False,
+            bodies=detector.bodies,
         )
         self._reader = make_page_reader(
             source,
             config,
-            self.notes,
-            hashes=store.hashes if shared is None else None,
-            is_unchanged=shared.is_unchanged if shared is not None else None,
+            notes,
+            hashes=store.hashes if remote is None else None,
+            is_unchanged=remote.is_unchanged if remote is not None else None,
         )
         self.judge = Judge(
             source,
             self._reader,
-            self._detector,
-            self.notes,
+            detector,
+            notes,
             self._outage,
             wait=config.wait,
             listings=config.listings,
             watch=self._watch,
-            shared=shared,
+            server=remote,
         )
-        self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
+        self.tagger = Tagger(config.tag_field, notes, self._close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
         if exporter is not None and store.lasts:
-            deliveries = Deliveries(store, store.new_id(), config.overwritten, self.notes, self._outage)
-        self._ledger = Ledger(
-            self._detector if shared is None else shared, self.notes, self._outage, exporter, deliveries
-        )
+            deliveries = Deliveries(store, store.new_id(), config.overwritten, notes, self._outage)
+        self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, deliveries)
         self._ledger.listen(crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         stored = signals.spider_closed if exporter is None else signals.feed_exporter_closed
@@ -135,35 +130,28 @@ class Session:
             return None
         self._is_over = True
         self._ledger.close()
-        if self._sharing is not None:
-            return self._end_shared(self._sharing)
+        if self._server is not None:
+            return self._end_on_server(self._server)
         self._end()
         return None
 
-    async def _end_shared(self, sharing: ServerCrawl) -> None:
+    async def _end_on_server(self, server: ServerCrawl) -> None:
         try:
             with self._report_errors():
-                await sharing.close()
+                await server.close()
         finally:
             self._end()
 
     def _end(self) -> None:
-        """Run each step, even if others fail, and close the state."""
+        """Run each step, even if others fail, and close the state. Nothing uses a state that has failed."""
         try:
-            self._run(self._detector.trim)
-            with self._report_errors():
-                self._set_closing_stats()
-            self._run(self._end_generation)
-            self._run(self._remember_end)
-            logger.info("%s", stats.closing_line(self.notes.stats.get_stats(), self._language))
+            for step in (self._detector.trim, self._set_closing_stats, self._end_generation, self._remember_counts):
+                if not self._outage.happened or step == self._set_closing_stats:
+                    with self._report_errors():
+                        step()
+            logger.info("%s", stats.closing_line(self.notes.stats.get_stats(), self._config.lang))
         finally:
             self._close()
-
-    def _run(self, step: Callable[[], object]) -> None:
-        """Run a step that uses the state, unless the state has failed."""
-        if not self._outage.happened:
-            with self._report_errors():
-                step()
 
     @contextmanager
     def _report_errors(self) -> Iterator[None]:
@@ -183,8 +171,8 @@ class Session:
     def _give_up(self) -> None:
         """The crawl does not begin: close everything that was opened."""
         self._is_over = True
-        if self._sharing is not None:
-            self._sharing.give_up()
+        if self._server is not None:
+            self._server.give_up()
         with suppress(Exception):  # the original error says why
             self._detector.end()
         self._close()
@@ -202,26 +190,22 @@ class Session:
         numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
-        numbers.set_value(stats.STATE_PAGES, store.pages_found if isinstance(store, Overlay) else store.pages)
+        numbers.set_value(stats.STATE_PAGES, store.pages if store.snapshot is None else store.snapshot.pages)
         numbers.set_value(stats.STATE_BYTES, store.size())
 
     def _end_generation(self) -> None:
         """End the crawl in the state, and warn of pages that were not sealed."""
         store = self._detector.store
         unsealed = self._detector.end()
-        if unsealed and not isinstance(store, Overlay):
+        if unsealed and store.snapshot is None:
             log_unsealed(unsealed, self._ledger.feeds.unstored(), self.notes, self._job)
         if self._job:
             log_not_requested(store, self.notes, self._job, is_over=True)
 
-    def _remember_end(self) -> None:
-        now = int(time())
-        self._remember_crawl(now)
-        add_site_drops(self._detector.store, self._watch.counts(), now)
-
-    def _remember_crawl(self, ended: int = 0) -> None:
-        counts = stats.own_counts(self.notes.stats.get_stats()) if ended else {}
-        remember_crawl(self._detector.store, Crawl(self._detector.generation, self._spider_name, ended, counts))
+    def _remember_counts(self) -> None:
+        store, now, counts = self._detector.store, int(time()), stats.own_counts(self.notes.stats.get_stats())
+        CRAWLS.write(store, Crawl(self._detector.generation, self._who, now, counts))
+        add_site_drops(store, self._watch.counts(), now)
 
 
 def _open_detector(

@@ -26,7 +26,7 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Kind, Match, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
@@ -106,8 +106,8 @@ class _Site:
         self.delivered += dropped and delivered
         self.last = (self.last << 1 | dropped) & ((1 << _RECENT + _BEFORE) - 1)
 
-    def jump(self) -> str:
-        """Describes a jump: nearly all of the last pages were dropped, and hardly any before; empty without one."""
+    def describe_jump(self) -> str:
+        """Nearly all of the last pages were dropped, and hardly any before; empty without such a jump."""
         recent = (self.last & ((1 << _RECENT) - 1)).bit_count()
         pages, drops = self.past.pages + self.pages - _RECENT, self.past.drops + self.drops - recent
         just_before = min(_BEFORE, max(0, self.pages - _RECENT))
@@ -117,8 +117,9 @@ class _Site:
             return ""
         return f"{recent} of its last {_RECENT} pages, and {drops:,} of the {pages:,} before them"
 
-    def loses_delivered(self) -> bool:
-        return self.delivered >= max(_DELIVERED, _SHARE * self.pages)
+    def describe_delivered(self) -> str:
+        is_many = self.delivered >= max(_DELIVERED, _SHARE * self.pages)
+        return f"{self.delivered:,} that earlier crawls had delivered" if is_many else ""
 
 
 class DropWatch:
@@ -146,30 +147,26 @@ class DropWatch:
         counts.see(dropped=dropped, delivered=ruled.was_delivered)
         if not dropped or verdict.match is None:
             return
-        if jump := counts.jump():
-            self._warn(stats.SUSPICIOUS_JUMP, counts, verdict, jump)
-        if counts.loses_delivered():
-            self._warn(
-                stats.SUSPICIOUS_DELIVERED, counts, verdict, f"{counts.delivered:,} that earlier crawls had delivered"
-            )
-        if self._has_many_titles(page, verdict, site):
-            self._warn(
-                stats.SUSPICIOUS_TITLES, counts, verdict, f"{_TITLES} under different titles for this one original"
-            )
+        alarms = {
+            stats.SUSPICIOUS_JUMP: counts.describe_jump(),
+            stats.SUSPICIOUS_DELIVERED: counts.describe_delivered(),
+            stats.SUSPICIOUS_TITLES: self._describe_titles(page, verdict.match.id, site),
+        }
+        for alarm, what in alarms.items():
+            if what and alarm not in counts.warned:
+                counts.warned.add(alarm)
+                self._warn(alarm, counts.past.site, verdict, verdict.match, what)
 
-    def _has_many_titles(self, page: Page, verdict: Verdict, site: str) -> bool:
+    def _describe_titles(self, page: Page, original: int, site: str) -> str:
         title = letters(normalize(f"{article_title(page.title[:_LONGEST])}{page.headline[:_LONGEST]}"))
-        if not title or verdict.match is None:
-            return False
-        titles = _recent(self._originals, (verdict.match.id, site), _ORIGINALS, set[int])
+        if not title:
+            return ""
+        titles = _recent(self._originals, (original, site), _ORIGINALS, set[int])
         if len(titles) < _TITLES:
             titles.add(OPEN.of(title))
-        return len(titles) >= _TITLES
+        return f"{_TITLES} under different titles for this one original" if len(titles) >= _TITLES else ""
 
-    def _warn(self, alarm: str, counts: _Site, verdict: Verdict, what: str) -> None:
-        if alarm in counts.warned:
-            return
-        counts.warned.add(alarm)
+    def _warn(self, alarm: str, name: str, verdict: Verdict, match: Match, what: str) -> None:
         self._notes.count(alarm)
         self._warned += 1
         if self._warned > _WARNINGS:
@@ -178,16 +175,14 @@ class DropWatch:
                 "More sites lose suspiciously many pages as copies. List them with: scrapy neardup stats",
             )
             return
-        match = verdict.match
-        assert match is not None
         shared = f' Both contain "{one_line(match.shared[0], 60)}".' if match.shared else ""
-        site = shell_word(counts.past.site)
+        site = shell_word(name)
         logger.warning(
             "Suspiciously many pages of %s are dropped as copies: %s. The last one is %s, dropped for %s.%s Perhaps "
             "its articles are not read any more, or somebody forges them. Compare the two: scrapy neardup compare %s "
             "%s. List all drops: scrapy neardup dropped --last --site %s. If they are wrong: scrapy neardup keep "
             "--last --site %s, and the next crawl delivers them.",
-            one_line(counts.past.site),
+            one_line(name),
             what,
             one_line(verdict.url),
             one_line(match.url),

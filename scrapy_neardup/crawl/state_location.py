@@ -47,18 +47,15 @@ def log_scope(config: Config, url: str) -> None:
     shared = "" if config.store else existing_default(data_directory())
     if shared and not config.scope:
         logger.info(
-            "All spiders of this project share the existing state %s. If you want that, set NEARDUP_SCOPE = 'project'. "
-            "With 'spider' each has its own state.",
+            "All spiders of this project share the existing state %s. Set NEARDUP_SCOPE to 'project' if you want that, "
+            "else to 'spider'.",
             shared,
         )
     elif shared and config.scope == "spider" and not existing_states(url):
         logger.warning(
             "NEARDUP_SCOPE is 'spider', so this spider starts its own state and does not know the pages of the "
-            "project's state at %s. To copy them: scrapy neardup export --store %s -o all.gz, and then scrapy neardup "
-            "import all.gz --store %s",
+            "project's state at %s. To copy them, use scrapy neardup export and import.",
             shared,
-            shared,
-            url,
         )
 
 

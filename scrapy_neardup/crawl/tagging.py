@@ -36,26 +36,20 @@ class Tagger:
         try:
             ItemAdapter(item)[self._field] = verdict.as_tag()
         except Exception as error:  # each class of items has its own way to refuse a field
-            self._warn(item, error)
-
-    def _warn(self, item: Any, error: Exception) -> None:
-        if not self._notes.mark_logged("tag"):
-            return
-        level, consequence = logging.WARNING, "These items pass untagged."
-        if self._close_crawl:
-            level, consequence = logging.ERROR, "The crawl is closed. Items in flight pass untagged."
-        logger.log(
-            level,
-            "Items of class %s cannot be tagged, because they have no field %r (%s). Add that field to the class (a "
-            "scrapy.Item: %s = scrapy.Field()), or name another field in NEARDUP_TAG_FIELD. %s",
-            type(item).__name__,
-            self._field,
-            error,
-            self._field,
-            consequence,
-        )
-        if self._close_crawl:
-            self._close_crawl("neardup_no_tag_field")
+            if not self._notes.mark_logged("tag"):
+                return
+            logger.log(
+                logging.ERROR if self._close_crawl else logging.WARNING,
+                "Items of class %s cannot be tagged, because they have no field %r (%s). Add that field to the class "
+                "(a scrapy.Item: %s = scrapy.Field()), or name another field in NEARDUP_TAG_FIELD. %s",
+                type(item).__name__,
+                self._field,
+                error,
+                self._field,
+                "The crawl is closed." if self._close_crawl else "These items pass untagged.",
+            )
+            if self._close_crawl:
+                self._close_crawl("neardup_no_tag_field")
 
 
 class TaggedCsvExporter(CsvItemExporter):

@@ -166,7 +166,7 @@ class AsyncPageReader:
         if self._risky_pool is None:
             return ReadPage(self._timed(self._source.read, read))
         self._notes.count(stats.APART)
-        result = await self._run(self._risky_pool, read.content)
+        result = await self._run(self._risky_pool, read.content, turn)
         assert not isinstance(result, RiskyPage)
         return ReadPage(self._source.finish(read, result.page if isinstance(result, ReadPage) else result))
 
@@ -178,22 +178,20 @@ class AsyncPageReader:
     async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> ReadPage | UnreadPage:
         """The page, or the draft of a page that may take long."""
         pool = self._page_pool  # None once another page finds that no worker can start
-        if pool is None or self.spent < self._start_after:
-            return _as_read_page(self._timed(self._source.read_here, draft))
-        result = await self._run(pool, draft.content, turn)
-        self._report_replaced(pool)
-        if isinstance(result, ReadPage):
-            return _as_read_page(self._source.accept(draft, result.page), result.prepared)
-        if not isinstance(result, NoWorker):
-            return _as_read_page(self._source.accept(draft, result))
-        self._page_pool = None
-        self._notes.warn_once(
-            "workers",
-            "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import NEARDUP_EXTRACTOR or "
-            "NEARDUP_METHOD, move it to a module that they can import.",
-            str(result).rstrip("."),
-        )
-        return _as_read_page(self._timed(self._source.read_here, draft))
+        if pool is not None and self.spent >= self._start_after:
+            result = await self._run(pool, draft.content, turn)
+            self._report_replaced(pool)
+            if not isinstance(result, NoWorker):
+                answer, prepared = result if isinstance(result, ReadPage) else (result, None)
+                return _as_read_page(self._source.read_quickly(draft, answer), prepared)
+            self._page_pool = None
+            self._notes.warn_once(
+                "workers",
+                "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import NEARDUP_EXTRACTOR "
+                "or NEARDUP_METHOD, move it to a module that they can import.",
+                str(result).rstrip("."),
+            )
+        return _as_read_page(self._timed(self._source.read_quickly, draft))
 
     def _timed(self, read: Callable[[UnreadPage], _Read], draft: UnreadPage) -> _Read:
         started = perf_counter()
@@ -202,29 +200,24 @@ class AsyncPageReader:
         finally:
             self.spent += perf_counter() - started
 
-    async def _run(
-        self, pool: WorkerPool, raw: PageContent, turn: Turn | None = None
-    ) -> ReadPage | RiskyPage | ExtractionError:
-        """What a worker makes of a page. A page with a ``turn`` is overtaken if that takes long."""
+    async def _run(self, pool: WorkerPool, raw: PageContent, turn: Turn) -> ReadPage | RiskyPage | ExtractionError:
+        """What a worker makes of a page. Later pages overtake it if that takes long."""
         done, wake, started, seconds = Event(), _make_waker(), perf_counter(), 0.0
 
         def start() -> None:  # in a thread
             nonlocal started
             started = perf_counter()
-            if turn is not None:
-                turn.begin()
+            turn.begin()
 
         def finish(_: object) -> None:  # in a thread
             nonlocal seconds
             seconds = perf_counter() - started
-            if turn is not None:
-                turn.end()
+            turn.end()
             wake(done.happen)
 
         future = pool.submit(ReadTask(raw), start)
         future.add_done_callback(finish)
-        if not await done.wait(_FOREVER):
-            return ExtractionError("too_slow", "no worker answered within an hour")
+        await done.wait(_FOREVER)
         self.spent += seconds
         return future.result()
 

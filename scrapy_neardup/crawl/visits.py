@@ -40,16 +40,16 @@ class ResponseItems:
     """Counts the items of one response. A page that they share is not sealed before all of them have ended.
 
     Otherwise the first item would seal the page, and a kill would lose the others for good. ``is_complete``: the
-    callback yields no more items. ``is_cut_off``: it failed, so there might have been more.
+    callback yields no more items. ``is_cut_off``: it failed, so there might have been more. ``rest`` stands for the
+    items to come: their page waits for it as for a feed. ``on_over`` is called when all items have ended; a callback of
+    the spider that breaks off may prevent that.
     """
 
     announced: int = 0
     ended: int = 0
     is_complete: bool = True
     is_cut_off: bool = False
-    #: Stands for the items that are still to come: their page waits for it as for a feed.
     rest: Feed | None = None
-    #: Called when all items have ended. A callback of the spider that breaks off may prevent that.
     on_over: Callable[[], None] | None = None
 
     @property
@@ -79,23 +79,22 @@ class ResponseItems:
 
 @dataclass(eq=False, slots=True)
 class JudgedPage:
-    """A page with its verdict, and counts of the items that share it.
+    """A page with its verdict, and what happened to the items that share it.
 
     ``reservation``: only of a page that passes and is new to the state. ``response_items``: those of its response, if
-    they share the page. It holds no visit: responses would stay in memory until the next garbage collection.
+    they share the page. ``feeds`` wrote an item of the page. ``is_lost``: it was rolled back, for good; the next item
+    of the response has it judged anew. It holds no visit: responses would stay in memory until the next garbage
+    collection.
     """
 
     verdict: Verdict
     reservation: Reservation | None = None
     response_items: ResponseItems | None = None
-    #: Items in the pipelines; whether one came through, and whether one failed.
     in_pipelines: int = 0
     is_scraped: bool = False
     is_failed: bool = False
-    #: The feeds that wrote an item of the page.
     feeds: Set[Feed] = frozenset()
     is_committed: bool = False
-    #: It was rolled back, for good: the next item of the response has it judged anew.
     is_lost: bool = False
 
 
@@ -104,21 +103,20 @@ class Visit:
     """One response, or none, and what its items share.
 
     ``opted_out``: by the request. ``has_no_response``: the add-on is on, and the item came without a response.
+    ``pages``: by URL, or an event while a page is being judged. ``urls``: those of items; all are known before the
+    first item without one is judged, unless there are very many. ``has_bare``: an item has neither URL nor content, so
+    the response is its page. ``unnamed``: items so far with content and without URL. ``texts``: by URL, a hash of the
+    text of each page whose item has URL and text.
     """
 
     served: PageResponse | None = None
     opted_out: bool = False
     has_no_response: bool = False
     items: ResponseItems = field(default_factory=ResponseItems)
-    #: By URL: the pages, or an event while a page is being judged.
     pages: dict[str, JudgedPage | Event] = field(default_factory=dict)
-    #: URLs in the items. All are known before the first item without one is judged, unless there are very many.
     urls: set[str] = field(default_factory=set)
-    #: An item has neither URL nor content, so the response is its page.
     has_bare: bool = False
-    #: Items so far with content and without URL.
     unnamed: int = 0
-    #: A hash of the text of each page whose item has URL and text.
     texts: dict[str, int] = field(default_factory=dict)
 
     @property

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+
+#: The least size of an item: its task takes so much.
+_LEAST = 10_000
+#: Seconds between two looks: nothing signals the end of a response.
+_PAUSE = 0.05
 
 
 class Event:
@@ -23,8 +27,7 @@ class Event:
         self._happened = True
         waiting, self._waiting = self._waiting, []
         for one in waiting:
-            if not one.called:
-                one.callback(None)
+            _fire(one)
 
     async def wait(self, seconds: float) -> bool:
         """Wait at most so long; returns whether it has happened."""
@@ -32,12 +35,7 @@ class Event:
             return True
         arrived: Deferred[None] = Deferred()
         self._waiting.append(arrived)
-
-        def give_up() -> None:
-            if not arrived.called:
-                arrived.callback(None)
-
-        timer = call_later(seconds, give_up)
+        timer = call_later(seconds, _fire, arrived)
         try:
             await maybe_deferred_to_future(arrived)
         finally:
@@ -45,10 +43,9 @@ class Event:
         return self._happened
 
 
-#: The least size of an item: its task takes so much.
-_LEAST = 10_000
-#: Seconds between two looks: nothing signals the end of a response.
-_PAUSE = 0.05
+def _fire(deferred: Deferred[None]) -> None:
+    if not deferred.called:
+        deferred.callback(None)
 
 
 class Backlog:
@@ -94,11 +91,6 @@ def _size_of(item: Any) -> int:
     >>> _size_of({"html": "x" * 30_000, "lines": ["y" * 5_000], "n": 1})
     35000
     """
-    values: Iterable[Any] = ItemAdapter(item).values() if ItemAdapter.is_item(item) else ()
-    return max(_LEAST, sum(map(_length, values)))
-
-
-def _length(value: Any) -> int:
-    if isinstance(value, (str, bytes)):
-        return len(value)
-    return sum(len(one) for one in value if isinstance(one, (str, bytes))) if isinstance(value, (list, tuple)) else 0
+    values = ItemAdapter(item).values() if ItemAdapter.is_item(item) else ()
+    parts = (part for value in values for part in (value if isinstance(value, (list, tuple)) else [value]))
+    return max(_LEAST, sum(len(part) for part in parts if isinstance(part, (str, bytes))))

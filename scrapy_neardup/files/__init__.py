@@ -15,14 +15,13 @@ from typing import BinaryIO
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files.archives import read_wacz, read_warc
-from scrapy_neardup.files.compression import PACKINGS, open_packed, packing_of, unpacked, unpacked_name
-from scrapy_neardup.files.entry import LARGEST, Entry, InputRecord, Malformed, Skipped, reading
+from scrapy_neardup.files.compression import PACKINGS, detect_packing, open_packed, strip_packing, unpack
+from scrapy_neardup.files.entry import LARGEST, Entry, InputRecord, Malformed, Skipped, file_errors
+from scrapy_neardup.files.feeds import read_json, read_jsonl, read_xml
 from scrapy_neardup.files.folders import HTML, TEXT, read_folder, read_html, read_text
-from scrapy_neardup.files.json_records import read_json, read_jsonl
 from scrapy_neardup.files.tables import read_csv, read_excel, read_parquet
-from scrapy_neardup.files.xml_items import read_xml
 
-__all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "format_of", "read_input"]
+__all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "find_format", "read_input"]
 
 #: The name of standard input.
 STDIN = "-"
@@ -66,20 +65,20 @@ def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
         yield from read_folder(name, format)
     elif name == STDIN:
         raw, source = sys.stdin.buffer, "standard input"
-        with reading(source), unpacked(raw, packing_of(raw)) as file:
-            yield from FORMATS[format_of(name, format)].read(file, source)
+        with file_errors(source), unpack(raw, detect_packing(raw)) as file:
+            yield from FORMATS[find_format(name, format)].read(file, source)
     else:
-        with reading(name):
+        with file_errors(name):
             Path(name).stat()  # that it is not there is worse than that its suffix says nothing
-            read = FORMATS[format_of(name, format)].read
+            read = FORMATS[find_format(name, format)].read
             with open_packed(name) as file:
                 yield from read(file, name)
 
 
-def format_of(name: str, format: str = "") -> str:
+def find_format(name: str, format: str = "") -> str:
     """Return the format of a file. Raises SettingsError.
 
-    >>> format_of("crawl/feed.JL.gz"), format_of("-")
+    >>> find_format("crawl/feed.JL.gz"), find_format("-")
     ('jsonl', 'jsonl')
     """
     valid = ", ".join(FORMATS)
@@ -89,7 +88,7 @@ def format_of(name: str, format: str = "") -> str:
         return format
     if name == STDIN:
         return "jsonl"
-    suffix = PurePath(unpacked_name(name)).suffix.lower()
+    suffix = PurePath(strip_packing(name)).suffix.lower()
     for known, one in FORMATS.items():
         if suffix in one.suffixes:
             return known

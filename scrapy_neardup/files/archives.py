@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.compression import open_zst, packing, seekable, unpacked, unpacked_name
-from scrapy_neardup.files.entry import Entry, InputRecord, Malformed, Skipped, guarded, library, library_errors
+from scrapy_neardup.files.compression import FAILURES, NO_ZSTD, find_packing, seekable, strip_packing, unpack, zstd
+from scrapy_neardup.files.entry import (
+    Entry,
+    InputRecord,
+    Malformed,
+    Skipped,
+    guard_records,
+    import_library,
+    library_errors,
+)
 
 #: Bytes that text in an 8- or 16-bit encoding lacks, and that compressed data has nearly everywhere.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_GZIP = b"\x1f\x8b"
 #: Bytes per step.
 _PART = 1 << 16
-#: Window bits of zlib: detect the header, or expect none.
-_AUTOMATIC, _BARE = 32 + zlib.MAX_WBITS, -zlib.MAX_WBITS
 
 
 class _Broken(Exception):
     """A body cannot be decoded; ``start`` is the part that could be."""
 
-    def __init__(self, why: str, start: bytes = b"") -> None:
-        super().__init__(why)
+    def __init__(self, why: object, start: bytes = b"") -> None:
+        super().__init__(str(why))
         self.start = start
 
 
@@ -43,7 +48,9 @@ def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
         if name in ("", "identity"):
             continue
         try:
-            body = _UNPACK[name](body) if name in _UNPACK else _unknown(name)
+            if name not in _UNPACK:
+                raise _Broken("this encoding is not supported")
+            body = _UNPACK[name](body)
         except _Broken as broken:
             if not _NO_TEXT.search(body[:1000]):
                 return body, ""
@@ -53,44 +60,43 @@ def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
     return body, ""
 
 
-def _unknown(name: str) -> bytes:
-    raise _Broken("this encoding is not supported")
+def _unpack_streams(body: bytes, make: Callable[[], Any], more: bytes | None = None) -> bytes:
+    """Decode a stream, and those after it that begin with the bytes ``more``. Ignore the rest."""
+    found, rest, is_wanted = bytearray(), body, True
+    try:
+        while is_wanted and len(found) <= entry.LARGEST:
+            unpacker, at = make(), 0
+            # In steps, so that a broken stream gives its start.
+            while not unpacker.eof and len(found) <= entry.LARGEST:
+                if at >= len(rest):
+                    raise _Broken("the data ends too early", bytes(found))
+                found += unpacker.decompress(rest[at : at + _PART], entry.LARGEST + 1 - len(found))
+                at += _PART
+            rest = unpacker.unused_data + rest[at:]
+            is_wanted = more is not None and rest.startswith(more) and rest != b""
+    except FAILURES as error:
+        raise _Broken(error, bytes(found)) from None
+    return bytes(found)
 
 
 def _gzip(body: bytes) -> bytes:
-    """Decode concatenated streams, as servers send them; ignore what follows the last one."""
-    whole, rest = _inflated(body, _AUTOMATIC)
-    while rest.startswith(_GZIP) and len(whole) <= entry.LARGEST:
-        part, rest = _inflated(rest, _AUTOMATIC, whole)
-        whole += part
-    return whole
+    return _unpack_streams(body, partial(zlib.decompressobj, 32 + zlib.MAX_WBITS), b"\x1f\x8b")
 
 
 def _deflate(body: bytes) -> bytes:
     """Decode with the header of zlib, or without, as some servers send it."""
     try:
-        return _inflated(body, _AUTOMATIC)[0]
+        return _unpack_streams(body, zlib.decompressobj)
     except _Broken as broken:
         if broken.start:
             raise
-        return _inflated(body, _BARE)[0]
+        return _unpack_streams(body, partial(zlib.decompressobj, -zlib.MAX_WBITS))
 
 
-def _inflated(body: bytes, bits: int, before: bytes = b"") -> tuple[bytes, bytes]:
-    """Return the decoded stream and the rest; ``before``: an earlier stream was decoded."""
-    unpacker = zlib.decompressobj(bits)
-    found = bytearray()
-    try:
-        # In steps, so that a broken stream gives its start.
-        for at in range(0, len(body), _PART):
-            found += unpacker.decompress(body[at : at + _PART], entry.LARGEST + 1 - len(found))
-            if unpacker.eof:
-                return bytes(found), unpacker.unused_data + body[at + _PART :]
-            if len(found) > entry.LARGEST:
-                return bytes(found), b""
-    except zlib.error as error:
-        raise _Broken(str(error), before + found) from None
-    raise _Broken("the data ends too early", before + found)
+def _zstd(body: bytes) -> bytes:
+    if not zstd:
+        raise _Broken(NO_ZSTD)
+    return _unpack_streams(body, zstd.ZstdDecompressor, b"")
 
 
 def _brotli(body: bytes) -> bytes:
@@ -101,34 +107,14 @@ def _brotli(body: bytes) -> bytes:
     unpacker = brotli.Decompressor()
     try:
         found: bytes = unpacker.process(body, output_buffer_limit=entry.LARGEST + 1)
-    except TypeError:  # before brotli 1.2 there is no limit
-        found = unpacker.process(body)
     except brotli.error as error:
-        raise _Broken(str(error)) from None
+        raise _Broken(error) from None
     if len(found) <= entry.LARGEST and not unpacker.is_finished():
         raise _Broken("the data ends too early", found)
     return found
 
 
-def _zstd(body: bytes) -> bytes:
-    unpacker = open_zst(io.BytesIO(body))
-    found = b""
-    try:
-        while len(found) <= entry.LARGEST and (part := unpacker.read1(entry.LARGEST + 1)):
-            found += part
-    except (OSError, EOFError) as error:
-        raise _Broken(str(error), found) from None
-    return found
-
-
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": _deflate,
-    "br": _brotli,
-    "zstd": _zstd,
-}
-
+_UNPACK = {"gzip": _gzip, "x-gzip": _gzip, "deflate": _deflate, "br": _brotli, "zstd": _zstd}
 
 _HTML = ("text/html", "application/xhtml+xml")
 _BREAKS_OFF = "the file ends within the next record"
@@ -139,18 +125,18 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
     ``file`` is uncompressed already. Raises NearDupError where the archive is broken.
     """
-    archive = library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
+    archive = import_library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
         _Stream(file), no_record_parse=True
     )
-    archive.INC_RECORD = ""  # is said on standard error otherwise; here it is an error
-    yield from guarded(_records(archive, source), source, "record")
+    archive.INC_RECORD = ""  # the library would write it to standard error; here it is an error
+    yield from guard_records(_records(archive, source), source, "record")
 
 
 def _records(archive: Any, source: str) -> Iterator[InputRecord]:
     for number, record in enumerate(archive, 1):
         if not (record.rec_headers.get_header("Content-Length") or "").isdigit():  # taken for 0, or for all the rest
             raise ValueError("the next record has no Content-Length")
-        found = _found(record, source, number)
+        found = _read_record(record, source, number)
         archive.read_to_end()
         if record.raw_stream.limit:
             raise EOFError(_BREAKS_OFF)
@@ -159,27 +145,27 @@ def _records(archive: Any, source: str) -> Iterator[InputRecord]:
         yield found
 
 
-def _found(record: Any, source: str, number: int) -> InputRecord:
+def _read_record(record: Any, source: str, number: int) -> InputRecord:
     place = source, number, "record"
     head = record.rec_headers
     content_type = head.get_header("Content-Type") or ""
     if record.rec_type not in ("response", "resource"):
         return Skipped(*place, f"a {record.rec_type}" if record.rec_type else "a record without a type")
     if record.rec_type == "response":
-        if _mime(content_type) not in ("application/http", ""):
-            return Skipped(*place, _mime(content_type))
+        if (mime := _mime(content_type)) not in ("application/http", ""):
+            return Skipped(*place, mime)
         if not record.length:
             return Skipped(*place, "an empty response")
-        record.http_headers = http = _http(record.raw_stream)
+        record.http_headers = http = _read_head(record.raw_stream)
         status = http.get_statuscode()
         if not status.isdigit():
             return Malformed(*place, "no HTTP response")
         if status != "200":
             return Skipped(*place, f"status {status}")
         content_type = http.get_header("Content-Type") or ""
-    if _mime(content_type) not in (*_HTML, ""):
-        return Skipped(*place, _mime(content_type))
-    body, why = _body(record)
+    if (mime := _mime(content_type)) not in (*_HTML, ""):
+        return Skipped(*place, mime)
+    body, why = _read_body(record)
     if why:
         return Malformed(*place, why, body)
     if not body:
@@ -188,16 +174,16 @@ def _found(record: Any, source: str, number: int) -> InputRecord:
     return Entry(*place, {name: value for name, value in known.items() if value}, html=body, content_type=content_type)
 
 
-def _http(stream: Any) -> Any:
+def _read_head(stream: Any) -> Any:
     """Read the head of a response from the stream."""
-    parser = library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
+    parser = import_library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
     try:
         return parser.parse(stream)
     except EOFError:
         raise EOFError(_BREAKS_OFF) from None
 
 
-def _body(record: Any) -> tuple[bytes, str]:
+def _read_body(record: Any) -> tuple[bytes, str]:
     """Return the decoded page, and why decoding failed."""
     if record.length > entry.LARGEST:
         return b"", f"larger than {entry.LARGEST:,} bytes"
@@ -206,7 +192,7 @@ def _body(record: Any) -> tuple[bytes, str]:
         return record.raw_stream.read(), ""
     stream = record.raw_stream
     if (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
-        stream = library("warcio.bufferedreaders", "files", "WARC").ChunkedDataReader(stream)
+        stream = import_library("warcio.bufferedreaders", "files", "WARC").ChunkedDataReader(stream)
     # The library's own reader lacks today's brotli, and takes a broken stream for the end.
     return unpack_body(stream.read(), http.get_header("Content-Encoding") or "")
 
@@ -236,7 +222,11 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         with library_errors(source, "archive"):
             book = ZipFile(whole)
         with book:
-            names = [name for name in book.namelist() if name.startswith("archive/") and _is_warc(name)]
+            names = [
+                name
+                for name in book.namelist()
+                if name.startswith("archive/") and strip_packing(name).lower().endswith(".warc")
+            ]
             if not names:
                 raise NearDupError(
                     f"{source} is no WACZ: it contains no archive/….warc.gz. Name its format with --format."
@@ -244,9 +234,5 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
             for number, name in enumerate(names):
                 with library_errors(source, "archive", number):
                     member = book.open(name)
-                with member, unpacked(member, packing(name)) as archive:  # type: ignore[arg-type]
+                with member, unpack(member, find_packing(name)) as archive:  # type: ignore[arg-type]
                     yield from read_warc(archive, f"{source}, {name}")
-
-
-def _is_warc(name: str) -> bool:
-    return unpacked_name(name).lower().endswith(".warc")

@@ -7,83 +7,49 @@ import gzip
 import io
 import lzma
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from os import PathLike
 from pathlib import Path, PurePath
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, cast
 
-from scrapy_neardup.files.entry import library
-
-# The library's own reader of Zstandard takes a broken frame for the end of the file; this one requires complete frames.
+from scrapy_neardup.errors import NearDupError
 
 
-#: Compressed bytes per step. Four bytes may become 128 KiB, so larger steps need much memory.
-_CHUNK = 4096
-#: Allows files compressed with --long=31, which need that much memory.
-_WINDOW = 1 << 31
+def _find_zstd() -> Any:
+    """Return the module of the standard library (Python 3.14) or its backport; None without either."""
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ImportError):
+            return import_module(name)
+    return None
 
 
-def open_zst(raw: BinaryIO) -> io.BufferedReader:
-    """Open a stream of uncompressed bytes. Raises NearDupError without the library; reading may raise EOFError."""
-    return io.BufferedReader(_Unpacking(raw), 1 << 16)
+zstd = _find_zstd()
+NO_ZSTD = "Zstandard needs the package backports.zstd. Run: pip install 'scrapy-neardup[files]'"
+#: Errors of a file that is broken or badly compressed.
+FAILURES: tuple[type[Exception], ...] = (
+    OSError,
+    EOFError,
+    lzma.LZMAError,
+    zlib.error,
+    *((zstd.ZstdError,) if zstd else ()),
+)
 
 
-def write_zst(raw: BinaryIO) -> BinaryIO:
-    """Return a stream that compresses with a checksum. It is complete when closed, and leaves ``raw`` open."""
-    zstandard = _library()
-    writer = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(raw, closefd=False)
-    return io.BufferedWriter(writer, 1 << 16)
-
-
-class _Unpacking(io.RawIOBase):
-    """Decompresses frame after frame, and skips frames of metadata."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        super().__init__()
-        zstandard = _library()
-        self._unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-        self._error: type[Exception] = zstandard.ZstdError
-        self._raw = raw
-        self._frame: Any = None
-        self._packed = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; 0 is the end."""
-        while not self._ready:
-            packed = self._packed or self._raw.read(_CHUNK)
-            self._packed = b""
-            if not packed:
-                if self._frame is not None:
-                    raise EOFError("the file ends within a frame")
-                return 0
-            self._ready = memoryview(self._unpack(packed))
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def _unpack(self, packed: bytes) -> bytes:
-        if self._frame is None:
-            self._frame = self._unpacker.decompressobj()
-        try:
-            found: bytes = self._frame.decompress(packed)
-        except self._error as error:
-            raise OSError(str(error)) from None
-        if self._frame.eof:
-            self._packed = self._frame.unused_data
-            self._frame = None
-        return found
-
-
-def _library() -> Any:
-    return library("zstandard", "files", "A .zst file")
+def open_zst(raw: BinaryIO, mode: str = "rb") -> Any:
+    """Open a stream of Zstandard; it leaves ``raw`` open. Raises NearDupError without the library."""
+    if not zstd:
+        raise NearDupError(NO_ZSTD)
+    if mode == "wb":
+        file = zstd.ZstdFile(raw, "wb", options={zstd.CompressionParameter.checksum_flag: 1})
+        file.flush(file.FLUSH_BLOCK)  # begins a frame, so that an empty file is one too
+        return file
+    # Allows files compressed with --long=31, which need 2 GB of memory.
+    return zstd.ZstdFile(raw, "rb", options={zstd.DecompressionParameter.window_log_max: 31})
 
 
 #: Suffixes of compressed files.
@@ -101,27 +67,27 @@ _WRITE: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
-    ".zst": write_zst,
+    ".zst": partial(open_zst, mode="wb"),
 }
 
 
-def packing(name: str | PathLike[str]) -> str:
+def find_packing(name: str | PathLike[str]) -> str:
     """Return the compression suffix of a name; empty for none.
 
-    >>> packing("feed.jsonl.GZ"), packing("feed.jsonl")
+    >>> find_packing("feed.jsonl.GZ"), find_packing("feed.jsonl")
     ('.gz', '')
     """
     suffix = PurePath(name).suffix.lower()
     return suffix if suffix in PACKINGS else ""
 
 
-def unpacked_name(name: str) -> str:
+def strip_packing(name: str) -> str:
     """Return a name without its compression suffix.
 
-    >>> unpacked_name("feed.jsonl.gz")
+    >>> strip_packing("feed.jsonl.gz")
     'feed.jsonl'
     """
-    return name[: len(name) - len(packing(name))]
+    return name[: len(name) - len(find_packing(name))]
 
 
 def find_file(folder: Path, name: str) -> Path | None:
@@ -134,15 +100,14 @@ def find_file(folder: Path, name: str) -> Path | None:
 def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file by the suffix of its name, for reading uncompressed bytes.
 
-    Reading a broken file raises OSError, EOFError, zlib.error or lzma.LZMAError. Raises NearDupError without the
-    library.
+    Reading a broken file raises one of ``FAILURES``. Raises NearDupError without the library.
     """
-    with Path(path).open("rb") as raw, unpacked(raw, packing(path)) as file:
+    with Path(path).open("rb") as raw, unpack(raw, find_packing(path)) as file:
         yield file
 
 
 @contextmanager
-def unpacked(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+def unpack(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     """Return the uncompressed bytes of an open file, which stays open."""
     if suffix not in _READ:
         yield raw
@@ -151,7 +116,7 @@ def unpacked(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
         yield file
 
 
-def packing_of(raw: BinaryIO) -> str:
+def detect_packing(raw: BinaryIO) -> str:
     """Detect the compression of a stream by its first bytes; empty if they cannot be peeked."""
     peek = getattr(raw, "peek", None)
     start = bytes(peek(6)) if peek else b""
@@ -164,7 +129,7 @@ def open_packed_for_writing(path: Path, like: str = "") -> Iterator[BinaryIO]:
 
     The same bytes give the same file, as no name and time are written. The file is complete after the block.
     """
-    suffix = packing(like or path)
+    suffix = find_packing(like or path)
     with path.open("wb") as raw:
         if suffix not in _WRITE:
             yield raw

@@ -1,22 +1,21 @@
-"""A record of a file, or what is wrong with it."""
+"""A record of a file, or the reason why it cannot be read."""
 
 from __future__ import annotations
 
-import lzma
-import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, time, timedelta
-from decimal import Decimal
 from importlib import import_module
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files.compression import FAILURES
+from scrapy_neardup.page.item import ItemFields
 
 #: A larger record is no page, or never ends. It is not read into memory.
 LARGEST = 50_000_000
+#: The byte order mark, which some programs write first.
+BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +69,22 @@ class Skipped(Placed):
     why: str
 
 
+def name_entry(entry: Entry, fields: ItemFields, id_field: str = "id") -> str:
+    """Return the name of a record: its id, else its URL with its part, as in a crawl; empty if it has neither."""
+    id, url = entry.fields.get(id_field), fields.url(entry.fields)
+    if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
+        return str(id).strip()
+    return fields.article_url(entry.fields, url) if url else ""
+
+
 #: One entry of an input, not to be confused with a record of a state.
 InputRecord = Entry | Malformed | Skipped
 
-
 T = TypeVar("T")
-#: Errors of a file that is broken or badly compressed.
-FAILURES = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def file_errors(name: str) -> Iterator[None]:
     """Translate errors of a file into a NearDupError that names it."""
     try:
         yield
@@ -100,36 +104,35 @@ def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise broken(source, unit, last, error) from error
+        raise broken_file(source, unit, last, error) from error
 
 
-def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
-    """Iterate over what a library reads; raise a NearDupError that names the last good unit."""
+def guard_records(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
+    """Iterate over the records that a library reads; raise a NearDupError that names the last good one."""
     iterator, number = iter(items), 0
     while True:
-        try:
-            item = next(iterator)
-        except StopIteration:
-            return
-        except Exception as error:
-            raise broken(source, unit, number, error) from error
+        with library_errors(source, unit, number):
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
         number += 1
         yield item
 
 
-def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
+def broken_file(source: str, unit: str, last: int, why: object) -> NearDupError:
     """Return the error for a file that cannot be read after unit ``last``.
 
     Example: 'feed.xml cannot be read after item 17: no end tag. Repair the file there, or cut off the rest.'
     """
-    said = " ".join(str(why).split()) or type(why).__name__
+    reason = " ".join(str(why).split()) or type(why).__name__
     where = f"after {unit} {last}" if last else "from its start"
     return NearDupError(
-        f"{source} cannot be read {where}: {said.rstrip('.;')}. Repair the file there, or cut off the rest."
+        f"{source} cannot be read {where}: {reason.rstrip('.;')}. Repair the file there, or cut off the rest."
     )
 
 
-def library(module: str, extra: str, what: str) -> Any:
+def import_library(module: str, extra: str, what: str) -> Any:
     """Import a module of an extra, needed for ``what``. Raises NearDupError that names the extra."""
     try:
         return import_module(module)
@@ -139,57 +142,6 @@ def library(module: str, extra: str, what: str) -> Any:
             f"{what} needs the package {package}, which cannot be imported ({error}). Run: "
             f"pip install 'scrapy-neardup[{extra}]'"
         ) from None
-
-
-def plain(value: Any) -> Any:
-    """Convert a value of a table to JSON's types: times to ISO 8601, durations and decimals to numbers, UTF-8 to text.
-
-    >>> plain({"on": date(2024, 5, 1), "for": timedelta(minutes=2), "tags": [b"ferry"]})
-    {'on': '2024-05-01', 'for': 120.0, 'tags': ['ferry']}
-    """
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    return value
-
-
-def column_names(cells: Iterable[Any], place: str) -> list[str]:
-    """Return the names in the first row, without empty cells at its end. Raises NearDupError for a repeated name.
-
-    One column may lack a name: pandas writes its row numbers so.
-
-    >>> column_names(["", "title", 2024, None], "book.xlsx")
-    ['', 'title', '2024']
-    """
-    names = ["" if cell is None else str(cell).strip() for cell in cells]
-    while names and not names[-1]:
-        names.pop()
-    require_distinct(names, place)
-    return names
-
-
-def require_distinct(names: Sequence[str], place: str) -> None:
-    """Raise NearDupError if two columns share a name, or both lack one."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        said = " and ".join(f"named {name!r}" if name else "without a name" for name in twice)
-        raise NearDupError(f"{place} has several columns {said}. Give each column its own name.")
-
-
-#: The byte order mark, which some programs write first.
-BOM = b"\xef\xbb\xbf"
 
 
 def decode_utf8(raw: bytes) -> str:

@@ -3,66 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from os import PathLike
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.compression import find_file, open_packed, unpacked_name
-from scrapy_neardup.files.entry import BOM, FAILURES, Entry, InputRecord, Malformed, decode_utf8
-from scrapy_neardup.files.json_records import read_jsonl_file
+from scrapy_neardup.files.compression import FAILURES, find_file, open_packed, strip_packing
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, decode_utf8, file_errors
+from scrapy_neardup.files.feeds import read_jsonl
 
 HTML = (".html", ".htm", ".xhtml", ".shtml")
 TEXT = (".txt",)
 
 
 def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield the one page of a file."""
-    yield html_page(file, source, 1, readable(source))
+    """Yield the one page of a file; its field ``path`` names the file."""
+    yield _read_page(file, source, 1, format_path(source), HTML)
 
 
 def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield the one UTF-8 text of a file."""
-    yield text_page(file, source, 1, readable(source))
+    yield _read_page(file, source, 1, format_path(source), TEXT)
 
 
-def html_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
-    """Return an entry with the bytes of a page; its field ``path`` names the file."""
+def _read_page(file: BinaryIO, source: str, number: int, path: str, kind: tuple[str, ...]) -> InputRecord:
     raw = file.read(entry.LARGEST + 1)
-    if why := _wrong_size(raw):
-        return Malformed(source, number, "", why)
-    return Entry(source, number, "", {"path": path}, html=raw)
-
-
-def text_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
-    """Return an entry with a text."""
-    raw = file.read(entry.LARGEST + 1)
-    if why := _wrong_size(raw):
-        return Malformed(source, number, "", why)
+    if not raw:
+        return Malformed(source, number, "", "an empty file")
+    if len(raw) > entry.LARGEST:
+        return Malformed(source, number, "", f"larger than {entry.LARGEST:,} bytes")
+    if kind is HTML:
+        return Entry(source, number, "", {"path": path}, html=raw)
     try:
         return Entry(source, number, "", {"path": path, "text": decode_utf8(raw.removeprefix(BOM))})
     except ValueError as error:
         return Malformed(source, number, "", str(error), raw)
 
 
-def readable(path: str | PathLike[str]) -> str:
+def format_path(path: str | os.PathLike[str]) -> str:
     r"""Return a path with slashes; bytes that are no UTF-8 become escapes.
 
-    >>> readable("pages/caf\udce9.html")
+    >>> format_path("pages/caf\udce9.html")
     'pages/caf\\xe9.html'
     """
     return PurePath(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def _wrong_size(raw: bytes) -> str:
-    if not raw:
-        return "an empty file"
-    return f"larger than {entry.LARGEST:,} bytes" if len(raw) > entry.LARGEST else ""
-
-
-_Page = Callable[[BinaryIO, str, int, str], InputRecord]
 
 
 def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
@@ -73,13 +58,14 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
     if format not in ("", "html", "text"):
         raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
     found = False
-    for record in _pages(Path(name), HTML, html_page) if format != "text" else ():
+    for record in _read_pages(Path(name), HTML) if format != "text" else ():
         found = True
         yield record
     if not found and not format and (docs := find_file(Path(name), "docs.jsonl")):
-        yield from read_jsonl_file(docs)
+        with file_errors(str(docs)), open_packed(docs) as file:
+            yield from read_jsonl(file, str(docs))
         return
-    for record in _pages(Path(name), TEXT, text_page) if not found and format != "html" else ():
+    for record in _read_pages(Path(name), TEXT) if not found and format != "html" else ():
         found = True
         yield record
     if not found:
@@ -87,17 +73,17 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
         raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
 
 
-def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[InputRecord]:
-    for number, (path, why) in enumerate(_walk(root, suffixes, frozenset()), 1):
-        source = readable(path)
+def _read_pages(root: Path, kind: tuple[str, ...]) -> Iterator[InputRecord]:
+    for number, (path, why) in enumerate(_walk(root, kind, frozenset()), 1):
+        source = format_path(path)
         if why:
             yield Malformed(source, number, "", why)
             continue
         try:
             with open_packed(path) as file:
-                record = page(file, source, number, readable(path.relative_to(root)))
+                record = _read_page(file, source, number, format_path(path.relative_to(root)), kind)
         except FAILURES as error:
-            record = Malformed(source, number, "", _said(error))
+            record = Malformed(source, number, "", _why_unreadable(error))
         yield record
 
 
@@ -112,7 +98,7 @@ def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, i
         with os.scandir(folder) as entries:
             inside = sorted(entries, key=lambda one: one.name)
     except OSError as error:
-        yield folder, _said(error)
+        yield folder, _why_unreadable(error)
         return
     own = (stat.st_dev, stat.st_ino)
     if own in above:
@@ -120,7 +106,7 @@ def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, i
     for one in inside:
         if one.is_dir():
             yield from _walk(folder / one.name, suffixes, above | {own})
-        elif PurePath(unpacked_name(one.name)).suffix.lower() in suffixes and _is_file(one):
+        elif PurePath(strip_packing(one.name)).suffix.lower() in suffixes and _is_file(one):
             yield folder / one.name, ""
 
 
@@ -129,5 +115,5 @@ def _is_file(one: os.DirEntry[str]) -> bool:
     return one.is_file() or (one.is_symlink() and not Path(one.path).exists())
 
 
-def _said(error: BaseException) -> str:
+def _why_unreadable(error: BaseException) -> str:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"

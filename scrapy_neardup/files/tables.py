@@ -5,25 +5,46 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import IO, Any, BinaryIO
 from zipfile import ZipFile
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
 from scrapy_neardup.files.compression import seekable
-from scrapy_neardup.files.entry import (
-    Entry,
-    InputRecord,
-    Malformed,
-    column_names,
-    guarded,
-    library,
-    library_errors,
-    plain,
-    require_distinct,
-)
+from scrapy_neardup.files.entry import Entry, InputRecord, Malformed, guard_records, import_library, library_errors
+
+
+def read_column_names(cells: Iterable[Any], place: str) -> list[str]:
+    """Return the names in the first row, without empty cells at its end. Raises NearDupError for a repeated name.
+
+    One column may lack a name: pandas writes its row numbers so.
+
+    >>> read_column_names(["", "title", 2024, None], "book.xlsx")
+    ['', 'title', '2024']
+    """
+    names = ["" if cell is None else str(cell).strip() for cell in cells]
+    while names and not names[-1]:
+        names.pop()
+    _check_distinct(names, place)
+    return names
+
+
+def _check_distinct(names: Sequence[str], place: str) -> None:
+    """Raise NearDupError if two columns share a name, or both lack one."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            which = f"named {name!r}" if name else "without a name"
+            raise NearDupError(f"{place} has several columns {which}. Give each column its own name.")
+
+
+def _why_extra(named: int) -> str:
+    return f"a value after column {named}, the last column with a name"
+
 
 #: Cell separators, the likeliest first. Spreadsheets write semicolons where a comma separates decimals.
 _DELIMITERS = ",\t;"
@@ -55,8 +76,8 @@ def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[Input
             if not row:
                 continue
             if not names:
-                names, width = _header(row, lines, source), len(row)
-            elif why := _what_is_wrong(row, width, len(names), lines):
+                names, width = _read_header(row, lines, source), len(row)
+            elif why := _why_malformed(row, width, len(names), lines):
                 yield Malformed(source, start, "line", why, lines.row())
             else:
                 yield Entry(source, start, "line", dict(zip(names, row, strict=False)))
@@ -64,7 +85,7 @@ def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[Input
         text.detach()
 
 
-def _header(row: list[str], lines: _Lines, source: str) -> list[str]:
+def _read_header(row: list[str], lines: _Lines, source: str) -> list[str]:
     if not _is_utf8(row):
         raise NearDupError(
             f"{source}: the column names are not UTF-8. Convert the file, for Chinese for example with: "
@@ -72,17 +93,17 @@ def _header(row: list[str], lines: _Lines, source: str) -> list[str]:
         )
     if lines.ended_within_row:
         raise NearDupError(f"{source}: the first row opens a quotation mark and never closes it. Close it.")
-    return column_names(row, source) or [""]
+    return read_column_names(row, source) or [""]
 
 
-def _what_is_wrong(row: list[str], width: int, named: int, lines: _Lines) -> str:
+def _why_malformed(row: list[str], width: int, named: int, lines: _Lines) -> str:
     """Say why a row is malformed; empty if it is not. Cells at the end of a header may be empty together."""
     if lines.ended_within_row:
         return "a quotation mark is never closed, so the rest of the file is one cell"
     if len(row) != width:
         return f"{len(row)} cells instead of {width}"
     if any(row[named:]):
-        return f"a value after column {named}, the last column with a name"
+        return _why_extra(named)
     return "" if _is_utf8(row) else "not UTF-8"
 
 
@@ -139,8 +160,28 @@ class _Lines:
         return line
 
 
-#: Bytes per step.
-_PART = 2**20
+def make_plain(value: Any) -> Any:
+    """Convert a value of a table to JSON's types: times to ISO 8601, durations and decimals to numbers, UTF-8 to text.
+
+    >>> make_plain({"on": date(2024, 5, 1), "for": timedelta(minutes=2), "tags": [b"ferry"]})
+    {'on': '2024-05-01', 'for': 120.0, 'tags': ['ferry']}
+    """
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    if isinstance(value, (list, tuple)):
+        return [make_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: make_plain(one) for name, one in value.items()}
+    return value
 
 
 def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
@@ -150,18 +191,17 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     distinct strings of the book are in memory. Raises NearDupError for a broken book, a cell that is too large, or a
     repeated name.
     """
-    openpyxl = library("openpyxl", "files", f"{source}: an Excel workbook")
+    openpyxl = import_library("openpyxl", "files", f"{source}: an Excel workbook")
     with seekable(file) as whole:
-        with library_errors(source, "sheet"):
-            _check_cells(whole)
         with library_errors(source, "sheet"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
+            warnings.simplefilter("ignore")  # styles and validations that it cannot keep are of no use here
+            _check_cells(whole)
             book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
         with closing(book):
             for sheet in book.worksheets:
                 # Some programs write wrong dimensions, which would cut cells off.
                 sheet.reset_dimensions()
-                yield from _sheet_rows(sheet, f"{source}, sheet {sheet.title}")
+                yield from _read_sheet(sheet, f"{source}, sheet {sheet.title}")
 
 
 def _check_cells(book: BinaryIO) -> None:
@@ -176,7 +216,7 @@ def _check_cells(book: BinaryIO) -> None:
 
 def _check_runs(member: IO[bytes], name: str) -> None:
     run = 0
-    while part := member.read(_PART):
+    while part := member.read(1 << 20):
         first = part.find(b"<")
         run += len(part) if first < 0 else first
         if run > entry.LARGEST:
@@ -185,27 +225,23 @@ def _check_runs(member: IO[bytes], name: str) -> None:
             run = len(part) - part.rindex(b"<")
 
 
-def _sheet_rows(sheet: Any, source: str) -> Iterator[InputRecord]:
+def _read_sheet(sheet: Any, source: str) -> Iterator[InputRecord]:
     names: list[str] = []
-    rows: Iterator[Sequence[Any]] = guarded(sheet.iter_rows(values_only=True), source, "row")
+    rows: Iterator[Sequence[Any]] = guard_records(sheet.iter_rows(values_only=True), source, "row")
     for number, row in enumerate(rows, 1):
-        values = [plain(value) for value in row]
+        values = [make_plain(value) for value in row]
         while values and values[-1] in (None, ""):
             values.pop()
         if not values:
             continue
         if not names:
-            names = column_names(values, source)
+            names = read_column_names(values, source)
         elif len(values) > len(names):
-            why = f"a value after column {len(names)}, the last column with a name"
-            yield Malformed(source, number, "row", why, "\t".join(map(_text, values)).encode())
+            raw = "\t".join("" if value is None else str(value) for value in values).encode()
+            yield Malformed(source, number, "row", _why_extra(len(names)), raw)
         else:
             values += [None] * (len(names) - len(values))
             yield Entry(source, number, "row", dict(zip(names, values, strict=True)))
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 #: Rows, and bytes of a column, in memory at once.
@@ -217,28 +253,28 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
     Times are strings in ISO 8601 with microseconds. UTF-8 bytes are text, as some programs do not mark strings.
     """
-    parquet = library("pyarrow.parquet", "parquet", f"{source}: Parquet")
+    parquet = import_library("pyarrow.parquet", "parquet", f"{source}: Parquet")
     with seekable(file) as whole:
         with library_errors(source, "row"):
             table = parquet.ParquetFile(whole, buffer_size=_BYTES, pre_buffer=False)
         with table:
-            require_distinct(table.schema_arrow.names, source)
-            for number, row in enumerate(guarded(_parquet_rows(table), source, "row"), 1):
+            _check_distinct(table.schema_arrow.names, source)
+            for number, row in enumerate(guard_records(_read_row_groups(table), source, "row"), 1):
                 yield Entry(source, number, "row", row)
 
 
-def _parquet_rows(table: Any) -> Iterator[dict[str, Any]]:
+def _read_row_groups(table: Any) -> Iterator[dict[str, Any]]:
     # By group, so that a broken group costs no rows of a sound one. Threads would read ahead into memory.
     for group in range(table.num_row_groups):
         for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
-            columns = [_coarser(column).to_pylist() for column in batch.columns]
+            columns = [_coarsen_times(column).to_pylist() for column in batch.columns]
             for values in zip(*columns, strict=True):
-                yield {name: plain(value) for name, value in zip(batch.schema.names, values, strict=True)}
+                yield {name: make_plain(value) for name, value in zip(batch.schema.names, values, strict=True)}
 
 
-def _coarser(column: Any) -> Any:
+def _coarsen_times(column: Any) -> Any:
     """Convert times to microseconds, Python's unit."""
-    arrow = library("pyarrow", "parquet", "Parquet")
+    arrow = import_library("pyarrow", "parquet", "Parquet")
     kind = column.type
     if arrow.types.is_timestamp(kind) and kind.unit == "ns":
         return column.cast(arrow.timestamp("us", kind.tz), safe=False)

@@ -17,8 +17,8 @@ from xml.sax.xmlreader import AttributesImpl
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.compression import open_packed_for_writing, unpacked_name
-from scrapy_neardup.files.entry import library
+from scrapy_neardup.files.compression import open_packed_for_writing, strip_packing
+from scrapy_neardup.files.entry import import_library
 
 #: A verdict as plain data; see ``Verdict.as_tag``.
 Tag = Mapping[str, Any]
@@ -83,15 +83,6 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _check_columns(columns: Mapping[str, Any], cells: Mapping[str, Any]) -> None:
-    """Raise NearDupError for a row that has other columns than the first row."""
-    if more := sorted(set(cells) - set(columns)):
-        raise NearDupError(
-            f"A record has fields that the first record lacks: {', '.join(more)}. A table would lose them. "
-            "Write JSON lines instead."
-        )
-
-
 class JsonLinesWriter(Writer):
     """One JSON object a line."""
 
@@ -111,12 +102,10 @@ class JsonWriter(Writer):
     _before = b"[\n"
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``."""
         self._file.write(self._before + as_json(with_tag(fields, tag, self._tag_field)))
         self._before = b",\n"
 
     def close(self) -> None:
-        """End the array."""
         self._file.write(self._before.strip(b",\n") + b"\n]\n")
 
 
@@ -135,12 +124,10 @@ class XmlWriter(Writer):
         self._xml.characters("\n")
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``. Raises NearDupError for a field whose name no element can have."""
         self._write("item", json.loads(as_json(with_tag(fields, tag, self._tag_field))))
         self._xml.characters("\n")
 
     def close(self) -> None:
-        """End the document."""
         self._xml.endElement("items")
         self._xml.endDocument()
 
@@ -157,6 +144,33 @@ class XmlWriter(Writer):
         else:
             self._xml.characters(_ILLEGAL.sub("\ufffd", str(value)))
         self._xml.endElement(name)
+
+
+class TableWriter(Writer):
+    """Writes a row a record. The first record gives the columns, and each part of the verdict has one."""
+
+    _columns: dict[str, Any] | None = None
+
+    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
+        cells = as_cells(fields, tag, self._tag_field)
+        if self._columns is None:
+            self._columns = dict.fromkeys(cells)
+            self._write_row(list(cells))
+        _check_columns(self._columns, cells)
+        self._write_row([cells.get(name, "") for name in self._columns])
+
+    @abstractmethod
+    def _write_row(self, cells: list[Any]) -> None:
+        """Write the cells, or the names of the columns."""
+
+
+def _check_columns(columns: Mapping[str, Any], cells: Mapping[str, Any]) -> None:
+    """Raise NearDupError for a row that has other columns than the first row."""
+    if more := sorted(set(cells) - set(columns)):
+        raise NearDupError(
+            f"A record has fields that the first record lacks: {', '.join(more)}. A table would lose them. "
+            "Write JSON lines instead."
+        )
 
 
 # Excel, LibreOffice and others run a cell of a CSV file as a formula if it begins like one, quoted or not. Such a
@@ -177,7 +191,7 @@ def is_formula(cell: Any) -> bool:
     return isinstance(cell, str) and _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
 
 
-class CsvWriter(Writer):
+class CsvWriter(TableWriter):
     """A row a record; the first record gives the columns."""
 
     delimiter = ","
@@ -188,19 +202,8 @@ class CsvWriter(Writer):
             cast(BytesIO, file), "utf-8", errors="backslashreplace", newline="", write_through=True
         )
         self._rows = csv.writer(self._text, delimiter=self.delimiter)
-        self._columns: dict[str, Any] = {}
-
-    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``. Each part of the verdict has a column."""
-        cells = as_cells(fields, tag, self._tag_field)
-        if not self._columns:
-            self._columns = dict.fromkeys(cells)
-            self._write_row(list(cells))
-        _check_columns(self._columns, cells)
-        self._write_row([cells.get(name, "") for name in self._columns])
 
     def close(self) -> None:
-        """Close the text layer."""
         self._text.detach()
 
     def discard(self) -> None:
@@ -224,39 +227,28 @@ _MOST_ROWS = 1_048_576
 _MOST_CHARACTERS = 32_767
 
 
-class ExcelWriter(Writer):
+class ExcelWriter(TableWriter):
     """A row a record; the first record gives the columns. Strings stay strings, even if they begin with ``=``."""
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field)
-        self._library = library("openpyxl", "files", "An Excel workbook")
+        self._library = import_library("openpyxl", "files", "An Excel workbook")
         self._book = self._library.Workbook(write_only=True)
         self._sheet = self._book.create_sheet("articles")
-        self._columns: dict[str, Any] = {}
         self._written = 0
 
-    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``. Each part of the verdict has a column. Raises NearDupError for what no sheet can hold."""
-        cells = as_cells(fields, tag, self._tag_field)
-        if not self._columns:
-            self._columns = dict.fromkeys(cells)
-            self._append(list(cells))
-        _check_columns(self._columns, cells)
-        self._append([cells.get(name, "") for name in self._columns])
-
     def close(self) -> None:
-        """Write the workbook."""
         self._book.save(self._file)
 
     def discard(self) -> None:
         """Remove its temporary file."""
         self._book.save(BytesIO())
 
-    def _append(self, values: list[Any]) -> None:
+    def _write_row(self, cells: list[Any]) -> None:
         self._written += 1
         if self._written > _MOST_ROWS:
             raise NearDupError(f"An Excel sheet holds at most {_MOST_ROWS:,} rows. Write JSON lines instead.")
-        self._sheet.append([self._make_cell(value) for value in values])
+        self._sheet.append([self._make_cell(cell) for cell in cells])
 
     def _make_cell(self, value: Any) -> Any:
         if isinstance(value, (bool, int, float)):
@@ -280,20 +272,18 @@ class ParquetWriter(Writer):
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field)
-        self._parquet = library("pyarrow.parquet", "parquet", "Parquet")
-        self._arrow = library("pyarrow", "parquet", "Parquet")
+        self._parquet = import_library("pyarrow.parquet", "parquet", "Parquet")
+        self._arrow = import_library("pyarrow", "parquet", "Parquet")
         self._rows: list[dict[str, Any]] = []
         self._schema: Any = None
         self._writer: Any = None
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``."""
         self._rows.append(with_tag(fields, tag, self._tag_field))
         if len(self._rows) >= _BATCH:
             self._flush()
 
     def close(self) -> None:
-        """Write the rest and the footer."""
         self._flush()
         self._writer.close()
 
@@ -352,12 +342,12 @@ _SUFFIXES = {
 }
 
 
-def output_format(name: str, given: str = "") -> str:
+def find_output_format(name: str, given: str = "") -> str:
     """Return the format of an output: ``given``, or by its name; JSON lines for standard output.
 
     Raises NearDupError for an unknown name.
     """
-    found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(unpacked_name(name)).suffix.lower(), ""))
+    found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(strip_packing(name)).suffix.lower(), ""))
     if found not in WRITERS:
         raise NearDupError(
             f"{given or name} names no output format. Use the suffix .{', .'.join(WRITERS).replace('excel', 'xlsx')}, "
@@ -367,7 +357,7 @@ def output_format(name: str, given: str = "") -> str:
 
 
 @contextmanager
-def opened_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
+def open_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
     """Open a writer to a file, compressed by its suffix. The file appears once it is complete, and not after an error.
 
     ``-`` is standard output, which gets each record at once. ``for_spreadsheet``: see ``Writer``.

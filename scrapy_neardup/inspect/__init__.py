@@ -1,1 +1,36 @@
-"""What is known of a page, a pair or a state, as plain data."""
+"""What is known of a page, a pair or a state, as frozen dataclasses that commands print.
+
+``as_data`` makes JSON of them, so the order of their fields is the order in ``--json``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime, timezone
+from typing import Any
+
+#: Metadata of a field that only the text of a command shows, not its JSON.
+HIDDEN = {"shown": "never"}
+#: Metadata of a field whose own fields stand in its place in JSON; none if it is None.
+INLINE = {"shown": "inline"}
+
+
+def as_data(found: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass for JSON. Values that are dataclasses stay as they are."""
+    data: dict[str, Any] = {}
+    for one in fields(found):
+        value, shown = getattr(found, one.name), one.metadata.get("shown")
+        if shown == "inline":
+            data.update(as_data(value) if value is not None else {})
+        elif shown != "never":
+            data[one.name] = value
+    return data
+
+
+def utc_time(seconds: float) -> str | None:
+    """Return seconds since 1970 as a time in UTC; None for 0.
+
+    >>> utc_time(1_700_000_000.7)
+    '2023-11-14T22:13:20+00:00'
+    """
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds") if seconds else None

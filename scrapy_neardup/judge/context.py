@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMatch, FormerMethods
-from scrapy_neardup.judge.in_flight import InFlight
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, ManualVerdicts
+from scrapy_neardup.judge.in_flight import InFlight, Reservation
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.judge.matching import Found, Matched, Matching
 from scrapy_neardup.judge.policy import Contender, Policy
 from scrapy_neardup.methods import Method
@@ -44,11 +45,9 @@ class CrawlContext:
     method: Method
     store: PageStore
     policy: Policy
-    in_flight: InFlight
     #: The id of the crawl: the time at which it began, in nanoseconds since 1970.
     generation: int
     matching: Matching
-    manual_verdicts: ManualVerdicts
     former_methods: FormerMethods
     #: The list of dropped pages, if the state keeps one.
     drops: Drops | None
@@ -60,23 +59,43 @@ class Context:
     """A page that is judged. Each look-up in the state is made at most once, and only when a rule needs it."""
 
     def __init__(
-        self, crawl: CrawlContext, page: Page, fingerprint: Fingerprint = NO_FINGERPRINT, reason: AnyReason = ""
+        self,
+        crawl: CrawlContext,
+        in_flight: InFlight,
+        given_up: Collection[Reservation],
+        page: Page,
+        fingerprint: Fingerprint = NO_FINGERPRINT,
+        reason: AnyReason = "",
     ) -> None:
-        """``reason``: why the text cannot be judged, if it cannot."""
+        """``given_up``: pages in flight that do not block this one. ``reason``: why the text cannot be judged."""
         self.crawl = crawl
         self.method = crawl.method
         self.store = crawl.store
         self.policy = crawl.policy
-        self.in_flight = crawl.in_flight
+        self.in_flight = in_flight
         self.page = page
         #: The newest record of the URL.
         self.known: Record | None = crawl.store.find(page.url)
         #: The manual verdict on the URL.
-        self.manual_verdict: ManualVerdict | None = crawl.manual_verdicts.of(page.url)
+        self.manual_verdict: ManualVerdict | None = find_manual_verdict(crawl.store, page.url)
         self.fingerprint = fingerprint
         self.reason = reason
+        self._given_up = given_up
 
-    # What the state knows of the page's URL.
+    def with_page(self, page: Page, fingerprint: Fingerprint) -> Context:
+        """The context of another page that is judged at the same moment."""
+        return Context(self.crawl, self.in_flight, self._given_up, page, fingerprint)
+
+    def first(self, in_flight: Iterable[Reservation]) -> Reservation | None:
+        """The first of these pages in flight that was not given up."""
+        return next((one for one in in_flight if one not in self._given_up), None)
+
+    @property
+    def same_url(self) -> Reservation | None:
+        """Another version of the page, in flight."""
+        return self.first(self.in_flight.at_url(self.page.url))
+
+    # The earlier versions of the page.
 
     @lazy
     def former(self) -> FormerMatch | None:
@@ -102,7 +121,7 @@ class Context:
         return self.match(Found(self.known_comparison, known, known)) if known.is_delivered else None
 
     @property
-    def is_kept(self) -> bool:
+    def is_no_copy(self) -> bool:
         """Whether a person said that the page is no copy."""
         return self.manual_verdict is not None and self.manual_verdict.kind is ManualKind.KEEP
 

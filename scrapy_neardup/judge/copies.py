@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from enum import Enum
 
@@ -11,7 +12,7 @@ from scrapy_neardup.judge.matching import Found, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
-from scrapy_neardup.state.evidence import evidence
+from scrapy_neardup.state.evidence import evidence as make_evidence
 from scrapy_neardup.state.pages import PageStore, leader, stands_for, with_first
 from scrapy_neardup.state.record import Record
 
@@ -26,7 +27,7 @@ def reserve(
     evidence_of: tuple[Likeness | None, Match | None] | None = None,
     of: tuple[Record, ...] = (),
 ) -> Ruled:
-    """Let a page pass that is new to the state, or a new version of a known page: it is in flight from now on.
+    """Let a page pass that is new to the state, or a new version of a known page.
 
     ``evidence_of``: kind and match for the evidence, if the verdict does not hold them. ``of``: the pages it copies.
     """
@@ -34,18 +35,29 @@ def reserve(
     if known is not None and known.is_delivered:
         record = replace(record, since=known.age)
     likeness, match = evidence_of or (verdict.likeness, verdict.match)
-    kept = evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
+    evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
     if policy.preference is not None and record.keys:
-        kept = policy.preference.add_evidence(context.contender, kept)
-    reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0, of)
-    context.in_flight.add(reservation)
-    return Ruled(verdict, reservation)
+        evidence = policy.preference.add_evidence(context.contender, evidence)
+    replaces = known.id if known else 0
+    return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, of))
 
 
-def list_drop(context: Context, id: int, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
+def drop_again(
+    context: Context, known: Record, verdict: Verdict, of: Collection[Record], renewed: Record | None = None
+) -> Ruled:
+    """Drop a page whose record stays, or becomes ``renewed``. The pages ``of`` which it is a copy count as seen."""
+    id = context.store.new_id()
+
+    def write() -> None:
+        context.store.touch(known, of=of, along=_list_drop(context, id, verdict), renewed=renewed)
+
+    return Ruled(verdict, write=write)
+
+
+def _list_drop(context: Context, id: int, verdict: Verdict) -> tuple[Row, ...]:
     """The row for the list of dropped pages, to be written with the page; nothing if the state keeps no list."""
     drops = context.crawl.drops
-    return drops.rows(id, context.page.url, match, likeness) if drops is not None else ()
+    return drops.rows(id, verdict) if drops is not None else ()
 
 
 def count_sentences(
@@ -75,9 +87,9 @@ def pass_or_drop(context: Context, best: Found, fingerprint: Fingerprint, *, by_
     mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
     if known is not None and not passes and (known.is_delivered or known.original == match.id):
-        rows = list_drop(context, store.new_id(), match, likeness)
-        store.touch(known, of=of, along=rows, renewed=_renewed(context, known, mark, match, likeness))
-        return Ruled(replace(verdict, id=known.id), was_delivered=known.is_delivered)
+        verdict = replace(verdict, id=known.id)
+        ruled = drop_again(context, known, verdict, of, _renewed(context, known, mark, match, likeness))
+        return replace(ruled, was_delivered=known.is_delivered)
     differs = match.similarity < context.method.witness_below
     is_witness = differs and best.compared.is_original
     is_counted = differs and known is None
@@ -89,29 +101,32 @@ def pass_or_drop(context: Context, best: Found, fingerprint: Fingerprint, *, by_
     if passes:
         sentences = fingerprint.sentences if is_counted else NO_SENTENCES
         return reserve(context, verdict, record, replace(fingerprint, keys=keys, sentences=sentences), of=of)
-    if known is None:
-        store.note_form(page.site, in_form=fingerprint.in_form)
-    if is_counted:
-        count_sentences(store, page.url, page.site, fingerprint, everywhere=False)
-    kept = evidence(page, likeness, match, copy=True, keep=context.policy.keep)
-    rows = list_drop(context, id, match, likeness)
-    store.add(record, kept, replaces=known.id if known else 0, of=of, along=rows)
-    return Ruled(verdict)
+
+    def write() -> None:
+        if known is None:
+            store.note_form(page.site, in_form=fingerprint.in_form)
+        if is_counted:
+            count_sentences(store, page.url, page.site, fingerprint, everywhere=False)
+        evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
+        along = _list_drop(context, id, verdict)
+        store.add(record, evidence, replaces=known.id if known else 0, of=of, along=along)
+
+    return Ruled(verdict, write=write)
 
 
 # Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
 # article may count as its site's form, or a witness may be forgotten. Judged anew, the page could pass after all. So
-# the record of a dropped copy holds a mark: a hash of title, text, kind and of all rules that decided. Any other text,
-# threshold, method or policy gives another mark, and the page is judged as if it were new.
+# the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided. Any other
+# text, threshold, method or policy gives another mark, and the page is judged as if it were new.
 
 
 def drop_mark(context: Context, likeness: Likeness | None) -> int:
     """The mark of a page that is dropped as a copy of this kind; never 0."""
     hashes, page = context.method.hashes, context.page
-    return _mark(context, hashes.of(page.title), hashes.of(page.text), likeness)
+    return _drop_mark(context, hashes.of(page.title), hashes.of(page.text), likeness)
 
 
-def _mark(context: Context, title: int, text: int, likeness: Likeness | None) -> int:
+def _drop_mark(context: Context, title: int, text: int, likeness: Likeness | None) -> int:
     kind = likeness and likeness.value
     return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.rules}") or 1
 
@@ -119,10 +134,10 @@ def _mark(context: Context, title: int, text: int, likeness: Likeness | None) ->
 def judge_returned_copy(context: Context) -> Ruled | None:
     """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
     known, page, store = context.known, context.page, context.store
-    if known is None or context.is_kept or not known.dropped:
+    if known is None or context.is_no_copy or not known.dropped:
         return None
     title, text = context.method.hashes.of(page.title), context.method.hashes.of(page.text)
-    kinds = [kind for kind in (None, *Likeness) if _mark(context, title, text, kind) == known.dropped]
+    kinds = [kind for kind in (None, *Likeness) if _drop_mark(context, title, text, kind) == known.dropped]
     if not kinds:
         return None
     original = stands_for(store, known, besides=page.url)
@@ -135,10 +150,8 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
     if context.policy.passes(verdict):
         return None  # it is delivered, as what it is by now
-    rows = list_drop(context, store.new_id(), match, kinds[0])
     renewed = _renewed(context, known, known.dropped, match, kinds[0])
-    store.touch(known, of=with_first(store, original), along=rows, renewed=renewed)
-    return Ruled(verdict)
+    return drop_again(context, known, verdict, with_first(store, original), renewed)
 
 
 def _renewed(context: Context, known: Record, mark: int, match: Match, likeness: Likeness | None) -> Record:
@@ -228,9 +241,8 @@ def _preferred(context: Context, best: Found, common: frozenset[int], preference
 def pass_in_group(context: Context, standing: Standing, best: Found, fingerprint: Fingerprint) -> Ruling:
     """Rule on a copy of ``best.original`` that passes: it leads its group, or is a new version of a delivered page."""
     group, original = best.original.group, best.original
-    rivals = context.in_flight.of_key(group)
-    if standing.leads and rivals:
-        return Blocked(rivals[0])  # two pages in flight must not lead one group
+    if standing.leads and (rival := context.first(context.in_flight.with_key(group))) is not None:
+        return Blocked(rival)  # two pages in flight must not lead one group
     match, likeness = context.match(best), best.comparison.likeness
     differs = match.similarity < context.method.witness_below
     keys = fingerprint.keys if standing.leads or (differs and best.compared.is_original) else ()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.errors import SettingsError
@@ -15,11 +14,11 @@ from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMethods
-from scrapy_neardup.judge.in_flight import Blocked, Earlier, InFlight, ReadOnlyInFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import ManualVerdicts
-from scrapy_neardup.judge.matching import Matching, candidates
+from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
+from scrapy_neardup.judge.matching import Matching
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.rules import has_mark, judge, judge_bytes, knows_bytes
+from scrapy_neardup.judge.rules import has_source, judge
+from scrapy_neardup.judge.same_bytes import judge_bytes, knows_bytes
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.page.source import BodyHasher
@@ -31,41 +30,8 @@ from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 #: Steps of expiry in a row without an expired page, after which the end of a crawl tries no more.
 _IDLE = 1000
-
-
-class _ReadOnlyStore:
-    """A store whose writes do nothing. A write that a detector learns to do belongs here."""
-
-    def __init__(self, store: PageStore) -> None:
-        self.base = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.base, name)
-
-    def begin(self, who: str, job: str = "") -> int:
-        return 0
-
-    def _ignore(self, *_: Any, **__: Any) -> None:
-        return
-
-    add = touch = note = note_form = write = _ignore
-
-
-def read_only(store: PageStore) -> PageStore:
-    """The store for a detector that must leave no trace."""
-    return cast(PageStore, _ReadOnlyStore(store))
-
-
-#: The pages in flight of each store of this process: all crawls on a store share them, and a read-only one sees them.
+#: The pages in flight of each store of this process: all crawls on a store share them.
 _IN_FLIGHT: WeakKeyDictionary[PageStore, InFlight] = WeakKeyDictionary()
-
-
-def _in_flight_of(store: PageStore) -> InFlight:
-    if store.is_shared:
-        return Earlier()
-    if isinstance(store, _ReadOnlyStore):
-        return ReadOnlyInFlight(_IN_FLIGHT.setdefault(store.base, InFlight()))
-    return _IN_FLIGHT.setdefault(store, InFlight())
 
 
 class Detector:
@@ -106,59 +72,65 @@ class Detector:
         self.policy = policy
         #: Seconds spent in the method and in the store.
         self.spent = {"method": 0.0, "store": 0.0}
-        #: The pages in flight.
-        self.in_flight = _in_flight_of(store)
+        #: The pages in flight, of all crawls of this process; on a server the server has them.
+        self.in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         #: Names the crawl: the time at which it began, in nanoseconds since 1970.
         self.generation = store.begin(who, job)
-        self._method = method = method.with_hashes(store.hashes)
+        self.method = method = method.with_hashes(store.hashes)
         self._bounds = bounds
         self._on_expired = on_expired
         self._judged = 0
         rules = policy.rules()
         #: Makes the digests by which bodies are known again under these rules.
         self.bodies = BodyHasher(store.hashes, {"recipe": store.recipe, "decisions": method.decisions(), **rules})
-        self.crawl = CrawlContext(
+        self._crawl = CrawlContext(
             method=method,
             store=store,
             policy=policy,
-            in_flight=self.in_flight,
             generation=self.generation,
             matching=Matching(method, store, policy.also_copies),
-            manual_verdicts=ManualVerdicts(store),
             former_methods=FormerMethods(store),
             drops=Drops(store, self.generation) if store.lasts and policy.keep is not Keep.NOTHING else None,
             rules=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
         )
 
-    # Judging.
+    # Judging. Each of these raises StoreError if the state fails; then nothing is reserved.
 
     def check(
+        self, page: Page, prepared: PreparedFingerprint | None = None, given_up: Collection[Reservation] = ()
+    ) -> Ruling:
+        """Judge a page, and reserve it if it passes.
+
+        ``prepared``: a worker's fingerprint, which counts only if the state agrees. ``given_up``: pages in flight that
+        took too long. The page is judged without them; if it would be unique, it is unjudged (``in_flight``) and still
+        reserved.
+        """
+        ruling = self.judge(page, self.fingerprint(page, prepared), self.in_flight, given_up)
+        if isinstance(ruling, Ruled) and ruling.reservation is not None:
+            self.in_flight.add(ruling.reservation)
+        return ruling
+
+    def judge(
         self,
         page: Page,
-        fingerprint: Fingerprint | None = None,
-        prepared: PreparedFingerprint | None = None,
+        fingerprint: Fingerprint | None,
+        in_flight: InFlight,
         given_up: Collection[Reservation] = (),
+        *,
+        writes: bool = True,
     ) -> Ruling:
-        """Judge a page. Raises StoreError if the state fails; then nothing is reserved.
+        """Judge a page with its ``fingerprint`` against the state and pages ``in_flight``, without reserving it.
 
-        ``fingerprint``: what ``fingerprint`` returned for the page, if it is judged a second time. ``prepared``: a
-        worker's fingerprint, which counts only if the state agrees. ``given_up``: pages in flight that took too long.
-        The page is judged without them; if it would be unique, it is unjudged (``in_flight``) and still reserved.
+        ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
         """
-        self.in_flight.given_up = given_up
-        if self._bounds is not None:
-            with self._timed_store():
+        with self._timed_store():
+            if writes and self._bounds is not None:
                 self._expire_next()
-        reason = page.unread or why_unjudged(page.text, self.policy.min_letters)
-        if page.row or reason:
-            fingerprint = NO_FINGERPRINT
-        elif fingerprint is None:
-            fingerprint = self._fingerprint(page, prepared)
-        begun = perf_counter()
-        try:
-            ruling = judge(Context(self.crawl, page, fingerprint, reason))
-        finally:
-            self.spent["store"] += perf_counter() - begun
+            reason = page.unread or why_unjudged(page.text, self.policy.min_letters) if fingerprint is None else ""
+            context = Context(self._crawl, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason)
+            ruling = judge(context)
+            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
+                ruling.write()
         if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
             ruling.reservation.gave_up = True
             if ruling.verdict.kind is Kind.UNIQUE:
@@ -167,76 +139,67 @@ class Detector:
                 ruling = replace(ruling, verdict=verdict)
         return ruling
 
-    def check_bytes(self, url: str, site: str, body: int, given_up: Collection[Reservation] = ()) -> Ruling | None:
-        """Judge a page by the digest ``body`` of its bytes; None if it must be read. Raises StoreError."""
-        self.in_flight.given_up = given_up
+    def check_bytes(
+        self, url: str, site: str, body: int, given_up: Collection[Reservation] = (), *, writes: bool = True
+    ) -> Ruling | None:
+        """Judge a page by the digest ``body`` of its bytes; None if it must be read."""
         with self._timed_store():
-            if not knows_bytes(self.crawl, url, body):
+            if not knows_bytes(self.store, self.in_flight, url, body):
                 return None
-            self._expire_next()
-            return judge_bytes(Context(self.crawl, Page(url, site=site, body=body)))
+            if writes:
+                self._expire_next()
+            ruling = judge_bytes(Context(self._crawl, self.in_flight, given_up, Page(url, site=site, body=body)))
+            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
+                ruling.write()
+            return ruling
 
     def may_know(self, url: str, body: int) -> bool:
-        """Whether ``check_bytes`` may give a verdict, so that reading the page can wait. Raises StoreError."""
+        """Whether ``check_bytes`` may give a verdict, so that reading the page can wait."""
         with self._timed_store():
-            return knows_bytes(self.crawl, url, body)
+            return knows_bytes(self.store, self.in_flight, url, body)
 
     def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
-        """Judge a page that counts at once, permanently if ``sealed``. Raises StoreError.
+        """Judge a page that counts at once, permanently if ``sealed``.
 
         A crawl of this process may have a near-duplicate in flight on the same state. This page does not wait for it.
         """
-        given_up = list[Reservation]()
-        while isinstance(ruling := self.check(page, prepared=prepared, given_up=given_up), Blocked):
+        fingerprint, given_up = self.fingerprint(page, prepared), list[Reservation]()
+        while isinstance(ruling := self.judge(page, fingerprint, self.in_flight, given_up), Blocked):
             given_up.append(ruling.by)
-        return self._commit_now(ruling, sealed=sealed)
-
-    def judge_bytes_now(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
-        """Judge a page by its bytes, as ``judge_now`` does; None if it must be read."""
-        ruling = self.check_bytes(url, site, body)
-        return self._commit_now(ruling, sealed=sealed) if isinstance(ruling, Ruled) else None
-
-    def _commit_now(self, ruling: Ruled, *, sealed: bool) -> Verdict:
         if ruling.reservation is not None:
-            self.commit(ruling.reservation, sealed=sealed)
+            self.file(ruling.reservation, sealed=sealed)
         return ruling.verdict
 
-    def is_unchanged(self, url: str, mark: int) -> bool:
+    def look(self, page: Page) -> Ruling:
+        """The verdict that a page would get; nothing is reserved or written."""
+        return self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
+
+    def is_unchanged(self, url: str, source: int) -> bool:
         """Whether the page at a URL was not compared with others, and still has the same source."""
-        return has_mark(self.store.find(url) if mark else None, mark)
+        return has_source(self.store.find(url) if source else None, source)
+
+    # Fingerprints.
 
     def is_enough(self, text: str) -> bool:
         """Whether a text can be judged."""
         return not why_unjudged(text, self.policy.min_letters)
 
-    # Fingerprints.
-
-    def fingerprint(self, page: Page) -> Fingerprint | None:
+    def fingerprint(self, page: Page, prepared: PreparedFingerprint | None = None) -> Fingerprint | None:
         """The fingerprint of a page; None for one that is compared with no other."""
-        return None if page.row or page.unread or not self.is_enough(page.text) else self._fingerprint(page)
-
-    def _fingerprint(self, page: Page, prepared: PreparedFingerprint | None = None) -> Fingerprint:
+        if page.row or page.unread or not self.is_enough(page.text):
+            return None
         begun = perf_counter()
         try:
             known = self.store.on_site(page.site)
             if prepared is not None:
-                return prepared.verified(page, known, self._method)
-            return self._method.for_state(page, known)
+                return prepared.verified(page, known, self.method)
+            return self.method.for_state(page, known)
         finally:
             self.spent["method"] += perf_counter() - begun
 
     def learn(self, page: Page, prepared: PreparedFingerprint) -> None:
         """Correct what workers assume, where the state says something else of this page."""
         prepared.learn(page.site, self.store.on_site(page.site))
-
-    def proposed(self, keys: Iterable[int]) -> tuple[int, ...]:
-        """The ids of earlier pages that a page with these keys is compared with."""
-        return candidates(self._method, self.store, keys).ids
-
-    @property
-    def common(self) -> int:
-        """The number of pages from which a key is no evidence."""
-        return self._method.common
 
     # What becomes of a page.
 
@@ -249,8 +212,8 @@ class Detector:
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
-        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
-        try:
+        store, replaces, record = self.store, reservation.replaces, reservation.record
+        with self._timed_store():
             # The earlier version may be rolled back by now, or a page that was given up may have come through.
             if reservation.gave_up or (replaces and store.record(replaces) is None):
                 earlier = store.find(record.url)
@@ -262,8 +225,6 @@ class Detector:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
                 count_sentences(store, record.url, site, fingerprint, everywhere=not record.delivered)
-        finally:
-            self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
         """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""

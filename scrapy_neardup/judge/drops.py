@@ -8,7 +8,7 @@ from itertools import islice
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.model import Likeness, Match
+from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.state.layout import drop_key, generation_of, last_id, url_key
 from scrapy_neardup.state.pages import PageStore
 
@@ -70,11 +70,13 @@ class Drops:
         self._store = store
         self._generation = generation
 
-    def rows(self, id: int, url: str, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
+    def rows(self, id: int, verdict: Verdict) -> tuple[Row, ...]:
         """The row of a drop, to be written with the page; now and then this removes the oldest rows."""
         if not self._store.is_shared:  # on a server this may run twice for one page, and maintenance trims the list
             count = _COUNTS.get(self._store)
             _COUNTS[self._store] = trim(self._store, self._store.count_rows(b"d") if count is None else count) + 1
-        hashes = self._store.hashes
-        page, original = (last_id(url_key(one, hashes)) for one in (url, match.url))
-        return (Drop(self._generation, id, page, original, match.similarity, likeness.value if likeness else "").row(),)
+        hashes, match = self._store.hashes, verdict.match
+        assert match is not None
+        page, original = (last_id(url_key(url, hashes)) for url in (verdict.url, match.url))
+        likeness = verdict.likeness.value if verdict.likeness else ""
+        return (Drop(self._generation, id, page, original, match.similarity, likeness).row(),)

@@ -13,7 +13,8 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.page.extraction import Extractor, extractor_name
 from scrapy_neardup.page.samples import reader_sample
-from scrapy_neardup.state.pages import PageStore, decide, former_recipes, former_sketch
+from scrapy_neardup.state.history import decide, former_recipes, former_sketch
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, is_method_of
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample

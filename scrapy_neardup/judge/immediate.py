@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
+    from scrapy_neardup.judge.remote import RemoteCrawl
 
 T = TypeVar("T")
 #: Seconds between two requests for the counts of other crawls.
@@ -23,36 +23,36 @@ _PAUSE = 1.0
 
 
 class ImmediateJudge:
-    """Judges pages on a state that belongs to this process."""
+    """Judges pages on a state that belongs to this process. Every method may raise StoreError."""
 
     def __init__(self, detector: Detector) -> None:
         self.detector = detector
 
-    def may_know(self, url: str, body: int) -> bool:
-        """See ``Detector.may_know``."""
-        return self.detector.may_know(url, body)
+    def judge(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
+        """Judge a page, which counts from then on, permanently if ``sealed``.
 
-    def judge(self, page: Page, *, sealed: bool) -> Verdict:
-        """Judge a page, which counts from then on, permanently if ``sealed``. Raises StoreError."""
-        return self.detector.judge_now(page, sealed=sealed)
-
-    def judge_prepared(self, page: Page, prepared: PreparedFingerprint, *, sealed: bool) -> Verdict:
-        """Judge a page that a worker has fingerprinted; a shared state has no such pages."""
+        ``prepared``: a worker's fingerprint; on a server there is none.
+        """
         verdict = self.detector.judge_now(page, sealed=sealed, prepared=prepared)
-        # Only now: this page may be the one that makes a sentence boilerplate.
-        self.detector.learn(page, prepared)
+        if prepared is not None:  # only now: this page may be the one that makes a sentence boilerplate
+            self.detector.learn(page, prepared)
         return verdict
 
-    def judge_bytes(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
-        """Judge a page by its bytes; None if it must be read."""
-        return self.detector.judge_bytes_now(url, site, body, sealed=sealed)
+    def may_know(self, url: str, body: int) -> bool:
+        """Whether ``judge_bytes`` may give a verdict, so that reading the page can wait."""
+        return self.detector.may_know(url, body)
+
+    def judge_bytes(self, url: str, site: str, body: int) -> Verdict | None:
+        """Judge a page by the digest of its bytes; None if it must be read."""
+        ruling = self.detector.check_bytes(url, site, body)
+        return ruling.verdict if isinstance(ruling, Ruled) else None  # nobody waits for a page in flight
 
     def close(self) -> None:
         """Release all but the state."""
 
 
 class ServerImmediateJudge(ImmediateJudge):
-    """Judges pages on a state that other crawlers share.
+    """Judges pages on a state that other crawlers share; it reads every page.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
     and callers here are not, so it runs on an event loop in a thread of its own. A caller waits for that thread.
@@ -73,20 +73,17 @@ class ServerImmediateJudge(ImmediateJudge):
             self._stop()
             raise
 
-    def may_know(self, url: str, body: int) -> bool:
-        """False: on a server every page is read."""
-        return False
-
-    def judge(self, page: Page, *, sealed: bool) -> Verdict:
-        """Judge a page; it is unjudged (``in_flight``) if another crawler takes too long. Raises StoreError."""
+    def judge(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
+        """As above; the page is unjudged (``in_flight``) if another crawler takes too long."""
         return self._run(self._judge(page, sealed=sealed))
 
-    def judge_bytes(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
-        """None: the page must be read."""
+    def may_know(self, url: str, body: int) -> bool:
+        return False
+
+    def judge_bytes(self, url: str, site: str, body: int) -> Verdict | None:
         return None
 
     def close(self) -> None:
-        """Release the connection to the server."""
         if not self._loop.is_closed():
             try:
                 self._run(self._crawl.link.close())
@@ -106,23 +103,17 @@ class ServerImmediateJudge(ImmediateJudge):
         self._loop.close()
 
     async def _open_crawl(self) -> RemoteCrawl:
-        # Only a state on a server needs these.
-        from scrapy_neardup.judge.remote_crawl import RemoteCrawl
-        from scrapy_neardup.server.asynchronous import AsyncLink
-        from scrapy_neardup.server.store import RedisStore
+        from scrapy_neardup.judge.remote import RemoteCrawl  # only a state on a server needs redis-py
 
-        store = self.detector.store
-        assert isinstance(store, RedisStore)
-        link = AsyncLink(store.location)
-        return RemoteCrawl(self.detector, store, link, self._errors.append)
+        return RemoteCrawl(self.detector, self._errors.append)
 
     async def _judge(self, page: Page, *, sealed: bool) -> Verdict:
         if self._loop.time() - self._caught_up >= _PAUSE:
             self._caught_up = self._loop.time()
             await self._crawl.catch_up()
         try:
-            async with self._crawl.judgement(page) as judgement:
-                while isinstance(ruling := await judgement.check(), Blocked):
+            async with self._crawl.judgement() as judgement:
+                while isinstance(ruling := await judgement.check(page), Blocked):
                     await judgement.wait(ruling.by, self._wait)
             if ruling.reservation is not None:
                 self._crawl.commit(ruling.reservation, sealed=sealed)

@@ -56,18 +56,6 @@ class ManualVerdict:
         return verdict
 
 
-class ManualVerdicts:
-    """The manual verdicts for a crawl. A local state without any at the start is never asked again."""
-
-    def __init__(self, store: PageStore) -> None:
-        self._store = store
-        self._has_any = store.is_shared or next(store.rows(b"n"), None) is not None
-
-    def of(self, url: str) -> ManualVerdict | None:
-        """The manual verdict on the page at a URL."""
-        return find_manual_verdict(self._store, url) if self._has_any else None
-
-
 def find_manual_verdict(store: PageStore, url: str) -> ManualVerdict | None:
     """The manual verdict on the page at a URL; raises StoreDamaged if it cannot be read."""
     key = judgement_key(url, store.hashes)

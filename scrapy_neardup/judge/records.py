@@ -9,6 +9,7 @@ from typing import Any
 
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.files import Entry
+from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor
@@ -64,7 +65,7 @@ class Batch:
             read_risky=read_risky,
             is_unchanged=detector.is_unchanged,
             bodies=detector.bodies,
-            marks=detector.store.is_shared,
+            hashes_items=detector.store.is_shared,
         )
         #: How many records with each body are read ahead and not judged yet.
         self._upcoming: Counter[int] = Counter()
@@ -120,9 +121,7 @@ class Batch:
         return self._judge(marked, ready) if marked.html else verdict  # without a mark, nothing was written
 
     def _judge(self, page: Page, ready: PreparedFingerprint | None) -> Verdict:
-        if ready is None:
-            return self._now.judge(page, sealed=False)
-        return self._now.judge_prepared(page, ready, sealed=False)
+        return self._now.judge(page, sealed=False, prepared=ready)
 
     def _verdict_by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
         if isinstance(made, Page) or not made.body:
@@ -131,7 +130,7 @@ class Batch:
             self._upcoming[made.body] -= 1
         else:
             del self._upcoming[made.body]
-        return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
+        return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body)
 
     def _page(self, made: Page | UnreadPage, name: str, answer: Answer | None) -> Page:
         return made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
@@ -144,16 +143,11 @@ class Batch:
         return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
 
     def _name(self, entry: Entry) -> str:
-        id, url = entry.fields.get(self._id_field), entry.fields.get(self._fields["url"])
-        if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
-            return str(id).strip()
-        if isinstance(url, str) and url.strip():
-            return self._source.fields.article_url(entry.fields, url.strip())
-        return f"{entry.source}#{entry.number}" if entry.unit else entry.source
+        place = f"{entry.source}#{entry.number}" if entry.unit else entry.source
+        return name_entry(entry, self._source.fields, self._id_field) or place
 
     def _url(self, entry: Entry, name: str) -> str:
-        url = entry.fields.get(self._fields["url"])
-        return url.strip() if isinstance(url, str) and url.strip() else name
+        return self._source.fields.url(entry.fields) or name
 
 
 def _output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The interface of a storage engine: ordered byte keys at a location, and one batch of changes."""
+"""The interface of a key-value store, and what all engines share: locations, batches and errors."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from urllib.parse import SplitResult
 from urllib.request import url2pathname
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv.lock import ScratchDirectory, StateLock, is_held, lock
+from scrapy_neardup.kv.options import DEFAULT, Options
 
+if TYPE_CHECKING:
+    from scrapy_neardup.kv.tally import RowTally, Witness
+
+T = TypeVar("T")
 #: Key and value.
 Row = tuple[bytes, bytes]
+#: The setting that names the state of a crawl.
+SETTING = "NEARDUP_STORE"
+#: Larger than every id.
+NO_ID = 2**64 - 1
 
 
 @dataclass(slots=True)
@@ -42,69 +52,146 @@ class Changes:
         self.deletes.add(key)
 
 
-class UnreadableError(Exception):
-    """A row cannot be read."""
+class KeyValueStore(ABC):
+    """Keys and values in byte order, written in atomic batches. Every method may raise StoreError."""
+
+    #: The scheme of its URLs.
+    scheme: str
+    location: str
+    #: Whether the rows outlive the store.
+    lasts: bool = True
+    #: Whether nobody opens the rows again, so that nothing is saved at the end.
+    is_scratch: bool = False
+    #: Whether other processes may write at the same time.
+    is_shared: ClassVar[bool] = False
+    #: No record with a larger id exists. Who knows better lowers it, which saves look-ups.
+    largest: int = NO_ID
+
+    #: The checksum of all rows, for who has one.
+    tally: RowTally | None = None
+    #: Whether all rows have to be read and compared with the tally.
+    must_verify: bool = False
+
+    def accept(self) -> None:  # noqa: B027 - most stores have nothing to do
+        """Mark the state as open. Everything that can refuse it was read; from here on it may change."""
+
+    def keep_secret(self, secret: bytes) -> None:  # noqa: B027 - most stores have nothing to do
+        """Keep the secret of the state outside its rows, too: a repair needs it."""
+
+    @abstractmethod
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a row, or None."""
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the values of several keys."""
+        return [self.get(key) for key in keys]
+
+    @abstractmethod
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        """Yield the rows with a prefix, in byte order."""
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        """Yield the rows with a prefix from key ``low`` on. An engine that seeks does not pass deleted rows."""
+        return (row for row in self.scan(prefix) if row[0] >= low)
+
+    def count(self, prefix: bytes) -> int:
+        """Count the rows of a prefix, which is a letter."""
+        return sum(1 for _ in self.scan(prefix))
+
+    @abstractmethod
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        """Apply all changes or none. ``sync``: they and all earlier ones survive a power cut."""
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Return the result of work that reads rows and writes one batch. A shared store repeats the work until nobody
+        else changes the rows that it read.
+        """
+        return work()
+
+    @abstractmethod
+    def size(self) -> int:
+        """Return the size in bytes."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Release the space of deleted rows. It needs as much space again meanwhile."""
+
+    def file_problems(self) -> Iterator[str]:
+        """Yield problems of the files that reading all rows would not show."""
+        yield from ()
+
+    @abstractmethod
+    def close(self, last: Changes | None = None) -> None:
+        """Write the last changes, and close."""
+
+    def damaged(self, what: str) -> StoreDamaged:
+        """Return the error for a row that is not what was written."""
+        return StoreDamaged(
+            f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "
+            f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
+            "state."
+        )
+
+    def out_of_reach(self, error: Exception) -> StoreError:
+        """Return the error for a failure of disk or system; the state may be sound."""
+        return StoreError(
+            f"The state at {self.location} cannot be read or written: {error}. Check the disk (is it full, is it "
+            "there, may you write to it?) and start again. If that does not help, run: scrapy neardup check"
+        )
 
 
-class DamagedCopy(Protocol):
-    """Rows of a damaged state in byte order."""
+class WrappedStore(KeyValueStore):
+    """Passes every call on to ``base``. Subclasses change some of them."""
 
-    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Yield the rows from ``low`` to before ``high``. Raises UnreadableError at the first unreadable row."""
+    def __init__(self, base: KeyValueStore) -> None:
+        self.base = base
+        self.scheme, self.location, self.lasts = base.scheme, base.location, base.lasts
 
+    def get(self, key: bytes) -> bytes | None:
+        return self.base.get(key)
 
-@contextmanager
-def copying(source: Path) -> Iterator[None]:
-    """Translate errors of copying into StoreError."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"The state at {source} cannot be copied: {error}. Check that its files can be read and that the disk "
-            "has room for two copies next to the new state."
-        ) from None
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return self.base.get_all(keys)
 
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self.base.scan(prefix, reverse=reverse)
 
-def hopeless(source: Path, why: str) -> StoreError:
-    """Return the error for a state whose copy cannot even be opened."""
-    return StoreError(f"Nothing in the state at {source} can be read ({why}). Restore it from a backup.")
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self.base.scan_from(low, prefix)
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        self.base.write(changes, sync=sync)
+
+    def size(self) -> int:
+        return self.base.size()
+
+    def compact(self) -> None:
+        self.base.compact()
+
+    def file_problems(self) -> Iterator[str]:
+        return self.base.file_problems()
+
+    def close(self, last: Changes | None = None) -> None:
+        self.base.close(last)
 
 
 #: Characters that no path of a state may have: systems refuse NUL, terminals act on the others.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: The setting that names the state of a crawl.
-SETTING = "NEARDUP_STORE"
 
 
-_USER = re.compile(r"(?<=//)[^/?#]*@")
-_PASSWORD = re.compile(r"([?&])[^=&]*password=[^&]*&?", re.IGNORECASE)
+class Engine(KeyValueStore):
+    """A key-value store with a URL. By default its location is a path.
 
-
-def without_password(url: str) -> str:
-    """Return a URL without user and password, for messages.
-
-    >>> without_password("redis://crawler:s3cret@cache.example:6379/0?state=news")
-    'redis://cache.example:6379/0?state=news'
-    >>> without_password("leveldb:///data/state"), without_password("redis://:p@ss@host"), without_password("memory:")
-    ('leveldb:///data/state', 'redis://host', 'memory:')
-    >>> without_password("redis+sentinel://a,b/news?sentinel_password=s3cret&state=news")
-    'redis+sentinel://a,b/news?state=news'
+    ``named_by``: the setting or option that named the location, for messages.
     """
-    return _PASSWORD.sub(r"\1", _USER.sub("", url)).rstrip("?&")
 
+    #: The form of its URLs behind the scheme, for messages.
+    form: ClassVar[str] = "///path"
 
-class Place(ABC):
-    """Where states of one kind lie. By default a location is a path; servers have URLs of their own."""
-
-    #: The scheme of their URLs.
-    scheme: ClassVar[str]
-    #: Whether a state outlives its store.
-    lasts: ClassVar[bool] = True
-
-    @classmethod
-    def form(cls) -> str:
-        """Return the form of the URLs, for messages."""
-        return f"{cls.scheme}:///path"
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        self.location = location
+        self.named_by = named_by
+        self.options = options
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
@@ -113,7 +200,7 @@ class Place(ABC):
         Raises ValueError whose text continues a sentence: "which …".
         """
         if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
-            raise ValueError(f"which names no absolute path. Write three slashes: {cls.form()}")
+            raise ValueError(f"which names no absolute path. Write three slashes: {cls.scheme}:{cls.form}")
         if parts.query or parts.fragment:
             raise ValueError("which has a ? or a # in its path. Write %3F for the question mark, %23 for the hash")
         path = url2pathname(parts.path)
@@ -146,21 +233,6 @@ class Place(ABC):
         return None
 
     @classmethod
-    def parts(cls, location: str) -> str:
-        """Name the files that belong together, for messages."""
-        return location
-
-    @classmethod
-    def pieces(cls, location: str) -> tuple[Path, ...]:
-        """Return the files and folders of a closed state."""
-        return ()
-
-    @classmethod
-    def lock_of(cls, location: str) -> Path:
-        """Return the lock file, which exists while the state is open."""
-        return Path(f"{location}.lock")
-
-    @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         """Copy the state under its lock into ``folder``, which the caller removes, and open the copy.
 
@@ -169,104 +241,144 @@ class Place(ABC):
         raise StoreError(f"A {cls.scheme} state cannot be repaired. Restore it from a backup.")
 
 
-T = TypeVar("T")
+class FileEngine(Engine):
+    """A database in files of its own, which one process opens at a time.
 
-
-class KeyValueStore(Place):
-    """Keys and values in byte order at a ``location``, written in atomic batches.
-
-    ``named_by``: the setting or option that named the location, for messages. Every method may raise StoreError.
+    ``CheckedStore`` opens it for writing, ``Snapshot`` for reading. Until ``accept`` no file changes for good.
     """
 
-    #: Whether other processes may write at the same time.
-    is_shared: ClassVar[bool] = False
-    #: Writes since the opening; a write invalidates earlier reads.
-    _writes = 0
-    #: No page with a larger id ever existed, so its rows need no look-up.
-    _largest = 2**64 - 1
+    #: The mode of the folder with the lock, if that is made.
+    folder_mode: ClassVar[int] = 0o777
+    #: Whether the files are as a clean close left them, as far as the engine can tell.
+    is_untouched = False
 
-    def __init__(self, location: str, named_by: str = SETTING) -> None:
-        self.location = location
-        self.named_by = named_by
+    @classmethod
+    @abstractmethod
+    def witness_of(cls, location: str) -> Path:
+        """Return the path of the witness file."""
 
-    # For commands that count, verify or repair. The judge uses the methods of ``PageStore``.
+    @classmethod
+    @abstractmethod
+    def parts(cls, location: str) -> str:
+        """Name the files that belong together, for messages."""
 
-    def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield all rows with a prefix, in byte order; see ``layout``."""
-        return self._scan(prefix)
+    @classmethod
+    @abstractmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        """Return the files and folders of a closed state."""
 
-    def unpacked(self, prefix: bytes, unpack: Callable[[bytes, bytes], T]) -> Iterator[T]:
-        """Yield unpacked rows. Raises StoreDamaged where ``unpack`` raises ValueError."""
+    @classmethod
+    def lock_of(cls, location: str) -> Path:
+        """Return the lock file, which exists while the state is open."""
+        return Path(f"{location}.lock")
+
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        self.is_accepted = False
+        self._lock: StateLock | None = None
+        self._scratch: ScratchDirectory | None = None
+
+    def lock(self) -> None:
+        """Take the lock. Raises StoreLocked, and StoreError if the state cannot lie there."""
+        path = self.lock_of(self.location)
         try:
-            for key, packed in self.rows(prefix):
-                yield unpack(key, packed)
-        except ValueError as error:
-            raise self.damaged(str(error)) from None
+            path.parent.mkdir(mode=self.folder_mode, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The directory of the state at {self.location} cannot be made: {error}. Set {self.named_by} to "
+                "another path."
+            ) from error
+        self._lock = lock(path, self.location)
 
-    def count_rows(self, prefix: bytes) -> int:
-        """Count the rows of a prefix, which is a letter."""
-        return sum(1 for _ in self._scan(prefix))
+    def unlock(self) -> None:
+        """Release the lock. A second call does nothing."""
+        if self._lock is not None:
+            self._lock.release()
 
-    def value(self, key: bytes) -> bytes | None:
-        """Return the value of one row."""
-        return self._get(key)
+    def is_held(self) -> bool:
+        """Whether somebody, even this process, holds the lock."""
+        return is_held(self.lock_of(self.location))
 
-    def write(self, changes: Changes) -> None:
-        """Apply changes unchecked, and wait for the disk."""
-        self._write(changes, sync=True)
+    @abstractmethod
+    def is_new(self) -> bool:
+        """Whether a locked location has no database yet."""
 
-    def damaged(self, what: str) -> StoreDamaged:
-        """Return the error for a row that is not what was written."""
-        return StoreDamaged(
-            f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "
-            f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
-            "state."
+    @abstractmethod
+    def open(self, witness: Witness | None) -> None:
+        """Open the database of a locked location, or make it."""
+
+    def accept(self) -> None:
+        """The state is sound and will be written to."""
+        self.is_accepted = True
+
+    def settle(self) -> None:
+        """The state is marked open: make sure that its largest file says so too."""
+
+    @abstractmethod
+    def close_files(self) -> str:
+        """Close the database; return a digest of its file for the witness. A second call does nothing."""
+
+    def close(self, last: Changes | None = None) -> None:
+        """``CheckedStore`` and ``Snapshot`` close an engine step by step."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
+        """Open the database only for reading, while a process that holds it goes on; False if there is none.
+
+        Raises Moving if the files changed meanwhile, StoreDamaged, StoreError.
+        """
+
+    def close_snapshot(self) -> None:
+        """Undo ``open_snapshot``, as far as it came. A second call does nothing."""
+        self.is_untouched = False
+        if self._scratch is not None:
+            self._scratch.remove()
+            self._scratch = None
+
+    def gone(self, witness: Witness) -> StoreError:
+        """Return the error for a missing database that the witness knows."""
+        left = witness.newest
+        begin = Path(self.location) if Path(self.location).is_dir() else witness.path
+        return self.damaged(
+            f"its database is missing or empty, but its witness {witness.path} records {left.pages:,} pages. Restore "
+            f"{self.parts(self.location)}. To begin again there, delete {begin}"
         )
 
-    def out_of_reach(self, error: Exception) -> StoreError:
-        """Return the error for a failure of disk or system; the state may be sound."""
-        return StoreError(
-            f"The state at {self.location} cannot be read or written: {error}. Check the disk (is it full, is it "
-            "there, may you write to it?) and start again. If that does not help, run: scrapy neardup check"
-        )
 
-    @abstractmethod
-    def size(self) -> int:
-        """Return the size in bytes."""
+class Moving(Exception):
+    """Files changed while they were read; try again."""
 
-    @abstractmethod
-    def compact(self) -> None:
-        """Release the space of deleted rows. It needs as much space again meanwhile."""
 
-    def file_problems(self) -> Iterator[str]:
-        """Yield problems of the files that reading all rows would not show."""
-        yield from ()
+class UnreadableError(Exception):
+    """A row cannot be read."""
 
-    # For ``PageStore``; an engine implements these.
 
-    @abstractmethod
-    def _connect(self) -> None:
-        """Open the state at ``self.location`` exclusively."""
+class DamagedCopy(Protocol):
+    """Rows of a damaged state in byte order."""
 
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Close it. A second call does nothing."""
+    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        """Yield the rows from ``low`` to before ``high``. Raises UnreadableError at the first unreadable row."""
 
-    @abstractmethod
-    def _get(self, key: bytes) -> bytes | None: ...
 
-    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the values of several keys."""
-        return [self._get(key) for key in keys]
+def after(prefix: bytes) -> bytes | None:
+    """Return the first key behind all keys with a prefix; None if there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
-    @abstractmethod
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Yield the rows with a prefix."""
 
-    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        """Yield the rows with a prefix from key ``low`` on. An engine that seeks does not pass deleted rows."""
-        return (row for row in self._scan(prefix) if row[0] >= low)
+_USER = re.compile(r"(?<=//)[^/?#]*@")
+_PASSWORD = re.compile(r"([?&])[^=&]*password=[^&]*&?", re.IGNORECASE)
 
-    @abstractmethod
-    def _write(self, changes: Changes, *, sync: bool) -> None:
-        """Apply all changes or none, and update the tally. ``sync``: they and all earlier ones survive a power cut."""
+
+def without_password(url: str) -> str:
+    """Return a URL without user and password, for messages.
+
+    >>> without_password("redis://crawler:s3cret@cache.example:6379/0?state=news")
+    'redis://cache.example:6379/0?state=news'
+    >>> without_password("leveldb:///data/state"), without_password("redis://:p@ss@host"), without_password("memory:")
+    ('leveldb:///data/state', 'redis://host', 'memory:')
+    >>> without_password("redis+sentinel://a,b/news?sentinel_password=s3cret&state=news")
+    'redis+sentinel://a,b/news?state=news'
+    """
+    return _PASSWORD.sub(r"\1", _USER.sub("", url)).rstrip("?&")

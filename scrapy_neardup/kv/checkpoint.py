@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scrapy_neardup.kv.base import Moving
+
 # The manifest of LevelDB is a log of edits, in pieces in blocks of 32 kB (leveldb/doc/log_format.md,
 # db/version_edit.cc). LevelDB verifies its checksums later.
 
@@ -103,10 +105,6 @@ def _number(packed: bytes, at: int) -> tuple[int, int]:
 
 _CURRENT = "CURRENT"
 _TABLES = (".ldb", ".sst")
-
-
-class Moving(Exception):
-    """Files changed while they were read; try again."""
 
 
 def checkpoint(files: Path, copy: Path) -> None:

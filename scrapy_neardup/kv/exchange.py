@@ -7,16 +7,12 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
-from tempfile import mkdtemp
-
-from filelock import FileLock
 
 from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Place
-from scrapy_neardup.kv.lock import is_held, lock
+from scrapy_neardup.kv.base import FileEngine
+from scrapy_neardup.kv.lock import lock
 
 # No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the
 # state, and running the migration again completes the moves.
@@ -47,7 +43,7 @@ def refuse_unfinished(location: str) -> None:
         )
 
 
-def remove_draft(kind: type[Place], location: str) -> None:
+def remove_draft(kind: type[FileEngine], location: str) -> None:
     """Remove the unused draft of an interrupted migration. Raises StoreError."""
     draft = draft_of(location)
     held = lock(kind.lock_of(draft), draft) if kind.lock_of(draft).parent.exists() else None
@@ -64,13 +60,13 @@ def remove_draft(kind: type[Place], location: str) -> None:
     _tidy(kind, draft)
 
 
-def as_left(kind: type[Place], location: str) -> list[tuple[int, int]]:
+def as_left(kind: type[FileEngine], location: str) -> list[tuple[int, int]]:
     """Return a fingerprint that shows later whether a closed state was used."""
     found = [piece.stat() for piece in kind.pieces(location) if piece.exists()]
     return [(one.st_mtime_ns, one.st_size) for one in found]
 
 
-def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> str:
+def exchange(kind: type[FileEngine], location: str, left: list[tuple[int, int]]) -> str:
     """Put the closed draft in the place of the closed state; return where the old one is, empty if there was none.
 
     ``left``: result of ``as_left`` at the close. Raises StoreLocked or StoreError if the state is or was used, or if
@@ -94,7 +90,7 @@ def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> s
     return kept
 
 
-def finish(kind: type[Place], location: str) -> str:
+def finish(kind: type[FileEngine], location: str) -> str:
     """Complete the moves of an exchange."""
     with _locked(kind, location):
         kept = _move_all(kind, location)
@@ -103,7 +99,7 @@ def finish(kind: type[Place], location: str) -> str:
 
 
 @contextmanager
-def _locked(kind: type[Place], location: str) -> Iterator[None]:
+def _locked(kind: type[FileEngine], location: str) -> Iterator[None]:
     path = kind.lock_of(location)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,7 +112,7 @@ def _locked(kind: type[Place], location: str) -> Iterator[None]:
         held.release()
 
 
-def _move_all(kind: type[Place], location: str) -> str:
+def _move_all(kind: type[FileEngine], location: str) -> str:
     plan = _plan_of(location)
     try:
         kept = str(json.loads(plan.read_text(encoding="utf-8"))["kept"])
@@ -145,7 +141,7 @@ def _move(new: Path, here: Path, old: Path | None) -> None:
     new.rename(here)
 
 
-def _tidy(kind: type[Place], draft: str) -> None:
+def _tidy(kind: type[FileEngine], draft: str) -> None:
     """Remove the lock and folder of a draft."""
     with suppress(OSError):
         kind.lock_of(draft).unlink(missing_ok=True)
@@ -156,34 +152,3 @@ def _tidy(kind: type[Place], draft: str) -> None:
 
 def _plan_of(location: str) -> Path:
     return Path(f"{location}-exchange")
-
-
-#: Seconds after which an unlocked folder belongs to a killed process.
-_LEFT = 3600
-
-
-class ScratchDirectory:
-    """A folder beside ``place``, so that tables can be linked, or else in the temporary directory."""
-
-    def __init__(self, place: Path) -> None:
-        prefix = f".{place.name[:100]}.look-"
-        _sweep(place.parent, prefix)
-        try:
-            self.path = Path(mkdtemp(prefix=prefix, dir=place.parent))
-        except OSError:
-            self.path = Path(mkdtemp(prefix="neardup-look-"))
-        self._lock = FileLock(self.path / "lock", timeout=0, thread_local=False)
-        self._lock.acquire()
-
-    def remove(self) -> None:
-        """Remove the folder."""
-        self._lock.release()
-        shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _sweep(parent: Path, prefix: str) -> None:
-    """Remove folders of killed processes."""
-    for left in parent.glob(f"{escape(prefix)}*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _LEFT and not is_held(left / "lock"):
-                shutil.rmtree(left, ignore_errors=True)

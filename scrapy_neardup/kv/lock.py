@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
+from tempfile import mkdtemp
 
 from filelock import FileLock, Timeout
 
@@ -103,3 +107,34 @@ def _taken(path: Path) -> bool:
         return False
     held.release()
     return True
+
+
+#: Seconds after which an unlocked folder belongs to a killed process.
+_LEFT = 3600
+
+
+class ScratchDirectory:
+    """A folder beside ``place``, so that tables can be linked, or else in the temporary directory."""
+
+    def __init__(self, place: Path) -> None:
+        prefix = f".{place.name[:100]}.look-"
+        _sweep(place.parent, prefix)
+        try:
+            self.path = Path(mkdtemp(prefix=prefix, dir=place.parent))
+        except OSError:
+            self.path = Path(mkdtemp(prefix="neardup-look-"))
+        self._lock = FileLock(self.path / "lock", timeout=0, thread_local=False)
+        self._lock.acquire()
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        self._lock.release()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    """Remove folders of killed processes."""
+    for left in parent.glob(f"{escape(prefix)}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _LEFT and not is_held(left / "lock"):
+                shutil.rmtree(left, ignore_errors=True)

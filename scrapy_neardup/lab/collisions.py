@@ -62,7 +62,7 @@ class _Strings:
     def count(self, of: str) -> list[Collisions]:
         """Return a line for each hash."""
         strings = len(self._seen)
-        expected = expected_collisions(strings, self._bits)
+        expected = expect_collisions(strings, self._bits)
         found = []
         for name in CLASSIC:
             values = len(np.unique(np.frombuffer(self._values[name], np.uint64)))
@@ -71,7 +71,7 @@ class _Strings:
         return found
 
 
-def collisions(pages: Iterable[Page], bits: int = 32) -> list[Collisions]:
+def count_collisions(pages: Iterable[Page], bits: int = 32) -> list[Collisions]:
     """Return the collisions of each classic hash, on the letters of normalised texts and on their words.
 
     Memory grows with the number of different strings. Raises SettingsError unless ``bits`` is 32 or 64.
@@ -87,12 +87,12 @@ def collisions(pages: Iterable[Page], bits: int = 32) -> list[Collisions]:
     return of_texts.count("texts") + of_words.count("words")
 
 
-def expected_collisions(strings: int, bits: int) -> float:
+def expect_collisions(strings: int, bits: int) -> float:
     """Return n - m(1 - (1 - 1/m)**n) for n strings and the m values of an ideal hash.
 
     For few strings it uses the first terms of the series, because the difference loses all digits.
 
-    >>> expected_collisions(2, 1), round(expected_collisions(77_163, 32), 3)
+    >>> expect_collisions(2, 1), round(expect_collisions(77_163, 32), 3)
     (0.5, 0.693)
     """
     n, m = float(strings), 2.0**bits

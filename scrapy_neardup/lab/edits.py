@@ -1,4 +1,4 @@
-"""What happens to an article when it is copied: pure functions of a text and a random generator.
+"""Edits of an article that is copied: pure functions of a text and a random generator.
 
 Adding, deleting and reordering follow a Chinese experiment on the robustness of Simhash (sentences of 50 other texts at
 random places, 1 to 20 per cent). The others are what reposts do besides. A generator in the same state gives the same
@@ -52,7 +52,7 @@ _AROUND = {
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What other documents lend to an edit. Characters and words are as frequent as there."""
+    """Parts of other documents for an edit. Characters and words are as frequent as there."""
 
     sentences: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
@@ -61,21 +61,21 @@ class Material:
 
     @classmethod
     def of(cls, pages: Iterable[Page]) -> Material:
-        """Collect material from a few pages, whose texts are held several times."""
+        """Collect material from a few pages; it keeps their texts several times."""
         pages = list(pages)
         found = [unit for page in pages for unit in _UNIT.findall(page.text)]
         return cls(
-            tuple(piece.strip() for page in pages for piece in pieces(page.text) if piece.strip()),
+            tuple(piece.strip() for page in pages for piece in split_sentences(page.text) if piece.strip()),
             tuple(page.title for page in pages if page.title),
             tuple(unit for unit in found if _is_han(unit)),
             tuple(unit for unit in found if not _is_han(unit)),
         )
 
 
-def pieces(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     r"""Cut a text into sentences with end marks and line breaks; joined they are the text.
 
-    >>> pieces("他说：“走吧！”\n没人动。 It cost 3.5 million. Why?")
+    >>> split_sentences("他说：“走吧！”\n没人动。 It cost 3.5 million. Why?")
     ['他说：“走吧！”\n', '没人动。 ', 'It cost 3.5 million. ', 'Why?']
     """
     found: list[str] = []
@@ -94,17 +94,17 @@ def add(text: str, amount: float, rng: Random, material: Material) -> str:
 
     The last one is cut to fit, as a sentence is more than 1% of most texts.
     """
-    own, missing = pieces(text), _count(amount, len(text))
+    own, missing = split_sentences(text), _count(amount, len(text))
     if not own or not material.sentences:
         return text
     before: list[list[str]] = [[] for _ in range(len(own) + 1)]
     while missing > 0:
-        sentence = _closed(rng.choice(material.sentences))
-        sentence = sentence if len(sentence) <= missing else _closed(sentence[:missing].rstrip())
+        sentence = _close_sentence(rng.choice(material.sentences))
+        sentence = sentence if len(sentence) <= missing else _close_sentence(sentence[:missing].rstrip())
         before[rng.randrange(len(before))].append(sentence)
         missing -= len(sentence)
     if before[-1]:
-        own[-1] = _closed(own[-1])
+        own[-1] = _close_sentence(own[-1])
     return "".join("".join((*new, old)) for new, old in zip(before, (*own, ""), strict=True))
 
 
@@ -141,10 +141,10 @@ def replace(text: str, amount: float, rng: Random, material: Material) -> str:
 
 def reorder(text: str, amount: float, rng: Random, material: Material) -> str:
     """Move a random number of sentences; no amount."""
-    own = pieces(text)
+    own = split_sentences(text)
     if len(own) < 2:
         return text
-    own[-1] = _closed(own[-1])
+    own[-1] = _close_sentence(own[-1])
     for _ in range(rng.randint(1, len(own))):
         source, target = rng.sample(range(len(own)), 2)
         own.insert(target, own.pop(source))
@@ -179,7 +179,7 @@ def script(text: str, amount: float, rng: Random, material: Material) -> str:
     Raises NearDupError without the library opencc.
     """
     text = text.encode("utf-8", "replace").decode("utf-8")  # opencc takes no lone surrogates
-    both = (str(_converter(way).convert(text)) for way in ("s2t", "t2s"))
+    both = (str(_load_converter(way).convert(text)) for way in ("s2t", "t2s"))
     return max(both, key=lambda other: sum(a != b for a, b in zip(text, other, strict=False)))
 
 
@@ -212,7 +212,7 @@ def find_edit(name: str) -> Edit:
     return EDITS[name]
 
 
-def edited(page: Page, name: str, amount: float, rng: Random, material: Material) -> Page:
+def edit_page(page: Page, name: str, amount: float, rng: Random, material: Material) -> Page:
     """Return the edited page. Raises SettingsError for an unknown edit."""
     edit = find_edit(name)
     changed: dict[str, Any] = {p: edit.change(getattr(page, p), amount, rng, material) for p in edit.parts}
@@ -225,7 +225,7 @@ def why_unavailable(name: str) -> str:
 
 
 @cache
-def _converter(way: str) -> Any:
+def _load_converter(way: str) -> Any:
     try:
         from opencc import OpenCC
     except ImportError:
@@ -238,7 +238,7 @@ def _count(amount: float, size: int) -> int:
     return min(size, max(1, round(amount * size)))
 
 
-def _closed(piece: str) -> str:
+def _close_sentence(piece: str) -> str:
     """Return a piece that another sentence can follow."""
     if piece[-1:].isspace() or piece.endswith(tuple("。！？；…”’」』）")):
         return piece

@@ -1,33 +1,29 @@
-"""What each threshold would have done, estimated from labelled pairs."""
+"""The effect of each threshold, estimated from labelled pairs.
+
+A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
+weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
+of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
+1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
+clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
+between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
+DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
+comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
+must hold half of them. Ten labels that agree leave an interval of 28 %.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import sqrt
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.candidates import Stratum
-from scrapy_neardup.lab.labels import ANSWERS, COPY, SKIP, pair_lines
-
-# A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
-# weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
-# of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
-# 1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
-# clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
-# between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
-# DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
-# comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
-# must hold half of them. Ten labels that agree leave an interval of 28 %.
-
+from scrapy_neardup.lab.candidates import Candidate, Stratum, Thresholds
+from scrapy_neardup.lab.documents import Document
+from scrapy_neardup.lab.pairs import COPY, SKIP, Pair
 
 _Floats = npt.NDArray[np.float64]
 
@@ -73,10 +69,6 @@ class Estimate:
     recall: Figure
     best: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -94,8 +86,8 @@ class Outlook:
     deciding: int
 
 
-def estimated(
-    of: Sequence[Stratum],
+def estimate_thresholds(
+    strata: Sequence[Stratum],
     answers: Mapping[str, Sequence[Answer]],
     values: Sequence[float],
     now: int,
@@ -108,15 +100,15 @@ def estimated(
     ``cost``: how many missed copies are as bad as one wrong drop. The threshold with the least cost is chosen; of
     equals the nearest to the present one.
     """
-    parts = [_Part.of(one, answers.get(one.name, ())) for one in of]
-    called = np.array([one.copy for one in of], np.bool_).reshape(len(of), len(values)).T
+    parts = [_Part.of(one, answers.get(one.name, ())) for one in strata]
+    called = np.array([one.copy for one in strata], np.bool_).reshape(len(strata), len(values)).T
     estimates = [_estimate(value, parts, called[at]) for at, value in enumerate(values)]
-    costs = _drawn_costs(parts, called, cost, seed)
+    costs = _draw_costs(parts, called, cost, seed)
     least = costs == costs.min(axis=0)
     best = (least / least.sum(axis=0)).mean(axis=1)
     expected = [round(cost * one.wrong.estimate + one.missed.estimate, 6) for one in estimates]
     chosen = min(range(len(values)), key=lambda at: (expected[at], abs(at - now)))
-    deciding = [part for one, part in zip(of, parts, strict=True) if len(set(one.copy)) > 1]
+    deciding = [part for one, part in zip(strata, parts, strict=True) if len(set(one.copy)) > 1]
     return Outlook(
         tuple(replace(one, best=float(share)) for one, share in zip(estimates, best, strict=True)),
         chosen,
@@ -162,16 +154,16 @@ def _estimate(value: float, parts: Sequence[_Part], called: npt.NDArray[np.bool_
     yes = [part for part, is_called in zip(parts, called, strict=True) if is_called]
     no = [part for part, is_called in zip(parts, called, strict=True) if not is_called]
     size = sum(part.size for part in yes)
-    wrong = _total([(part.size, part.others, part.copies) for part in yes])
-    missed = _total([(part.size, part.copies, part.others) for part in no])
-    precision = Figure(1 - wrong.estimate / size, 1 - wrong.high / size, 1 - wrong.low / size) if size else _SURELY
-    return Estimate(value, size, wrong, missed, precision, _recall(yes, no), 0.0)
+    wrong = _estimate_total([(part.size, part.others, part.copies) for part in yes])
+    missed = _estimate_total([(part.size, part.copies, part.others) for part in no])
+    precision = Figure(1 - wrong.estimate / size, 1 - wrong.high / size, 1 - wrong.low / size) if size else _CERTAIN
+    return Estimate(value, size, wrong, missed, precision, _estimate_recall(yes, no), 0.0)
 
 
-_SURELY = Figure(1.0, 1.0, 1.0)
+_CERTAIN = Figure(1.0, 1.0, 1.0)
 
 
-def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
+def _estimate_total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
     """Estimate how many pairs are of a kind."""
     known = sum(len(kind) for size, kind, others in strata if len(kind) + len(others) >= size)
     unknown = sum(size for size, kind, others in strata if not (kind or others))
@@ -179,19 +171,19 @@ def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Fi
     pages = sum(size for size, _, _ in rest)
     estimate = sum(sum(kind) for _, kind, _ in rest)
     squares = sum(weight**2 for _, kind, others in rest for weight in (*kind, *others))
-    low, high = wilson(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
+    low, high = wilson_interval(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
     seen = sum(len(kind) for _, kind, _ in rest)
     return Figure(
         known + estimate + unknown / 2, known + max(seen, pages * low), known + max(seen, pages * high) + unknown
     )
 
 
-def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
+def _estimate_recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
     """Estimate the share of copies that are called copies."""
     found, missed = (sum(sum(part.copies) for part in parts) for parts in (yes, no))
     weights = [weight for part in (*yes, *no) for weight in part.copies]
     all = found + missed
-    low, high = wilson(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
+    low, high = wilson_interval(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
     more_found, more_missed = (sum(part.size for part in parts if not part.labels) for parts in (yes, no))
     least = low * all / (all + more_missed) if all else 0.0
     most = (high * all + more_found) / (all + more_found) if all else 1.0
@@ -199,10 +191,10 @@ def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
     return Figure((found + more_found / 2) / expected if expected else 1.0, least, most)
 
 
-def wilson(share: float, count: float) -> tuple[float, float]:
+def wilson_interval(share: float, count: float) -> tuple[float, float]:
     """Return the 95 % interval of a share.
 
-    >>> [round(end, 3) for end in wilson(0.0, 10)], [round(end, 3) for end in wilson(0.5, 10)]
+    >>> [round(end, 3) for end in wilson_interval(0.0, 10)], [round(end, 3) for end in wilson_interval(0.5, 10)]
     ([0.0, 0.278], [0.237, 0.763])
     """
     squared = _Z * _Z
@@ -211,7 +203,7 @@ def wilson(share: float, count: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _drawn_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: float, seed: int) -> _Floats:
+def _draw_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: float, seed: int) -> _Floats:
     """Return the cost of each threshold, for each draw of the shares."""
     random = np.random.default_rng(seed)
     sizes = np.array([part.size for part in parts], np.float64)[:, None]
@@ -227,97 +219,60 @@ def _drawn_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: fl
     return found
 
 
-_NEED = (
-    'each line must be one JSON object as written by `scrapy neardup tune`: {"a": id, "b": id, "jaccard": 0.83, '
-    '"containment": 0.91, "label": "copy", "stratum": "…", "stratum_size": 12}'
-)
-
-
 @dataclass(frozen=True, slots=True)
-class Label:
-    """The label of documents ``a`` and ``b``: one of ``ANSWERS``, and the stratum they were drawn from."""
+class Tuning:
+    """The effect of all thresholds by the labels. ``lost``: labels of pairs that are no candidates now."""
 
-    a: str
-    b: str
-    said: str
-    stratum: str
-    size: int
+    tried: Thresholds
+    strata: Sequence[Stratum]
+    answers: Mapping[str, Sequence[Answer]]
+    outlook: Outlook
+    lost: int
 
-
-class LabelFile:
-    """A file of labels. Each answer is on disk before the next pair is shown."""
-
-    def __init__(self, path: Path) -> None:
-        """``path``: existing answers stay."""
-        self.path = path
-        if path.exists():
-            _mend(path)
-        self.labels = {(one.a, one.b): one for one in read_answers(path)} if path.exists() else {}
-
-    def add(self, row: Mapping[str, Any], said: str) -> None:
-        """Append an answer. Raises NearDupError if it cannot be written."""
-        line = json.dumps({**row, "label": said}, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        try:
-            with self.path.open("ab") as file:
-                file.write(line + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise NearDupError(
-                f"{self.path} cannot be written: {error.strerror or error}. Name another file with -o."
-            ) from None
-        self.labels[row["a"], row["b"]] = _label(row, said)
+    @property
+    def labels(self) -> int:
+        """The number of labels that count."""
+        return sum(map(len, self.answers.values()))
 
 
-def _mend(path: Path) -> None:
-    """Complete the last line, or remove it if a killed process left it unfinished."""
-    last = path.read_bytes().rpartition(b"\n")[2]
-    if not last:
-        return
-    try:
-        json.loads(last)
-    except ValueError:
-        os.truncate(path, path.stat().st_size - len(last))
-    else:
-        with path.open("ab") as file:
-            file.write(b"\n")
+def tune(
+    documents: Sequence[Document],
+    found: Sequence[Candidate],
+    strata: Sequence[Stratum],
+    tried: Thresholds,
+    labels: Sequence[Pair],
+    cost: float,
+) -> Tuning:
+    """Estimate from labels what each threshold would do."""
+    stratum_of = {}
+    for stratum in strata:
+        for place in stratum.pairs:
+            pair = found[place].alike
+            stratum_of[documents[pair.a].id, documents[pair.b].id] = stratum.name
+    answers = group_answers(labels, stratum_of)
+    lost = sum((one.a, one.b) not in stratum_of for one in labels)
+    return Tuning(
+        tried, strata, answers, estimate_thresholds(strata, answers, tried.values, tried.now, cost=cost), lost
+    )
 
 
-def read_answers(path: Path) -> list[Label]:
-    """Read labels; the last one of a pair counts. Raises NearDupError for any other line."""
-    if not path.is_file():
-        raise NearDupError(f"The file of labels {path} does not exist. Name another one, or leave --labels out.")
-    found: dict[tuple[str, str], Label] = {}
-    for entry in pair_lines(path, _NEED):
-        fields, said = entry.fields, entry.fields.get("label")
-        size = fields.get("stratum_size")
-        right = said in ANSWERS and isinstance(size, (int, float)) and size >= 1
-        if not (right and "a" in fields and "b" in fields):
-            raise NearDupError(f"{entry.place}: label or stratum_size is missing or wrong; {_NEED}.")
-        one = _label(fields, str(said))
-        found[one.a, one.b] = one
-    return list(found.values())
+def weigh_answers(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
+    """Return the pairs with a certain answer, each with the number of pairs that it represents."""
+    certain = [one for one in labels if one.answer != SKIP]
+    drawn = Counter(one.stratum for one in certain)
+    return [
+        (one, Answer(one.answer == COPY, max(1.0, (one.stratum_size or 1) / drawn[one.stratum]))) for one in certain
+    ]
 
 
-def weighted(labels: Iterable[Label]) -> list[tuple[Label, Answer]]:
-    """Return the labels yes and no with their weights."""
-    told = [one for one in labels if one.said != SKIP]
-    judged = Counter(one.stratum for one in told)
-    return [(one, Answer(one.said == COPY, max(1.0, one.size / judged[one.stratum]))) for one in told]
-
-
-def by_stratum(labels: Iterable[Label], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
+def group_answers(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
     """Group answers by the current stratum of their pair; ``where`` finds it by ids.
 
     Pairs that are no candidates any more are left out.
     """
     found: dict[str, list[Answer]] = defaultdict(list)
-    for label, answer in weighted(labels):
+    for label, answer in weigh_answers(labels):
         stratum = where.get((label.a, label.b))
         if stratum is not None:
             found[stratum].append(answer)
     return dict(found)
-
-
-def _label(fields: Mapping[str, Any], said: str) -> Label:
-    return Label(str(fields["a"]), str(fields["b"]), said, str(fields.get("stratum")), int(fields["stratum_size"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
@@ -13,6 +13,7 @@ from typing import IO, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
 
@@ -36,10 +37,10 @@ class GramSets(Protocol):
         """Return a set."""
 
 
-def grams(text: str) -> Grams:
+def make_grams(text: str) -> Grams:
     """Return the different grams of a text, ascending; none for a text that is too short.
 
-    >>> len(grams("The ferry, again!")), len(grams("Ship"))
+    >>> len(make_grams("The ferry, again!")), len(make_grams("Ship"))
     (9, 0)
     """
     own = letters(normalize(text))
@@ -56,15 +57,14 @@ class GramFile:
         self._starts = array("q")
         self._end = 0
 
-    def add(self, text: str) -> Grams:
+    def add(self, text: str) -> None:
         """Add the grams of a text."""
-        found = grams(text)
+        found = make_grams(text)
         self._file.seek(self._end)
         self._file.write(found.tobytes())
         self._starts.append(self._end)
         self._sizes.append(len(found))
         self._end += found.nbytes
-        return found
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """The size of each set."""
@@ -76,13 +76,13 @@ class GramFile:
 
 
 @contextmanager
-def gram_file() -> Iterator[GramFile]:
+def open_gram_file() -> Iterator[GramFile]:
     """Yield a gram file on a temporary file."""
     with tempfile.TemporaryFile(prefix="neardup-", buffering=0) as file:
         yield GramFile(file)
 
 
-def common(one: Grams, other: Grams) -> int:
+def count_common(one: Grams, other: Grams) -> int:
     """Count the common grams of two sets."""
     return len(one) + len(other) - len(distinct(np.concatenate((one, other))))
 
@@ -106,8 +106,6 @@ _FEWEST, _MOST = 2**16, 2**26
 #: The error of a product of floats.
 _TINY = 1e-9
 
-Watched = Callable[[Iterable[int], int], Iterable[int]]
-
 
 @dataclass(frozen=True, slots=True)
 class Alike:
@@ -119,20 +117,20 @@ class Alike:
     containment: float
 
 
-def similarity(a: int, b: int, sets: GramSets) -> Alike:
+def measure_similarity(a: int, b: int, sets: GramSets) -> Alike:
     """Compare two texts."""
     first, second = sorted((a, b))
     one, other = sets[first], sets[second]
-    return _alike(first, second, len(one), len(other), common(one, other))
+    return _make_alike(first, second, len(one), len(other), count_common(one, other))
 
 
-def alike_pairs(
+def find_similar_pairs(
     sets: GramSets,
     jaccard: float = JACCARD,
     containment: float = CONTAINMENT,
     *,
     room: int = _ROOM,
-    watch: Watched = lambda places, total: places,
+    watch: Watch = unwatched,
 ) -> Iterator[Alike]:
     """Yield every pair with at least that Jaccard similarity, or that containment of the smaller in the larger.
 
@@ -145,9 +143,9 @@ def alike_pairs(
     prefixes = _Prefixes(sets, sizes, rarity, jaccard, containment)
     for place in order.tolist():
         rarity.want(prefixes[place])
-    for first, last, index in _blocks(sets, order.tolist(), rarity, room):
-        for at, place in enumerate(watch(order[:last].tolist(), last)):
-            yield from _found(place, max(at + 1, first) - first, index, sets, prefixes)
+    for first, last, index in _build_blocks(sets, order.tolist(), rarity, room):
+        for at, place in enumerate(watch(order[:last].tolist(), last, "texts compared")):
+            yield from _find_partners(place, max(at + 1, first) - first, index, sets, prefixes)
 
 
 class _Rarity:
@@ -222,22 +220,22 @@ class _Index:
         return np.bincount(self.held_by[at], minlength=len(self.places))
 
 
-def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
+def _build_blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
     """Yield blocks of the index: the place of the first set, of the one behind the last, and the block."""
-    first, filled, held = 0, 0, list[Grams]()
+    first, filled, kept = 0, 0, list[Grams]()
     for at, place in enumerate(order):
-        held.append(rarity.wanted(sets[place]))
-        filled += len(held[-1])
+        kept.append(rarity.wanted(sets[place]))
+        filled += len(kept[-1])
         if filled >= room or at + 1 == len(order):
-            grams = np.concatenate(held)
-            held_by = np.repeat(np.arange(len(held), dtype=np.int32), [len(one) for one in held])
+            grams = np.concatenate(kept)
+            held_by = np.repeat(np.arange(len(kept), dtype=np.int32), [len(one) for one in kept])
             by_gram = np.argsort(grams, kind="stable")
             yield first, at + 1, _Index(grams[by_gram], held_by[by_gram], np.array(order[first : at + 1], np.int64))
-            first, filled, held = at + 1, 0, []
+            first, filled, kept = at + 1, 0, []
 
 
-def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
-    """Yield the pairs of a set with sets of a block from ``begin`` on, none of which is smaller."""
+def _find_partners(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
+    """Yield the pairs of a set with sets of a block from ``begin`` on; these are no smaller."""
     wanted = prefixes[place]
     if not len(wanted):
         return
@@ -252,10 +250,10 @@ def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Pre
         if matches[at] + spare < prefixes.least(size, larger):
             continue
         first, second = sorted((place, other))
-        found = _alike(first, second, size, larger, common(own, sets[other]))
+        found = _make_alike(first, second, size, larger, count_common(own, sets[other]))
         if found.jaccard >= prefixes.jaccard or found.containment >= prefixes.containment:
             yield found
 
 
-def _alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
+def _make_alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
     return Alike(first, second, both / max(1, one + other - both), both / max(1, min(one, other)))

@@ -1,33 +1,24 @@
-"""How many edits each method withstands, as numbers and as a figure."""
+"""How many edits each method withstands.
+
+After the experiment of a Chinese paper on Simhash: 1,000 texts, 1 to 20% added or deleted at random places, sentences
+reordered. Here pages are edited in more ways, a page counts only if a state would find it too, and pairs of different
+pages are the control; else a method that always agrees would win.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.edits import EDITS, Material, edited, find_edit
-from scrapy_neardup.lab.evaluate import overrides
+from scrapy_neardup.lab.edits import EDITS, Material, edit_page, find_edit
+from scrapy_neardup.lab.evaluate import find_overrides
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.normalize import letters, normalize
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-# After the experiment of a Chinese paper on Simhash: 1,000 texts, 1 to 20% added or deleted at random places, sentences
-# reordered. Here pages are edited in more ways, a page counts only if a state would find it too, and pairs of different
-# pages are the control; else a method that always agrees would win.
-
 
 #: Shares of the text that an edit changes, as in the paper.
 AMOUNTS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20)
@@ -61,7 +52,7 @@ class Point:
     pages: int
 
 
-def robustness(
+def measure_robustness(
     methods: Sequence[Method],
     documents: Iterable[Document],
     *,
@@ -77,18 +68,18 @@ def robustness(
     numbers. A method that cannot judge a page raises NearDupError; ``on_failure`` is called instead, and the method is
     left out. Raises NearDupError for fewer than two different pages, SettingsError for an unknown edit.
     """
-    pages = _different(document.page() for document in documents)
+    pages = _drop_equal_texts(document.page for document in documents)
     if len(pages) < 2:
         raise NearDupError(
             f"Edits insert sentences of other documents, but only {len(pages)} differ in text. Give two or more."
         )
     plan = [(edit, amount) for edit in edits for amount in (amounts if find_edit(edit).has_amount else (0.0,))]
-    materials = _materials(pages, seed)
+    materials = _collect_materials(pages, seed)
     trials = [_Trial(method) for method in methods]
     for index in (progress or iter)(range(len(pages))):
-        versions = list(_versions(pages[index], plan, materials[index], seed, index))
+        versions = list(_make_versions(pages[index], plan, materials[index], seed, index))
         trials = [trial for trial in trials if trial.compare(pages[index], versions, on_failure)]
-    pairs = list(_pairs(len(pages), _random(seed, CONTROL)))
+    pairs = list(_draw_pairs(len(pages), _make_random(seed, CONTROL)))
     for trial in trials:
         trial.compare_originals(pairs)
     return [trial.point(*step) for trial in trials for step in (*plan, (CONTROL, 0.0))]
@@ -96,7 +87,7 @@ def robustness(
 
 def sample_documents(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
     """Draw ``count`` of the documents with equal probability, in one pass; all if there are no more."""
-    rng = _random(seed, "documents")
+    rng = _make_random(seed, "documents")
     kept: list[Document] = []
     for number, document in enumerate(documents):
         if number < count:
@@ -106,14 +97,14 @@ def sample_documents(documents: Iterable[Document], count: int, seed: int) -> li
     return kept
 
 
-def method_label(method: Method) -> str:
+def format_method(method: Method) -> str:
     """Return a method's name with its parameters that differ from defaults.
 
     >>> from scrapy_neardup.methods import make_method
-    >>> method_label(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
+    >>> format_method(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
     'cascade:shingle=4,certain=0.9'
     """
-    given = ",".join(f"{name}={value}" for name, value in overrides(method).items())
+    given = ",".join(f"{name}={value}" for name, value in find_overrides(method).items())
     return f"{method.name}:{given}" if given else method.name
 
 
@@ -121,7 +112,7 @@ class _Trial:
     """Fingerprints of the originals by one method, and its counts by edit and amount."""
 
     def __init__(self, method: Method) -> None:
-        self.name = method_label(method)
+        self.name = format_method(method)
         self._method = method
         self._originals: list[Fingerprint] = []
         self._pages: Counter[_Step] = Counter()
@@ -162,17 +153,17 @@ class _Trial:
         self._recognised[step] += duplicate and not set(new.keys).isdisjoint(old.keys)
 
 
-def _versions(
+def _make_versions(
     page: Page, plan: Iterable[_Step], material: Material, seed: int, index: int
 ) -> Iterator[tuple[_Step, Page]]:
     """Yield the page after each edit that changes it."""
     for edit, amount in plan:
-        version = edited(page, edit, amount, _random(seed, edit, amount, index), material)
+        version = edit_page(page, edit, amount, _make_random(seed, edit, amount, index), material)
         if version != page:
             yield (edit, amount), version
 
 
-def _different(pages: Iterable[Page]) -> list[Page]:
+def _drop_equal_texts(pages: Iterable[Page]) -> list[Page]:
     """Return the pages with text; of pages with the same letters only the first."""
     found: dict[str, Page] = {}
     for page in pages:
@@ -181,148 +172,22 @@ def _different(pages: Iterable[Page]) -> list[Page]:
     return list(found.values())
 
 
-def _materials(pages: Sequence[Page], seed: int) -> list[Material]:
+def _collect_materials(pages: Sequence[Page], seed: int) -> list[Material]:
     """Return the material for each page, none of it its own: two sets of lenders lend to each other."""
-    order = _random(seed, "material").sample(range(len(pages)), min(2 * _LENDERS, len(pages)))
+    order = _make_random(seed, "material").sample(range(len(pages)), min(2 * _LENDERS, len(pages)))
     half = len(order) // 2
     first = frozenset(order[:half])
     lent_to_first, lent = (Material.of(pages[index] for index in lenders) for lenders in (order[half:], order[:half]))
     return [lent_to_first if index in first else lent for index in range(len(pages))]
 
 
-def _pairs(count: int, rng: Random) -> Iterator[tuple[int, int]]:
+def _draw_pairs(count: int, rng: Random) -> Iterator[tuple[int, int]]:
     """Yield pairs of different numbers below ``count``, some for each first number."""
     for one in range(count):
         for other in rng.sample(range(count - 1), min(_OTHERS, count - 1)):
             yield one, other + (other >= one)
 
 
-def _random(seed: int, *parts: object) -> Random:
+def _make_random(seed: int, *parts: object) -> Random:
     """Return a generator for one use, so that one more page, edit or method changes nothing for others."""
     return Random(" ".join(map(str, (seed, *parts))))  # noqa: S311 - it is to be repeatable, not secret
-
-
-# The figure is readable without colours: methods differ in marker and dashes too. Equal points give equal bytes under
-# one version of matplotlib.
-
-
-#: Metadata by suffix that leaves out the time of drawing.
-_METADATA: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".png": {}, ".pdf": {"CreationDate": None}}
-_MARKERS = "osD^vPX<>ph*"
-_DASHES = ("-", "--", "-.", ":")
-#: Colours of Okabe and Ito for colour-blind readers, without yellow and black.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#666666")
-#: Our settings of matplotlib, whatever the user's are. Letters are outlines, as fonts have other widths.
-_STYLE: Any = {
-    "svg.hashsalt": "scrapy-neardup",
-    "svg.fonttype": "path",
-    "font.family": "DejaVu Sans",
-    "font.size": 10.0,
-}
-
-
-def check_drawable(path: Path) -> None:
-    """Raise the errors of ``draw_curves`` that are known before: SettingsError for a suffix or folder, NearDupError
-    without matplotlib.
-    """
-    if path.suffix not in _METADATA:
-        raise SettingsError(f"{path} is no picture. Give it the suffix {' or '.join(_METADATA)}.")
-    if not path.parent.is_dir():
-        raise SettingsError(f"The folder {path.parent} does not exist. Make it, or name another.")
-    if find_spec("matplotlib") is None:
-        raise NearDupError('Curves need matplotlib. Run: pip install "scrapy-neardup[plot]"')
-
-
-def draw_curves(points: Sequence[Point], path: Path) -> None:
-    """Write the curves of all methods: a panel for each edit with amounts, bars for the others.
-
-    Raises NearDupError without matplotlib or if the file cannot be written, SettingsError for an unknown suffix.
-    """
-    check_drawable(path)
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    methods = list(dict.fromkeys(point.method for point in points))
-    with rc_context(_STYLE):  # undone at its end; pyplot, with its figures and backend for all, is left alone
-        figure = Figure(figsize=(10, 7.5), layout="constrained")
-        FigureCanvasAgg(figure)
-        _fill(figure, points, methods)
-        try:
-            figure.savefig(path, dpi=120, metadata=_METADATA[path.suffix])
-        except OSError as error:
-            raise NearDupError(f"{path} cannot be written: {error}. Name another file.") from None
-
-
-def _fill(figure: Figure, points: Sequence[Point], methods: Sequence[str]) -> None:
-    gradual = list(dict.fromkeys(point.edit for point in points if point.amount))
-    others = list(dict.fromkeys(point.edit for point in points if not point.amount and point.edit != CONTROL))
-    others += [CONTROL] * any(point.edit == CONTROL for point in points)
-    rows = bool(gradual) + bool(others)
-    grid = figure.add_gridspec(rows, max(1, len(gradual)))
-    for column, edit in enumerate(gradual):
-        _lines(figure.add_subplot(grid[0, column]), edit, points, methods, first=column == 0)
-    if others:
-        _bars(figure.add_subplot(grid[-1, :]), others, points, methods)
-    handles: dict[str, Artist] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    columns = max(1, 120 // (8 + max(map(len, handles), default=1)))
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False)
-
-
-def _lines(axes: Axes, edit: str, points: Sequence[Point], methods: Sequence[str], *, first: bool) -> None:
-    for number, method in enumerate(methods):
-        own = [point for point in points if point.edit == edit and point.method == method and point.pages]
-        if not own:
-            continue
-        axes.plot(
-            [100 * point.amount for point in own],
-            [100 * point.recognised for point in own],
-            label=method,
-            linestyle=_DASHES[number % len(_DASHES)],
-            linewidth=1.4,
-            gid=f"{edit} {method}",
-            **_marker(number),
-        )
-    axes.set_title(edit)
-    axes.set_xlabel("% of the text")
-    axes.set_xlim(left=0)
-    _percent(axes, "recognised, %" if first else "")
-
-
-def _bars(axes: Axes, edits: Sequence[str], points: Sequence[Point], methods: Sequence[str]) -> None:
-    shares = {(point.edit, point.method): 100 * point.recognised for point in points if point.pages}
-    thickness = 0.84 / len(methods)
-    for number, method in enumerate(methods):
-        there = [place for place, edit in enumerate(edits) if (edit, method) in shares]
-        places = [place + (number - (len(methods) - 1) / 2) * thickness for place in there]
-        heights = [shares[edits[place], method] for place in there]
-        if not there:
-            continue
-        marker = _marker(number)
-        axes.bar(places, heights, 0.8 * thickness, color=marker["color"], alpha=0.45)
-        axes.plot(places, heights, label=method, linestyle="none", **marker)
-    axes.set_xticks(range(len(edits)), [f"{edit}\n(0 is best)" if edit == CONTROL else edit for edit in edits])
-    axes.set_title("edits without an amount, and pages that are no copies")
-    _percent(axes, "recognised, %")
-
-
-def _marker(number: int) -> dict[str, Any]:
-    """Return a method's marker; colours repeat with hollow markers."""
-    return {
-        "color": _COLOURS[number % len(_COLOURS)],
-        "marker": _MARKERS[number % len(_MARKERS)],
-        "markersize": 5,
-        "markerfacecolor": None if number < len(_COLOURS) else "white",
-        "clip_on": False,
-    }
-
-
-def _percent(axes: Axes, label: str) -> None:
-    axes.set_ylim(0, 102)
-    axes.set_ylabel(label)
-    axes.grid(axis="y", linewidth=0.4, alpha=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)

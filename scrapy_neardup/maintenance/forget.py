@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_neardup.maintenance.scan import Collector, Flags, Members, Watch, last_seen, members, unwatched
+from scrapy_neardup.maintenance.scan import Flags, Ids, Members, Watch, column, members, unwatched
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.expiry import Bounds
+from scrapy_neardup.state.layout import unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetting:
+class PageSelection:
     """Ids of pages to forget, in order, and how many of each sort.
 
     The copies of an original come before it, so an interrupted command can be repeated. ``with_originals``: copies
@@ -31,31 +31,47 @@ class Forgetting:
     unjudged: int
 
 
-def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> Forgetting:
+def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
     """Select pages, and the copies of originals among them. Reads all records once."""
-    collector, wanted = Collector(), array("B")
-    for record in watch(store.records(), store.pages):
-        collector.add(record)
-        wanted.append(is_wanted(record))
-    return forgetting_of(collector.members(), np.array(wanted, np.bool_))
+    wanted = array("B")
+
+    def noted() -> Iterator[Record]:
+        for record in watch(store.records(), store.pages):
+            wanted.append(is_wanted(record))
+            yield record
+
+    return select_pages(members(noted()), np.array(wanted, np.bool_))
 
 
-def unseen_since(store: PageStore, seconds: float, watch: Watch = unwatched) -> Forgetting:
+def select_unseen(store: PageStore, seconds: float, watch: Watch = unwatched) -> PageSelection:
     """Select pages that were last seen before a time, in seconds since 1970.
 
     An original stays while one of its copies was seen since, because the next copy needs it.
     """
-    found, seen = last_sights(store, watch)
-    return forgetting_of(found, seen < np.uint64(max(seconds, 0)))
+    found, seen = group_last_seen(store, watch)
+    return select_pages(found, seen < np.uint64(max(seconds, 0)))
 
 
-def last_sights(store: PageStore, watch: Watch = unwatched) -> tuple[Members, npt.NDArray[np.uint64]]:
+def group_last_seen(store: PageStore, watch: Watch = unwatched) -> tuple[Members, Ids]:
     """Return all pages, and when each page or a copy of it was last seen, in seconds since 1970."""
     found = members(watch(store.records(), store.pages))
     seen = last_seen(store, found)
     at, there = found.place(found.originals)
     np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
     return found, seen
+
+
+def last_seen(store: PageStore, of: Members) -> Ids:
+    """Return when each page was last seen, in seconds since 1970; when it was first seen if its URL row is gone."""
+    ids, seconds = array("Q"), array("Q")
+    for _, seen in store.rows(b"u"):
+        id, when = unpack_seen(seen)
+        ids.append(id)
+        seconds.append(when)
+    found: Ids = of.ids // np.uint64(10**9)
+    at, there = of.place(column(ids))
+    found[at[there]] = column(seconds)[there]
+    return found
 
 
 def of_host(host: str) -> Callable[[Record], bool]:
@@ -79,7 +95,7 @@ def of_host(host: str) -> Callable[[Record], bool]:
     return is_wanted
 
 
-def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
+def select_pages(found: Members, wanted: Flags) -> PageSelection:
     """Select these pages, and the copies of originals among them."""
     going = found.ids[wanted]
     copies = found.copies
@@ -87,7 +103,7 @@ def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
     others = wanted & copies & ~along
     own = wanted & ~copies
     order = np.concatenate([found.ids[along], found.ids[others], found.ids[own]])
-    return Forgetting(
+    return PageSelection(
         tuple(order.tolist()),
         int((own & found.judged).sum()),
         int(along.sum()),
@@ -96,17 +112,17 @@ def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
     )
 
 
-def expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> Forgetting:
+def select_expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> PageSelection:
     """Select pages older than the TTL, and then pages above the maximum, those seen longest ago first.
 
     A copy counts as a sight of its original, so no copy outlives its original.
     """
-    found, seen = last_sights(store, watch)
+    found, seen = group_last_seen(store, watch)
     going = np.zeros(len(seen), np.bool_)
     if bounds.ttl is not None:
-        going = seen < np.uint64(max(store.now() - bounds.ttl, 0))
+        going = seen < np.uint64(max(store.clock.now() - bounds.ttl, 0))
     if bounds.exceeded(len(seen) - int(going.sum())):
         # Seen at the same time: a copy goes before its original, and an older page before a newer one.
         order = np.lexsort((found.ids, ~found.copies, seen, ~going))
         going[order[: len(seen) - (bounds.max_pages or 0)]] = True
-    return forgetting_of(found, going)
+    return select_pages(found, going)

@@ -11,22 +11,30 @@ from itertools import islice
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, distinctive_keys
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.kv.tally import KEY as TALLY
+from scrapy_neardup.kv.tally import KEY as TALLY_KEY
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.evidence import Evidence, kept_page
-from scrapy_neardup.state.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, decisions_of, former_recipes, pack_former, pack_former_sketch
+from scrapy_neardup.state.evidence import kept_page
+from scrapy_neardup.state.history import (
+    FORMER_KEY,
+    decisions_of,
+    former_recipes,
+    pack_former,
+    pack_former_sketch,
+)
+from scrapy_neardup.state.layout import former_key, meta_key
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
 
 #: First letters of rows that are made anew: postings, records with evidence, URLs, counts, running crawls.
-_OURS = frozenset(b"kreoubgjx")
-_META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER, TALLY))
+_MADE_ANEW = frozenset(b"kreoubgjx")
+_META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER_KEY, TALLY_KEY))
+#: Parts of a recipe that name tools.
+_TOOLS = frozenset((SAMPLES, "extractor", "segmenter", "script"))
 _BATCH = 1000
 #: Rows per batch, some ten for each page. Common keys are known from then on.
 _ROWS = 2000
@@ -44,8 +52,8 @@ class Way(Enum):
 
 
 @dataclass(slots=True)
-class Migrated:
-    """Pages by way; rows of the feed, and how many belong to a filed page."""
+class MigrationCounts:
+    """Pages by way; rows of the feed, and how many belong to a page of the state."""
 
     pages: Counter[Way] = field(default_factory=Counter)
     rows: int = 0
@@ -61,109 +69,95 @@ class Migration:
         self._old, self._new = old, new
         self._method = method.with_hashes(new.hashes)
         self._min_letters = min_letters
+        recipes = [{name: value for name, value in one.recipe.items() if name not in _TOOLS} for one in (old, new)]
         #: Whether fingerprints of both can be compared, apart from tools.
-        self.is_same_method = fits(_method_of(old), _method_of(new))
-        self.found = Migrated()
+        self.is_same_method = fits(*recipes)
+        self.found = MigrationCounts()
 
     def take_all(self, watch: Watch = unwatched) -> None:
         """Bring everything over. Raises StoreError."""
         old, new = self._old, self._new
         if self.is_same_method:
             new.add_counts(OpenState(old).counts)
-        self._take_rows(old.rows(b""))
+        self._copy_rows(old.rows(b""))
         recipes = former_recipes(old)
         own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
-        soon = Changes({FORMER: pack_former([*recipes, own])})
-        for record, told in with_evidence(old, watch):
+        changes = Changes({FORMER_KEY: pack_former([*recipes, own])})
+        for record, evidence in with_evidence(old, watch):
             # Its bytes would recognise it as the former tools read it.
-            way, placed = self._placed(replace(record, body=0), kept_page(record.url, told))
+            way, placed = self._place(replace(record, body=0), kept_page(record.url, evidence))
             self.found.pages[way] += 1
-            self._file(placed, told, old.last_seen(record.url), soon)
+            new.file(placed, changes, old.last_seen(record.url), evidence)
             if way is Way.URL:
                 packed = pack_former_sketch(len(recipes), record.sketch)
                 if record.former:  # its row says by what recipe it was judged
                     packed = old.value(former_key(record.id)) or packed
-                soon.put(former_key(record.id), packed)
-            if len(soon.puts) >= _ROWS:
-                new.write(soon)
-                soon = Changes()
+                changes.put(former_key(record.id), packed)
+            if len(changes.puts) >= _ROWS:
+                new.write(changes)
+                changes = Changes()
         if not self.found.pages[Way.URL]:
-            soon.delete(FORMER)
-        new.write(soon)
-
-    def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
-        """Add the rows of ``PageStore.add`` to a batch."""
-        self._new.file_postings(record, soon)
-        soon.put(record_key(record.id), record.pack())
-        if told is not None:
-            soon.put(evidence_key(record.id), told.pack())
-        soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
+            changes.delete(FORMER_KEY)
+        new.write(changes)
 
     def take_feed(self, pages: Iterable[Page | None]) -> None:
         """Fingerprint pages that are in a feed; ``None`` is a row without a page."""
+        found, new = self.found, self._new
         for page in pages:
-            known = self._new.find(page.url) if page else None
-            self.found.rows += 1
-            if page is None or known is None or not self._can_be_filled(known) or not self._is_enough(page):
+            known = new.find(page.url) if page else None
+            found.rows += 1
+            if page is None or known is None or not _lacks_fingerprint(known) or not self._is_enough(page):
                 continue
-            self.found.used += 1
-            if known.id not in self.found.fed:
-                self.found.fed.add(known.id)
-                self.found.pages[self._way_of(known)] -= 1
-                self.found.pages[Way.FEED] += 1
-            seen, told = self._new.last_seen(known.url), self._new.evidence(known.id)
-            filed = self._filed(known, page, speaks=known.is_original or self._was_witness(known))
-            self._new.add(filed, told, replaces=known.id, seen=seen)
+            found.used += 1
+            evidence = new.evidence(known.id)
+            if known.id not in found.fed:
+                found.fed.add(known.id)
+                found.pages[self._way_before(known, kept_page(known.url, evidence))] -= 1
+                found.pages[Way.FEED] += 1
+            earlier = self._old.record(known.id)
+            has_keys = known.is_original or (earlier is not None and bool(earlier.keys))
+            record = self._fingerprint(known, page, has_keys=has_keys)
+            new.add(record, evidence, replaces=known.id, seen=new.last_seen(known.url))
 
-    def _placed(self, record: Record, page: Page | None) -> tuple[Way, Record]:
+    def _place(self, record: Record, page: Page | None) -> tuple[Way, Record]:
         """Return the way of a page, and its new record."""
-        if record.similarity == 0 and record.original == record.id:
+        if record.is_unjudged:
             return Way.UNJUDGED, record
         if record.is_light and not record.sketch and not record.former:
             return Way.COPY, record
         if page is not None and self._is_enough(page):
-            return Way.TEXT, self._filed(record, page, speaks=record.is_original or bool(record.keys))
+            return Way.TEXT, self._fingerprint(record, page, has_keys=record.is_original or bool(record.keys))
         if self.is_same_method and not record.former:
             return Way.KEPT, record
         return Way.URL, replace(record, keys=(), sketch=b"", former=True)
 
-    def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
+    def _fingerprint(self, record: Record, page: Page, *, has_keys: bool) -> Record:
         """Return the record with its fingerprint; an original or witness has keys."""
-        known = self._new.on_site(page.site)
-        made = self._method.for_state(page, known)
-        common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
-        if not self.is_same_method and speaks:
-            count_sentences(self._new, record.url, page.site, made, everywhere=record.is_original)
-        keys = distinctive_keys(made.keys, common) if speaks else ()
+        made = self._method.for_state(page, self._new.on_site(page.site))
+        keys: tuple[int, ...] = ()
+        if has_keys:
+            keys = distinctive_keys(made.keys, candidates(self._method, self._new, made.keys).common)
+            if not self.is_same_method:
+                count_sentences(self._new, record.url, page.site, made, everywhere=record.is_original)
         keys += (record.original,) if record.leads else ()
         return replace(record, keys=keys, sketch=made.sketch, former=False)
-
-    def _can_be_filled(self, known: Record) -> bool:
-        judged = known.original != known.id or known.similarity > 0
-        return judged and (known.former or bool(known.sketch))
-
-    def _was_witness(self, known: Record) -> bool:
-        earlier = self._old.record(known.id)
-        return earlier is not None and bool(earlier.keys)
 
     def _is_enough(self, page: Page) -> bool:
         return not page.unread and not why_unjudged(page.text, self._min_letters)
 
-    def _way_of(self, known: Record) -> Way:
+    def _way_before(self, known: Record, page: Page | None) -> Way:
         """Return the way of a page before its row came."""
-        page = kept_page(known.url, self._new.evidence(known.id))
         if known.former:
             return Way.URL
         return Way.TEXT if page is not None and self._is_enough(page) else Way.KEPT
 
-    def _take_rows(self, rows: Iterator[Row]) -> None:
+    def _copy_rows(self, rows: Iterator[Row]) -> None:
         """Copy rows that belong to no fingerprint."""
-        kept = (row for row in rows if row[0][0] not in _OURS and row[0] not in _META)
+        kept = (row for row in rows if row[0][0] not in _MADE_ANEW and row[0] not in _META)
         while batch := list(islice(kept, _BATCH)):
             self._new.write(Changes(dict(batch)))
 
 
-def _method_of(store: PageStore) -> dict[str, object]:
-    """Return the parts of a recipe besides tools."""
-    tools = {SAMPLES, "extractor", "segmenter", "script"}
-    return {name: value for name, value in store.recipe.items() if name not in tools}
+def _lacks_fingerprint(known: Record) -> bool:
+    """Whether a judged page has a fingerprint that a text may replace, or none yet."""
+    return not known.is_unjudged and (known.former or bool(known.sketch))

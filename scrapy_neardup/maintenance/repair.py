@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
-from bisect import bisect_left
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,28 +16,14 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
-from scrapy_neardup.maintenance.verify import KEPT, Findings, KeptRows, check, unpacked
-from scrapy_neardup.state.boilerplate import Counts
-from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.layout import (
-    after,
-    body_key,
-    evidence_key,
-    last_id,
-    meta_key,
-    pack_id,
-    pack_seen,
-    record_key,
-    unpack_block,
-    unpack_seen,
-    url_key,
-)
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, former_problem, unpack_former
+from scrapy_neardup.maintenance.verify import ROW_KINDS, Findings, PageColumns, RowKind, check, unpack_record
+from scrapy_neardup.state.history import FORMER_KEY, unpack_former
+from scrapy_neardup.state.layout import last_id, meta_key, unpack_seen, url_key
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
 from scrapy_neardup.state.record import Record
@@ -86,11 +72,8 @@ class Salvage:
     def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
         """Yield the readable rows of these keys."""
         for key in keys:
-            yield from self._front(key, key + b"\0")
-
-    def _front(self, low: bytes, high: bytes) -> Iterator[Row]:
-        with suppress(UnreadableError):
-            yield from self._ordered(low, high, reverse=False)
+            with suppress(UnreadableError):
+                yield from self._ordered(key, key + b"\0", reverse=False)
 
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
         """Yield the readable rows of a range from both ends; return the gap, or None."""
@@ -137,195 +120,152 @@ def _halved(low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
 
 #: Rows per batch.
 _BATCH = 20_000
-#: Lengths of the keys of pages, of URL rows and of postings.
-_ID_KEY, _SEEN, _PAIR = 9, 12, 17
+#: Lengths of the keys of URL rows and of unsealed pages, and of the values of URL rows.
+_ID_KEY, _PAIR, _SEEN = 9, 17, 12
 
 
-@dataclass(frozen=True, slots=True)
-class Refiled:
+@dataclass(slots=True)
+class RepairCounts:
     """What was saved.
 
-    ``broken``: records that are damaged or have another URL than their URL row. ``named``: missing pages that other
-    rows name. ``unsealed``: pages of a killed crawl, rolled back. ``replaced``: earlier versions of a URL. ``gaps``:
-    unreadable ranges.
+    ``rows``: rows that no record implies, by the names of ``ROW_KINDS``. ``broken``: records that are damaged or have
+    another URL than their URL row. ``named``: missing pages that other rows name. ``unsealed``: pages of a killed
+    crawl, rolled back. ``replaced``: earlier versions of a URL. ``gaps``: unreadable ranges.
     """
 
-    pages: int
-    evidence: int
-    blocks: int
-    broken: int
-    named: int
-    unsealed: int
-    replaced: int
-    gaps: int
+    pages: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    broken: int = 0
+    named: int = 0
+    unsealed: int = 0
+    replaced: int = 0
+    gaps: int = 0
 
 
-def refile(salvage: Salvage, store: PageStore, watch: Watch = unwatched) -> Refiled:
-    """File every readable record in an empty store; records give postings and URLs."""
-    filing = _Filing(salvage, store)
-    filing.take_records(watch)
-    evidence = filing.take_evidence(watch)
-    blocks = filing.take_blocks()
-    filing.take_former(watch)
-    filing.take_kept()
-    return Refiled(
-        store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
-    )
+class _Refiler:
+    """Files every readable record in an empty store; records give postings and URLs."""
 
-
-class _Filing:
-    def __init__(self, salvage: Salvage, store: PageStore) -> None:
+    def __init__(self, salvage: Salvage, store: PageStore, watch: Watch) -> None:
+        self.found = RepairCounts()
         self._salvage = salvage
         self._store = store
+        self._watch = watch
         self._changes = Changes()
         self._waiting = 0
-        self.unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
-        self.broken = self.replaced = self.named = 0
-        #: Ids in URL rows; the hash of each URL, and its last sight in seconds since 1970.
-        self._ids, self._urls, self._seen = self._read_urls()
-
-    def _read_urls(self) -> tuple[array[int], array[int], array[int]]:
-        ids, urls, seconds = array("Q"), array("Q"), array("Q")
-        for key, seen in self._salvage.rows(b"u"):
-            if len(key) == _ID_KEY and len(seen) == _SEEN:
-                id, when = unpack_seen(seen)
+        self._unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
+        ids, seen, urls = (array("Q") for _ in range(3))
+        for key, packed in salvage.rows(b"u"):
+            if len(key) == _ID_KEY and len(packed) == _SEEN:
+                id, when = unpack_seen(packed)
                 ids.append(id)
+                seen.append(when)
                 urls.append(last_id(key))
-                seconds.append(when)
-        order = np.argsort(column(ids))
-        by_id = (array("Q", column(one)[order].tobytes()) for one in (ids, urls, seconds))
-        return next(by_id), next(by_id), next(by_id)
+        order = np.argsort(column(ids), kind="stable")
+        #: Ids in URL rows; the last sight of each URL in seconds since 1970, and its hash.
+        self._ids, self._seen, self._urls = (column(one)[order] for one in (ids, seen, urls))
 
-    def take_records(self, watch: Watch) -> None:
+    def run(self) -> RepairCounts:
+        """File everything."""
+        found = self.found
+        self._file_records()
+        self._copy_former_recipes()
+        pages = PageColumns.read(self._store)
+        for kind in ROW_KINDS:
+            if kind.prefix != b"x":  # which records imply
+                self._copy_rows(kind, pages)
+        found.pages, found.unsealed, found.gaps = self._store.pages, len(self._unsealed), self._salvage.gaps
+        return found
+
+    def _file_records(self) -> None:
         saved = array("Q")
-        for key, packed in watch(self._rows(b"r", saved)):
-            record = unpacked(key, packed)
+        for key, packed in self._watch(self._rows(b"r", saved, self._expected)):
+            record = unpack_record(key, packed)
             if record is None or self._is_of_another_url(record):
-                self.broken += 1
+                self.found.broken += 1
                 continue
             saved.append(record.id)
-            if record.id not in self.unsealed:
+            if record.id not in self._unsealed:
                 self._file(record)
         self._flush()
-        self.named = len(np.setdiff1d(self._expected(), column(saved)))
+        self.found.named = len(np.setdiff1d(self._expected(), column(saved)))
 
-    def _rows(self, prefix: bytes, taken: array[int]) -> Iterator[Row]:
-        """Yield the readable rows of pages; in gaps, look up pages that other rows name."""
+    def _rows(self, prefix: bytes, taken: array[int], expected: Callable[[], Ids]) -> Iterator[Row]:
+        """Yield the readable rows of pages; if there are gaps, look up the expected pages that are not ``taken``."""
         gaps = self._salvage.gaps
         yield from self._salvage.rows(prefix)
         if self._salvage.gaps > gaps:
-            missing = np.setdiff1d(self._expected(), column(taken))
+            missing = np.setdiff1d(expected(), column(taken))
             yield from self._salvage.look_up(prefix + id.to_bytes(8, "big") for id in missing.tolist())
 
     def _expected(self) -> Ids:
-        """Return ids in URL rows, and keys in gaps."""
-        ids = column(self._ids)
-        if self._salvage.gaps:
-            filed = array("Q", self._filed())
-            ids = np.union1d(ids, column(filed))
-        return ids
-
-    def _filed(self) -> Iterator[int]:
-        for row in self._salvage.rows(b"k"):
-            if is_posting(row):
-                yield from (id for _, id in pairs(row))
+        """Return the ids in URL rows, and if there are gaps in postings."""
+        if not self._salvage.gaps:
+            return self._ids
+        postings = filter(is_posting, self._salvage.rows(b"k"))
+        return np.union1d(self._ids, column(array("Q", (id for row in postings for _, id in pairs(row)))))
 
     def _file(self, record: Record) -> None:
-        url = url_key(record.url, self._store.hashes)
-        if url in self._changes.puts or self._store.value(url) is not None:
+        store, changes = self._store, self._changes
+        url = url_key(record.url, store.hashes)
+        if url in changes.puts or store.value(url) is not None:
             self._flush()
-            earlier = self._store.find(record.url)
+            changes, earlier = self._changes, store.find(record.url)
             if earlier is not None:  # else two URLs have one hash
-                self.replaced += 1
+                self.found.replaced += 1
                 if earlier.id > record.id:
                     return
-                self._store.forget([earlier.id])
-        self._store.file_postings(record, self._changes)
-        self._changes.put(record_key(record.id), record.pack())
-        if record.is_found_by_body:
-            self._changes.put(body_key(record.body), pack_id(record.id))
-        self._changes.put(url, pack_seen(record.id, self._last_seen(record)))
-        self._waiting += 1
-        if len(self._changes.puts) >= _BATCH:
-            self._flush()
-
-    def _last_seen(self, record: Record) -> float:
+                store.forget([earlier.id])
         at = self._place(record.id)
-        return record.first_seen if at is None else self._seen[at]
+        store.file(record, changes, record.first_seen if at is None else int(self._seen[at]))
+        self._waiting += 1
+        self._flush_if_full()
 
     def _is_of_another_url(self, record: Record) -> bool:
         """Whether a record has another URL than the row that names it."""
         at = self._place(record.id)
-        return at is not None and self._urls[at] != last_id(url_key(record.url, self._store.hashes))
+        return at is not None and int(self._urls[at]) != last_id(url_key(record.url, self._store.hashes))
 
     def _place(self, id: int) -> int | None:
-        at = bisect_left(self._ids, id)
-        return at if at < len(self._ids) and self._ids[at] == id else None
+        at = int(np.searchsorted(self._ids, np.uint64(id)))
+        return at if at < len(self._ids) and int(self._ids[at]) == id else None
 
-    def take_evidence(self, watch: Watch) -> int:
-        taken = array("Q")
-        for key, packed in watch(self._rows(b"e", taken), what="rows of evidence"):
-            if len(key) != _ID_KEY or self._store.value(record_key(last_id(key))) is None:
-                continue
+    def _copy_former_recipes(self) -> None:
+        packed = dict(self._salvage.look_up([FORMER_KEY])).get(FORMER_KEY)
+        with suppress(ValueError):
+            if packed is not None and unpack_former(packed):
+                self._changes.put(FORMER_KEY, packed)
+        self._flush()
+
+    def _copy_rows(self, kind: RowKind, pages: PageColumns) -> None:
+        """Copy the sound rows of a kind whose pages are there."""
+        unpack, taken = kind.unpack(self._store), array("Q")
+        rows = self._salvage.rows(kind.prefix)
+        if kind.prefix in (b"e", b"o"):  # their keys end in the id of a page
+            rows = self._rows(kind.prefix, taken, lambda: pages.members.ids)
+        for key, packed in self._watch(rows, what=f"rows of {kind.name}"):
             try:
-                Evidence.unpack(packed)
-            except ValueError:
+                unpack(key, packed)
+            except (ValueError, struct.error):
                 continue
-            taken.append(last_id(key))
-            self._changes.put(evidence_key(last_id(key)), packed)
-            if len(self._changes.puts) >= _BATCH:
-                self._flush()
-        self._flush()
-        return len(taken)
-
-    def take_former(self, watch: Watch) -> None:
-        """Take former recipes and sketches, which recognise unchanged pages."""
-        packed = dict(self._salvage.look_up([FORMER])).get(FORMER)
-        try:
-            recipes = len(unpack_former(packed)) if packed is not None else 0
-        except ValueError:
-            return
-        if packed is None or not recipes:
-            return
-        self._changes.put(FORMER, packed)
-        for key, sketch in watch(self._rows(b"o", array("Q")), what="former sketches"):
-            record = None if former_problem(key, sketch, recipes) else self._store.record(last_id(key))
-            if record is not None and record.former:
-                self._changes.put(key, sketch)
-                if len(self._changes.puts) >= _BATCH:
-                    self._flush()
+            if kind.fits(pages, key, packed):
+                taken.append(last_id(key))
+                self.found.rows[kind.name] += 1
+                self._changes.put(key, packed)
+                self._flush_if_full()
         self._flush()
 
-    def take_blocks(self) -> int:
-        counts, blocks = Counts(), 0
-        for key, packed in self._salvage.rows(b"b"):
-            try:
-                counts.load(unpack_block(key), packed)
-            except ValueError:
-                continue
-            self._changes.put(key, packed)
-            blocks += 1
-        self._flush()
-        return blocks
-
-    def take_kept(self) -> None:
-        judgements = KeptRows(b"n", "judgement", partial(ManualVerdict.of_row, hashes=self._store.hashes))
-        for kept in (*KEPT, judgements):
-            for key, packed in self._salvage.rows(kept.prefix):
-                with suppress(ValueError):
-                    kept.unpack(key, packed)
-                    self._changes.put(key, packed)
-        self._flush()
+    def _flush_if_full(self) -> None:
+        if len(self._changes.puts) >= _BATCH:
+            self._flush()
 
     def _flush(self) -> None:
         if self._changes.puts:
-            self._store.write(self._changes)
-        self._store.pages += self._waiting
+            self._store.write(self._changes, added=self._waiting)
         self._changes, self._waiting = Changes(), 0
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairResult:
     """The result of a repair.
 
     ``before``: the number of pages at the last write, None if unreadable. ``assumed``: whether the recipe came from
@@ -333,7 +273,7 @@ class Repaired:
     """
 
     location: str
-    filed: Refiled
+    saved: RepairCounts
     before: int | None
     assumed: bool
     findings: Findings
@@ -341,18 +281,18 @@ class Repaired:
     @property
     def lost(self) -> int:
         """Pages that are known to be lost; there may be more."""
-        filed = self.filed
-        kept = filed.pages + filed.unsealed + filed.replaced
-        return max(filed.named, filed.broken, (self.before or 0) - kept)
+        saved = self.saved
+        kept = saved.pages + saved.unsealed + saved.replaced
+        return max(saved.named, saved.broken, (self.before or 0) - kept)
 
 
 def repair(
-    source: tuple[type[PageStore], str],
-    target: tuple[type[PageStore], str],
+    source: tuple[type[Engine], str],
+    target: tuple[type[Engine], str],
     recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
     secret: Secret | None = None,
-) -> Repaired:
+) -> RepairResult:
     """Make a repaired copy of the state at ``source`` (class and location) at ``target``, which must be free.
 
     ``recipe`` replaces an unreadable one; ``secret``: one that the state does not hold. The work happens beside the
@@ -370,58 +310,48 @@ def repair(
             draft = str(Path(folder) / "new")
             with kind.damaged_copy(location, Path(folder)) as copy:
                 salvage = Salvage(copy)
-                written, before, held = _about(salvage, location)
+                written, before, found = _read_head(salvage, kind, location, secret)
                 if written is None and recipe is None:
                     raise StoreError(
                         f"The recipe of the state at {location} cannot be read. "
                         "If the settings here are those of its crawl, add --assume-recipe."
                     )
-                found = _secret(written, held or _beside(kind, location), secret, location)
                 if found is None:
                     raise StoreError(
                         f"The secret of the state at {location} cannot be read, and without it no page can be found. "
                         f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
-                with closing(new_kind(draft, written or recipe, secret=found)) as store:
-                    filed = refile(salvage, store, watch)
-            with closing(new_kind(draft, None, secret=found)) as store:
+                with closing(open_at(new_kind, draft, written or recipe, secret=found)) as store:
+                    saved = _Refiler(salvage, store, watch).run()
+            with closing(open_at(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
-            beside = new_kind.witness_of(draft)
-            if witness is not None and beside is not None and beside.exists():  # else it has moved with the state
-                beside.rename(witness)
+            new_witness = new_kind.witness_of(draft)
+            if witness is not None and new_witness is not None and new_witness.exists():  # else it moved with the state
+                new_witness.rename(witness)
     except OSError as error:
         raise StoreError(
             f"The repaired copy at {place} cannot be made: {error}. Name another place, or make room."
         ) from None
-    return Repaired(new_location, filed, before, written is None, findings)
+    return RepairResult(new_location, saved, before, written is None, findings)
 
 
-def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None, bytes | None]:
-    """Return recipe, number of pages and own secret, as far as they are readable.
+def _read_head(
+    salvage: Salvage, kind: type[Engine], location: str, given: Secret | None
+) -> tuple[dict[str, Any] | None, int | None, Secret | None]:
+    """Return recipe, number of pages and secret, as far as they are readable.
 
-    Raises StoreMismatch for another format.
+    The secret is the one that fits the recipe, or the only one; the witness has it too. Raises StoreMismatch for
+    another format.
     """
-    about = dict(salvage.rows(b"m"))
-    try:
-        recipe = check_recipe(about[meta_key("recipe")], None, location)
-    except (KeyError, TypeError, ValueError):
-        recipe = None
-    own = about.get(meta_key("secret"))
-    try:
-        return recipe, RowTally.unpack(about.get(KEY, b"")).pages, own
-    except ValueError:
-        return recipe, None, own
-
-
-def _beside(kind: type[PageStore], location: str) -> bytes | None:
-    """Return the secret in the witness."""
+    rows = dict(salvage.rows(b"m"))
+    recipe, pages = None, None
+    with suppress(KeyError, TypeError, ValueError):
+        recipe = check_recipe(rows[meta_key("recipe")], None, location)
+    with suppress(KeyError, ValueError):
+        pages = RowTally.unpack(rows[KEY]).pages
     witness = kind.witness_of(location)
-    return secret_at(witness) if witness is not None else None
-
-
-def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:
-    """Return the secret that fits the recipe, or the only one."""
+    own = rows.get(meta_key("secret")) or (secret_at(witness) if witness is not None else None)
     if recipe is not None:
-        return secret_of(recipe, own, given, location)
-    return given if own is None else Secret(own)
+        return recipe, pages, secret_of(recipe, own, given, location)
+    return None, pages, given if own is None else Secret(own)

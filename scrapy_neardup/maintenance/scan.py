@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.layout import last_id, unpack_seen
+from scrapy_neardup.state.layout import last_id
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
@@ -85,25 +85,6 @@ class Members:
             yield int(names[at]), ids[first[at] : first[at] + sizes[at]].tolist()
 
 
-class Collector:
-    """Builds ``Members`` from records that come by id."""
-
-    def __init__(self) -> None:
-        self._ids = array("Q")
-        self._originals = array("Q")
-        self._judged = array("B")
-
-    def add(self, record: Record) -> None:
-        """Add the next record."""
-        self._ids.append(record.id)
-        self._originals.append(record.original)
-        self._judged.append(record.original != record.id or record.similarity > 0)
-
-    def members(self) -> Members:
-        """Return the columns."""
-        return Members(column(self._ids), column(self._originals), np.array(self._judged, np.bool_))
-
-
 def place(ids: Ids, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
     """Return the positions of sorted ids in a sorted column; see ``Members.place``."""
     if not len(ids):
@@ -119,20 +100,9 @@ def column(numbers: array[int]) -> Ids:
 
 def members(records: Iterable[Record]) -> Members:
     """Return the columns of records that come by id."""
-    found = Collector()
+    ids, originals, judged = array("Q"), array("Q"), array("B")
     for record in records:
-        found.add(record)
-    return found.members()
-
-
-def last_seen(store: PageStore, of: Members) -> npt.NDArray[np.uint64]:
-    """Return when each page was last seen, in seconds since 1970; when it was first seen if its URL row is gone."""
-    ids, seconds = array("Q"), array("Q")
-    for _, seen in store.rows(b"u"):
-        id, when = unpack_seen(seen)
-        ids.append(id)
-        seconds.append(when)
-    found: npt.NDArray[np.uint64] = of.ids // np.uint64(10**9)
-    at, there = of.place(column(ids))
-    found[at[there]] = column(seconds)[there]
-    return found
+        ids.append(record.id)
+        originals.append(record.original)
+        judged.append(not record.is_unjudged)
+    return Members(column(ids), column(originals), np.array(judged, np.bool_))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, place, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
@@ -97,89 +96,68 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The counts of a state. Times are in seconds since 1970, 0 for an empty state.
+    """The counts of a state, as in the JSON of ``stats``. Times are in seconds since 1970, 0 for an empty state.
 
-    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``better``: copies that
-    replaced their original. ``lost``: copies whose original is gone. ``groups``: groups of two pages or more.
-    ``judged``: manual verdicts by sort. ``rows``: rows of listings. ``dropped``: the sites with most drops in the last
-    crawls.
+    ``rows``: rows of listings. ``kinds``: copies by kind. ``originals_like_others``: originals that resemble an earlier
+    page, by kind. ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort.
+    ``groups``: groups of two pages or more. ``dropped_sites``: the sites with most drops in the last crawls.
     """
 
     pages: int
     originals: int
     copies: int
+    rows: int
     unjudged: int
+    kinds: dict[str, int]
+    originals_like_others: dict[str, int]
     witnesses: int
     better: int
-    lost: int
-    kinds: dict[str, int]
-    passed: dict[str, int]
+    copies_without_original: int
+    judged_by_hand: dict[str, int]
     groups: int
-    largest: int
+    largest_group: int
     sites: int
-    top: tuple[Site, ...]
+    top_sites: tuple[Site, ...]
+    dropped_sites: tuple[SiteDrops, ...]
     first_seen: float
     last_seen: int
     bytes: int
-    judged: dict[str, int] = field(default_factory=dict)
-    dropped: tuple[SiteDrops, ...] = ()
-    rows: int = 0
 
 
 def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> Statistics:
-    """Count a state in one pass. ``limit``: how many sites to name, those with most pages first."""
-    census, pages = Census(), _Pages()
+    """Count a state in one pass, with eight bytes a page and the name of each site.
+
+    ``limit``: how many sites to name, those with most pages first.
+    """
+    census, ids = Census(), array("Q")
+    pages, copied = Counter[str](), Counter[str]()
     for record, evidence in with_evidence(store, watch):
         census.add(record, evidence)
-        pages.add(record)
+        ids.append(record.id)
+        site = site_of(record.url)
+        pages[site] += 1
+        copied[site] += record.original != record.id
     originals, copies = census.groups()
-    there = place(column(pages.ids), originals)[1]
+    there = place(column(ids), originals)[1]
     sizes = copies + there
-    sites, top = pages.sites_of(store, limit)
     return Statistics(
         pages=census.pages,
         originals=census.originals,
         copies=census.copies,
+        rows=census.rows,
         unjudged=census.unjudged,
+        kinds=dict(census.kinds.most_common()),
+        originals_like_others=dict(census.passed.most_common()),
         witnesses=census.witnesses,
         better=census.better,
-        lost=int(copies[~there & ~np.isin(originals, census.led())].sum()),
-        kinds=dict(census.kinds.most_common()),
-        passed=dict(census.passed.most_common()),
+        copies_without_original=int(copies[~there & ~np.isin(originals, census.led())].sum()),
+        judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),
         groups=int((sizes > 1).sum()),
-        largest=int(sizes.max(initial=min(census.originals, 1))),
-        sites=sites,
-        top=top,
+        largest_group=int(sizes.max(initial=min(census.originals, 1))),
+        sites=len(pages),
+        top_sites=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(limit)),
+        dropped_sites=tuple(most_dropped(store, limit)),
         first_seen=census.first_seen,
         last_seen=census.last_seen(store),
         bytes=store.size(),
-        judged=dict(Counter(one.kind.value for one in manual_verdicts(store))),
-        dropped=tuple(most_dropped(store, limit)),
-        rows=census.rows,
     )
-
-
-class _Pages:
-    """Id, hash of the site, and whether it is a copy, of every page."""
-
-    def __init__(self) -> None:
-        self.ids = array("Q")
-        self._sites = array("Q")
-        self._copies = array("B")
-
-    def add(self, record: Record) -> None:
-        self.ids.append(record.id)
-        self._sites.append(OPEN.of(site_of(record.url)))
-        self._copies.append(record.original != record.id)
-
-    def sites_of(self, store: PageStore, limit: int) -> tuple[int, tuple[Site, ...]]:
-        """Return the number of sites, and the largest ones. The name of a site comes from its first page."""
-        names, first, at, pages = np.unique(
-            column(self._sites), return_index=True, return_inverse=True, return_counts=True
-        )
-        copies = np.bincount(at.ravel(), weights=np.array(self._copies), minlength=len(names)).astype(np.int64)
-        top = []
-        for number in np.lexsort((first, -pages))[:limit].tolist():
-            record = store.record(self.ids[first[number]])
-            top.append(Site(site_of(record.url) if record else "", int(pages[number]), int(copies[number])))
-        return len(names), tuple(top)

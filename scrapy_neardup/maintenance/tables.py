@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.forget import Forgetting, pages_where
+from scrapy_neardup.kv.base import Row
+from scrapy_neardup.maintenance.forget import PageSelection, pages_where
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.model import ROW
 from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
-
-#: The state remembers this many crawls, the last ones.
-_CRAWLS = 1000
+from scrapy_neardup.state.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +35,10 @@ class Crawl:
         return self.generation / 1e9
 
 
-def verdict_counts(counts: Mapping[str, float]) -> dict[str, int]:
+def count_verdicts(counts: Mapping[str, float]) -> dict[str, int]:
     """Count the pages of a crawl by verdict, from its stats. Rows of listings, which are not judged, are ``rows``.
 
-    >>> verdict_counts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
+    >>> count_verdicts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
     {'unique': 2, 'duplicate': 0, 'unchanged': 0, 'updated': 0, 'better': 0, 'rows': 6, 'unjudged': 1}
     """
     found = {kind: int(counts.get(kind, 0)) for kind in ("unique", "duplicate", "unchanged", "updated", "better")}
@@ -51,131 +47,101 @@ def verdict_counts(counts: Mapping[str, float]) -> dict[str, int]:
     return {**found, "rows": rows, "unjudged": sum(reasons.values())}
 
 
-def remember_crawl(store: PageStore, crawl: Crawl) -> None:
-    """Write a crawl when it begins and when it ends. The oldest crawls go."""
+def _encode_crawl(crawl: Crawl) -> Row:
     about = {"who": crawl.who, "ended": crawl.ended, "counts": dict(crawl.counts)}
-    changes = Changes({crawl_key(crawl.generation): json.dumps(about).encode()})
-    others = [key for key, _ in store.rows(b"c") if key not in changes.puts]
-    for key in others[: max(0, len(others) - _CRAWLS + 1)]:
-        changes.delete(key)
-    store.write(changes)
+    return crawl_key(crawl.generation), json.dumps(about).encode()
 
 
-def crawls(store: PageStore) -> Iterator[Crawl]:
-    """Yield the crawls, oldest first. Raises StoreDamaged."""
-    return store.unpacked(b"c", unpacked_crawl)
+def _decode_crawl(key: bytes, packed: bytes) -> Crawl:
+    about = json.loads(packed)
+    counts = {str(name): count for name, count in about["counts"].items() if isinstance(count, (int, float))}
+    return Crawl(last_id(key), str(about["who"]), int(about["ended"]), counts)
 
 
-def unpacked_crawl(key: bytes, packed: bytes) -> Crawl:
-    """Unpack the row of a crawl. Raises ValueError."""
-    generation = last_id(key)
-    try:
-        about = json.loads(packed)
-        counts = {str(name): count for name, count in about["counts"].items() if isinstance(count, (int, float))}
-        found = Crawl(generation, str(about["who"]), int(about["ended"]), counts)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise ValueError(f"the row of a crawl cannot be read ({packed[:60]!r})") from None
-    if key != crawl_key(generation):
-        raise ValueError(f"{key!r} is no key of a crawl")
-    return found
+#: The last crawls.
+CRAWLS = Table(b"c", "crawl", _encode_crawl, _decode_crawl, limit=1000, age=lambda crawl: crawl.generation)
 
-
-#: The state remembers this many feeds, those written last, and this many spans of each.
-_FEEDS, _SPANS = 1000, 16
 
 #: First id, last id and number of pages that were stored together. Pages of other feeds may lie between.
 Span = tuple[int, int, int]
+#: Spans to keep of a feed.
+_SPANS = 16
 
 
 @dataclass(slots=True)
 class Delivery:
-    """A feed: spans of the pages that it holds, and of pages that it held before it was overwritten."""
+    """A feed: spans of the pages that it holds, and of pages that it held before it was overwritten.
+
+    ``when``: when the state learned of it, in seconds since 1970.
+    """
 
     feed: str
     held: list[Span] = field(default_factory=list)
     gone: list[Span] = field(default_factory=list)
-    #: Seconds since 1970.
     when: int = 0
 
-    def stored(self, span: Span, crawl: int) -> None:
+    def add(self, span: Span, crawl: int) -> None:
         """Add pages to the feed. Pages of one crawl, whose ids are larger than the crawl's, are one span."""
         if self.held and self.held[-1][0] > crawl:
-            span = _joined(self.held.pop(), span)
-        self.held = _few([*self.held, span])
+            span = _join(self.held.pop(), span)
+        self.held = _bound([*self.held, span])
 
-    def overwritten(self, *, known: bool) -> None:
-        """The feed was emptied. Its pages are gone, or ``known`` if somebody fetched them before."""
-        self.gone, self.held = _few([*self.gone, *([] if known else self.held)]), []
+    def overwrite(self, *, known: bool) -> None:
+        """Empty the feed. Its pages are gone, or ``known`` if somebody fetched them before."""
+        self.gone, self.held = _bound([*self.gone, *([] if known else self.held)]), []
 
-
-def deliveries(store: PageStore) -> Iterator[Delivery]:
-    """Yield the feeds. Raises StoreDamaged."""
-    return store.unpacked(b"f", unpacked_delivery)
-
-
-def unpacked_delivery(key: bytes, packed: bytes) -> Delivery:
-    """Unpack the row of a feed. Raises ValueError."""
-    try:
-        about = json.loads(packed)
-        held, gone = ([(int(a), int(b), int(n)) for a, b, n in about[name]] for name in ("held", "gone"))
-        found = Delivery(str(about["feed"]), held, gone, int(about["when"]))
-    except (ValueError, TypeError, KeyError):
-        raise ValueError(f"the row of a feed cannot be read ({packed[:60]!r})") from None
-    if key != feed_key(found.feed):
-        raise ValueError(f"the row of the feed {found.feed} is that of another one")
-    return found
+    def write(self, store: PageStore) -> None:
+        """Write the feed now."""
+        self.when = int(time.time())
+        FEEDS.write(store, self)
 
 
-def remember(store: PageStore, delivery: Delivery) -> None:
-    """Write a feed, and wait for the disk. The oldest feeds go."""
-    delivery.when = int(time.time())
+def _encode_delivery(delivery: Delivery) -> Row:
     about = {name: getattr(delivery, name) for name in ("feed", "held", "gone", "when")}
-    changes = Changes({feed_key(delivery.feed): json.dumps(about).encode()})
-    if store.value(feed_key(delivery.feed)) is None:
-        others = sorted(deliveries(store), key=lambda one: one.when, reverse=True)
-        for old in others[_FEEDS - 1 :]:
-            changes.delete(feed_key(old.feed))
-    store.write(changes)
+    return feed_key(delivery.feed), json.dumps(about).encode()
 
 
-def overwritten(store: PageStore, watch: Watch = unwatched) -> Forgetting:
+def _decode_delivery(key: bytes, packed: bytes) -> Delivery:
+    about = json.loads(packed)
+    held, gone = ([(int(a), int(b), int(n)) for a, b, n in about[name]] for name in ("held", "gone"))
+    return Delivery(str(about["feed"]), held, gone, int(about["when"]))
+
+
+#: Feeds that may be overwritten; those written last.
+FEEDS = Table(b"f", "feed", _encode_delivery, _decode_delivery, limit=1000, age=lambda delivery: delivery.when)
+
+
+def select_overwritten(store: PageStore, watch: Watch = unwatched) -> PageSelection:
     """Return the pages that overwritten feeds held."""
-    return pages_of(store, [span for one in deliveries(store) for span in one.gone], watch)
+    return select_within(store, [span for one in FEEDS.read(store) for span in one.gone], watch)
 
 
-def settle(store: PageStore) -> None:
+def settle_overwritten(store: PageStore) -> None:
     """Clear the list of overwritten pages: they were forgotten."""
-    for one in list(deliveries(store)):
+    for one in list(FEEDS.read(store)):
         if one.gone:
             one.gone = []
-            remember(store, one)
+            one.write(store)
 
 
-def within(spans: Iterable[Span]) -> Callable[[Record], bool]:
-    """Return a predicate: was a page first seen within one of these spans?"""
-    bounds = [(first, last) for first, last, _ in spans]
-    return lambda record: any(first <= record.id <= last for first, last in bounds)
-
-
-def pages_of(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> Forgetting:
+def select_within(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> PageSelection:
     """Return the pages of these spans, with the copies of originals among them."""
-    return pages_where(store, within(spans), watch)
+    bounds = [(first, last) for first, last, _ in spans]
+    return pages_where(store, lambda record: any(first <= record.id <= last for first, last in bounds), watch)
 
 
-def _few(spans: list[Span]) -> list[Span]:
+def _bound(spans: list[Span]) -> list[Span]:
     """Join the oldest spans until there are few enough."""
     while len(spans) > _SPANS:
-        spans = [_joined(spans[0], spans[1]), *spans[2:]]
+        spans = [_join(spans[0], spans[1]), *spans[2:]]
     return spans
 
 
-def _joined(one: Span, other: Span) -> Span:
+def _join(one: Span, other: Span) -> Span:
     return min(one[0], other[0]), max(one[1], other[1]), one[2] + other[2]
 
 
-#: The state remembers this many sites, those crawled last. Strangers choose how many sites there are.
-_SITES = 5000
-#: Above this many pages the counts shrink in proportion, so they describe the last crawls.
+#: Above this many pages the counts of a site shrink in proportion, so they describe the last crawls.
 _PAGES = 1000
 
 
@@ -200,41 +166,29 @@ class SiteDrops:
         return SiteDrops(self.site, round(pages * share), round(drops * share), round(delivered * share), crawled)
 
 
-def site_drops(store: PageStore) -> Iterator[SiteDrops]:
-    """Yield the counts of all sites. Raises StoreDamaged."""
-    return store.unpacked(b"h", unpacked_site_drops)
+def _encode_site(one: SiteDrops) -> Row:
+    return site_key(one.site), json.dumps([one.site, one.pages, one.drops, one.delivered, one.crawled]).encode()
+
+
+def _decode_site(key: bytes, packed: bytes) -> SiteDrops:
+    site, *counts = json.loads(packed)
+    pages, drops, delivered, crawled = map(int, counts)
+    return SiteDrops(str(site), pages, drops, delivered, crawled)
+
+
+#: Sites crawled last. Strangers choose how many sites there are.
+SITES = Table(b"h", "site", _encode_site, _decode_site, limit=5000, age=lambda one: (one.crawled, one.pages))
 
 
 def most_dropped(store: PageStore, limit: int) -> list[SiteDrops]:
     """Return the sites with drops: first those that lost delivered pages, then those with most drops."""
-    found = [one for one in site_drops(store) if one.drops]
+    found = [one for one in SITES.read(store) if one.drops]
     return sorted(found, key=lambda one: (-one.delivered, -one.drops, one.site))[:limit]
 
 
 def add_site_drops(store: PageStore, found: Iterable[SiteDrops], crawled: int) -> None:
-    """Add the counts of a crawl at its end. Above 5,000 sites, those crawled longest ago go."""
-    known = {one.site: one for one in site_drops(store)}
-    changed = {one.site: known.get(one.site, SiteDrops(one.site)).plus(one, crawled) for one in found}
-    latest = sorted((known | changed).values(), key=lambda one: (one.crawled, one.pages), reverse=True)
-    changes = Changes()
-    for one in latest[:_SITES]:
-        if one.site in changed:
-            about = [one.site, one.pages, one.drops, one.delivered, one.crawled]
-            changes.put(site_key(one.site), json.dumps(about).encode())
-    for one in latest[_SITES:]:
-        if one.site in known:
-            changes.delete(site_key(one.site))
+    """Add the counts of a crawl at its end."""
+    known = {one.site: one for one in SITES.read(store)}
+    changed = [known.get(one.site, SiteDrops(one.site)).plus(one, crawled) for one in found]
     if changed:
-        store.write(changes)
-
-
-def unpacked_site_drops(key: bytes, packed: bytes) -> SiteDrops:
-    """Unpack the counts of a site. Raises ValueError."""
-    try:
-        site, pages, drops, delivered, crawled = list[Any](json.loads(packed))
-        found = SiteDrops(str(site), int(pages), int(drops), int(delivered), int(crawled))
-    except (ValueError, TypeError):
-        raise ValueError(f"the counts of a site cannot be read ({packed[:60]!r})") from None
-    if key != site_key(found.site):
-        raise ValueError(f"the counts of {found.site} are stored under another site")
-    return found
+        SITES.write(store, *changed)

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,21 +22,30 @@ from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.maintenance.scan import Collector, Ids, Members, Watch, column, unwatched
-from scrapy_neardup.maintenance.tables import unpacked_crawl, unpacked_delivery, unpacked_site_drops
+from scrapy_neardup.maintenance.scan import Ids, Members, Watch, column, unwatched
+from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
+from scrapy_neardup.state.history import DECISIONS_KEY, FORMER_KEY, former_problem, former_recipes
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
-from scrapy_neardup.state.pages import DECISIONS_KEY as DECISIONS
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, former_problem, former_recipes
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
 
 #: Problems to name; the others are counted.
 NAMED = 20
+#: Rows per batch.
+_BATCH = 2**16
+#: Lengths of the keys of URLs, evidence and bodies, and of the values of URLs and bodies.
+_ID_KEY, _BODY_KEY, _SEEN, _ID = 9, 6, 12, 8
+#: More postings than any key has.
+_ALL = 2**32
+#: First letters of keys; see ``scrapy_neardup.state.layout``.
+_PREFIXES = b"bcdefghjkmnorux"
+#: Names below ``m``.
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, FORMER_KEY, HANDS, KEY, COUNTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +60,17 @@ class Problem:
 class Findings:
     """The result of a check.
 
+    ``pages``, ``keys``, ``urls``: their numbers; ``rows``: numbers of other rows, by the name of ``ROW_KINDS``.
     ``lost``: copies whose original is gone, which is allowed: an updated original leaves its place. ``shared``: pages
-    whose URL hash belongs to another page, which is allowed too. The other numbers count rows of each sort.
+    whose URL hash belongs to another page, which is allowed too.
     """
 
     pages: int = 0
     keys: int = 0
     urls: int = 0
-    evidence: int = 0
-    blocks: int = 0
-    judgements: int = 0
     lost: int = 0
     shared: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -70,220 +79,112 @@ class Findings:
         """Whether there is no problem."""
         return not self.counts
 
-    def add(self, kind: str, what: str, many: int = 1) -> None:
+    def add(self, kind: str, what: str) -> None:
         """Count a problem, and describe the first few."""
-        self.counts[kind] += many
+        self.counts[kind] += 1
         if len(self.problems) < NAMED:
             self.problems.append(Problem(kind, what))
 
 
-class KeptRows(NamedTuple):
-    """Rows of a small table; ``unpack`` raises ValueError for a damaged one."""
-
-    prefix: bytes
-    what: str
-    unpack: Callable[[bytes, bytes], object]
-
-
-KEPT = (
-    KeptRows(b"f", "feed", unpacked_delivery),
-    KeptRows(b"c", "crawl", unpacked_crawl),
-    KeptRows(b"d", "drop", Drop.of_row),
-    KeptRows(b"h", "site", unpacked_site_drops),
-)
-
-
-#: Rows per batch.
-_BATCH = 2**16
-#: Lengths of keys, and of a URL row.
-_ID_KEY, _SEEN = 9, 12
-#: More postings than any key has.
-_ALL = 2**32
-
-
-class Pages:
-    """Columns of all records: see ``Members``; hash of the URL, number and sum of the keys.
-
-    ``whole``: all records were readable; else a row that names an unknown page may be right. ``former``: pages of
-    former recipes.
-    """
+class PageColumns:
+    """Columns of all records, by id: see ``Members``; hash of the URL, number and sum of the keys."""
 
     def __init__(self, hashes: Keyed) -> None:
-        self.whole = False
-        self.former = array("Q")
+        #: Pages of former recipes.
+        self.former: set[int] = set()
         self._hashes = hashes
-        self._collector = Collector()
-        self._ids = array("Q")
-        self._urls = array("Q")
-        self._many = array("Q")
-        self._sums = array("Q")
-        self._done()
+        self._ids, self._originals, self._urls, self._many, self._sums = (array("Q") for _ in range(5))
+        self._judged = array("B")
+
+    @classmethod
+    def read(cls, store: PageStore) -> PageColumns:
+        """Return the columns of all records."""
+        pages = cls(store.hashes)
+        for record in store.records():
+            pages.add(record)
+        pages.end()
+        return pages
 
     def add(self, record: Record) -> None:
-        """Add the next record, by id."""
-        self._collector.add(record)
+        """Add the next record."""
         self._ids.append(record.id)
+        self._originals.append(record.original)
+        self._judged.append(not record.is_unjudged)
         if record.former:
-            self.former.append(record.id)
+            self.former.add(record.id)
         self._urls.append(last_id(url_key(record.url, self._hashes)))
         keys = keys_of(record.keys)
         self._many.append(len(keys))
         self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
 
-    def end(self, *, whole: bool) -> None:
+    def end(self) -> None:
         """Finish the columns."""
-        self._done()
-        self.whole = whole
+        self.members = Members(column(self._ids), column(self._originals), np.array(self._judged, np.bool_))
+        self.urls, self.many, self.sums = column(self._urls), column(self._many), column(self._sums)
 
     def place(self, id: int) -> int | None:
         """Return the position of a page; None if there is none."""
         at = bisect_left(self._ids, id)
         return at if at < len(self._ids) and self._ids[at] == id else None
 
-    def _done(self) -> None:
-        self.members: Members = self._collector.members()
-        self.urls, self.many, self.sums = column(self._urls), column(self._many), column(self._sums)
+    def has(self, id: int) -> bool:
+        """Whether there is a record with this id."""
+        return self.place(id) is not None
 
 
-def read_pages(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    """Unpack all records, and pack them again to compare."""
-    whole, led = True, array("Q")
-    try:
-        for key, packed in watch(store.rows(b"r"), total=store.pages):
-            found.pages += 1
-            record = unpacked(key, packed)
-            if record is None:
-                whole = False
-                found.add("broken record", f"{last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
-            else:
-                pages.add(record)
-                if record.leads:
-                    led.append(record.original)
-    except BaseException:
-        whole = False
-        raise
-    finally:
-        pages.end(whole=whole)
-    if found.pages != store.pages:
-        found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
-    members = pages.members
-    copies = members.originals[members.copies]
-    at, there = members.place(copies)
-    found.lost = int((~there & ~np.isin(copies, column(led))).sum())
-    chained = there & (members.copies[at] | ~members.judged[at])
-    for id in members.ids[members.copies][chained].tolist():
-        found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
+Unpack = Callable[[bytes, bytes], object]
 
 
-def unpacked(key: bytes, packed: bytes) -> Record | None:
-    """Return the record of a row; None if it is damaged."""
-    try:
-        record = Record.unpack(last_id(key), packed)
-        return record if key == record_key(record.id) and record.pack() == packed else None
-    except ValueError:
-        return None
+class RowKind(NamedTuple):
+    """Rows that are checked one by one.
+
+    ``unpack`` returns the function that unpacks a row of a state; it raises ValueError for a damaged row. ``fits`` says
+    whether the page of a row exists.
+    """
+
+    prefix: bytes
+    name: str
+    unpack: Callable[[PageStore], Unpack]
+    fits: Callable[[PageColumns, bytes, bytes], bool] = lambda pages, key, packed: True
 
 
-def _record(store: PageStore, id: int) -> Record | None:
-    key = record_key(id)
-    packed = store.value(key)
-    return None if packed is None else unpacked(key, packed)
+def _unpack_evidence(key: bytes, packed: bytes) -> Evidence:
+    if len(key) != _ID_KEY:
+        raise ValueError(f"{key!r} is no key of evidence")
+    return Evidence.unpack(packed)
 
 
-def check_urls(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    """Verify that URLs and pages name each other."""
-    named = np.zeros(len(pages.urls), np.bool_)
-    for key, seen in watch(store.rows(b"u"), total=store.pages, what="URLs"):
-        found.urls += 1
-        if len(key) != _ID_KEY or len(seen) != _SEEN:
-            found.add("unknown row", f"the row {key!r} is no URL row")
-            continue
-        id = unpack_seen(seen)[0]
-        at = pages.place(id)
-        if at is None:
-            if pages.whole:
-                found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is missing")
-        elif int(pages.urls[at]) != last_id(key):
-            found.add("wrong URL", f"the row {key!r} names the page {id:016x}, which has another URL")
-        else:
-            named[at] = True
-    for id in pages.members.ids[~named].tolist():
-        _unnamed(store, found, id)
+def _unpack_body(key: bytes, packed: bytes) -> int:
+    if len(key) != _BODY_KEY or len(packed) != _ID:
+        raise ValueError(f"the row {key!r} is no body row")
+    return unpack_id(packed)
 
 
-def _unnamed(store: PageStore, found: Findings, id: int) -> None:
-    """Say why no URL names a page; empty if another URL has the same hash."""
-    record = _record(store, id)
-    if record is None:
-        return
-    seen = store.value(url_key(record.url, store.hashes))
-    if seen is None:
-        found.add("page without URL", f"the URL of {id:016x} does not lead to it: {record.url}")
-    elif len(seen) == _SEEN and (other := _record(store, unpack_seen(seen)[0])) is not None:
-        if other.url != record.url:
-            found.shared += 1
-        else:
-            found.add("two pages of a URL", f"{id:016x} and {other.id:016x} both have the URL {record.url}")
+def _unpack_counts(counts: Counts, key: bytes, packed: bytes) -> None:
+    counts.load(unpack_block(key), packed)
 
 
-def check_postings(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    """Verify that each page is filed under exactly its keys."""
-    many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
-    rows = watch(store.rows(b"k"), what="keys")
-    for keys, ids in _postings(_reachable(rows, found) if store.has_lists else rows, found):
-        found.keys += len(ids)
-        at, there = pages.members.place(ids)
-        if pages.whole:
-            for id in ids[~there].tolist():
-                found.add("key without page", f"a key names the page {id:016x}, which is missing")
-        np.add.at(many, at[there], np.uint64(1))
-        np.add.at(sums, at[there], keys[there])
-    wrong = (many != pages.many) | (sums != pages.sums)
-    for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
-        record = _record(store, id)
-        own = keys_of(record.keys) if record else ()
-        right = sum(id in ids for ids in store.all_postings(own, _ALL))
-        if right < len(own):
-            found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
-        if filed > right:
-            found.add("wrong key", f"{id:016x} is filed under {filed - right} keys that are not its own")
+def _unpack_former(key: bytes, packed: bytes, recipes: int) -> None:
+    if problem := former_problem(key, packed, recipes):
+        raise ValueError(problem)
 
 
-def _postings(rows: Iterable[Row], found: Findings) -> Iterator[tuple[Ids, Ids]]:
-    """Yield keys and ids of all postings, in batches."""
-    postings = _pairs(rows, found)
-    while batch := list(islice(postings, _BATCH)):
-        both: npt.NDArray[np.uint64] = np.array(batch, np.uint64)
-        yield both[:, 0], both[:, 1]
-
-
-def _pairs(rows: Iterable[Row], found: Findings) -> Iterator[tuple[int, int]]:
-    for row in rows:
-        if is_posting(row):
-            yield from pairs(row)
-        else:
-            found.add("unknown row", f"the key {row[0]!r} is no posting key")
-
-
-def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
-    """Yield the rows, and report those that no look-up reaches."""
-    head: Row = (b"", b"")
-    for row in rows:
-        if is_unreachable(row[0], head):
-            found.add("posting out of reach", f"the row of its key does not name {row[0]!r}")
-        elif is_head(row[0]):
-            head = row
-        yield row
-
-
-#: First letters of keys; see ``scrapy_neardup.state.layout``.
-_PREFIXES = b"bcdefghjkmnorux"
-#: Names below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY, COUNTED))
-#: Length of a key below ``e``.
-_EVIDENCE = 9
-#: Lengths of a key below ``x``, and of its value.
-_BODY, _ID = 6, 8
+ROW_KINDS = (
+    RowKind(b"x", "body", lambda _: _unpack_body, lambda pages, _, packed: pages.has(unpack_id(packed))),
+    RowKind(b"e", "evidence", lambda _: _unpack_evidence, lambda pages, key, _: pages.has(last_id(key))),
+    RowKind(
+        b"o",
+        "former sketch",
+        lambda store: partial(_unpack_former, recipes=len(former_recipes(store))),
+        lambda pages, key, _: last_id(key) in pages.former,
+    ),
+    RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
+    RowKind(b"f", "feed", lambda _: FEEDS.unpack),
+    RowKind(b"c", "crawl", lambda _: CRAWLS.unpack),
+    RowKind(b"d", "drop", lambda _: Drop.of_row),
+    RowKind(b"h", "site", lambda _: SITES.unpack),
+    RowKind(b"n", "judgement", lambda store: partial(ManualVerdict.of_row, hashes=store.hashes)),
+)
 
 
 def check(store: PageStore, watch: Watch = unwatched) -> Findings:
@@ -293,125 +194,194 @@ def check(store: PageStore, watch: Watch = unwatched) -> Findings:
     page; wrong keys with an equal sum escape with a chance of one in 2**64. Every row has a checksum, and the tally has
     their sum.
     """
-    found = Findings()
-    pages = Pages(store.hashes)
-    steps: tuple[Callable[[], None], ...] = (
-        lambda: read_pages(store, found, pages, watch),
-        lambda: check_urls(store, found, pages, watch),
-        lambda: check_postings(store, found, pages, watch),
-        lambda: _check_bodies(store, found, pages),
-        lambda: _check_evidence(store, found, pages, watch),
-        lambda: _check_former(store, found, pages),
-        lambda: _check_blocks(store, found),
-        lambda: _check_kept(store, found),
-        lambda: _check_judgements(store, found),
-        lambda: _check_rest(store, found),
-        lambda: _check_tally(store, found),
-        lambda: _check_file(store, found),
-    )
+    checker = _Checker(store, watch)
+    steps: list[Callable[[], None]] = [
+        checker.check_records,
+        checker.check_urls,
+        checker.check_postings,
+        *(partial(checker.check_rows, kind) for kind in ROW_KINDS),
+        checker.check_names,
+        checker.check_files,
+    ]
     for step in steps:
-        _go_on(step, found)
-    return found
+        checker.try_step(step)
+    return checker.found
 
 
-def _go_on(step: Callable[[], None], found: Findings) -> None:
-    """Report what cannot be read, and go on with the next step."""
+def unpack_record(key: bytes, packed: bytes) -> Record | None:
+    """Return the record of a row; None if it is damaged."""
     try:
-        step()
-    except StoreError as error:
-        found.add("unreadable", str(error))
+        record = Record.unpack(last_id(key), packed)
+        return record if key == record_key(record.id) and record.pack() == packed else None
+    except ValueError:
+        return None
 
 
-def _check_evidence(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
-    for key, packed in watch(store.rows(b"e"), what="rows of evidence"):
-        found.evidence += 1
-        if len(key) != _EVIDENCE:
-            found.add("unknown row", f"the key {key!r} is no evidence key")
-            continue
-        if pages.whole and pages.place(last_id(key)) is None:
-            found.add("evidence without page", f"there is evidence for {last_id(key):016x}, which is no page")
+class _Checker:
+    def __init__(self, store: PageStore, watch: Watch) -> None:
+        self.found = Findings()
+        self._store = store
+        self._watch = watch
+        self._pages = PageColumns(store.hashes)
+        self._pages.end()
+        #: Whether all records were readable; else a row that names an unknown page may be right.
+        self._is_whole = False
+
+    def try_step(self, step: Callable[[], None]) -> None:
+        """Report what cannot be read; the next step goes on."""
         try:
-            Evidence.unpack(packed)
-        except ValueError as error:
-            found.add("broken evidence", f"that of {last_id(key):016x}: {error}")
+            step()
+        except StoreError as error:
+            self.found.add("unreadable", str(error))
 
-
-def _check_former(store: PageStore, found: Findings, pages: Pages) -> None:
-    """Verify sketches of former recipes."""
-    recipes = len(former_recipes(store))
-    former = frozenset(pages.former)
-    for key, packed in store.rows(b"o"):
-        if wrong := former_problem(key, packed, recipes):
-            found.add("broken former sketch", wrong)
-        elif pages.whole and last_id(key) not in former:
-            found.add("former sketch without page", f"{last_id(key):016x} is no page of an earlier recipe")
-
-
-def _check_bodies(store: PageStore, found: Findings, pages: Pages) -> None:
-    for key, id in store.rows(b"x"):
-        if len(key) != _BODY or len(id) != _ID:
-            found.add("unknown row", f"the row {key!r} is no body row")
-        elif pages.whole and pages.place(unpack_id(id)) is None:
-            found.add("body without page", f"the row {key!r} names the page {unpack_id(id):016x}, which is missing")
-
-
-def _check_blocks(store: PageStore, found: Findings) -> None:
-    counts = Counts()
-    for key, packed in store.rows(b"b"):
-        found.blocks += 1
+    def check_records(self) -> None:
+        """Unpack all records, and pack them again to compare."""
+        store, found, pages = self._store, self.found, self._pages
+        broken, led = 0, array("Q")
         try:
-            counts.load(unpack_block(key), packed)
-        except (ValueError, struct.error) as error:
-            found.add("broken counts", str(error))
+            for key, packed in self._watch(store.rows(b"r"), total=store.pages):
+                found.pages += 1
+                record = unpack_record(key, packed)
+                if record is None:
+                    broken += 1
+                    found.add("broken record", f"{last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
+                else:
+                    pages.add(record)
+                    if record.leads:
+                        led.append(record.original)
+        finally:
+            pages.end()
+        self._is_whole = not broken
+        if found.pages != store.pages:
+            found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
+        members = pages.members
+        copies = members.originals[members.copies]
+        at, there = members.place(copies)
+        found.lost = int((~there & ~np.isin(copies, column(led))).sum())
+        chained = there & (members.copies[at] | ~members.judged[at])
+        for id in members.ids[members.copies][chained].tolist():
+            found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
 
+    def check_urls(self) -> None:
+        """Verify that URLs and pages name each other."""
+        store, found, pages = self._store, self.found, self._pages
+        named = np.zeros(len(pages.urls), np.bool_)
+        for key, seen in self._watch(store.rows(b"u"), total=store.pages, what="URLs"):
+            found.urls += 1
+            if len(key) != _ID_KEY or len(seen) != _SEEN:
+                found.add("unknown row", f"the row {key!r} is no URL row")
+                continue
+            id = unpack_seen(seen)[0]
+            at = pages.place(id)
+            if at is None:
+                if self._is_whole:
+                    found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is missing")
+            elif int(pages.urls[at]) != last_id(key):
+                found.add("wrong URL", f"the row {key!r} names the page {id:016x}, which has another URL")
+            else:
+                named[at] = True
+        for id in pages.members.ids[~named].tolist():
+            self._explain_unnamed(id)
 
-def _check_kept(store: PageStore, found: Findings) -> None:
-    for kept in KEPT:
-        for key, packed in store.rows(kept.prefix):
-            if wrong := _broken(key, packed, kept.unpack):
-                found.add(f"broken {kept.what}", wrong)
+    def _explain_unnamed(self, id: int) -> None:
+        """Say why no URL names a page. Another URL may have the same hash."""
+        found, record = self.found, self._record(id)
+        if record is None:
+            return
+        seen = self._store.value(url_key(record.url, self._store.hashes))
+        if seen is None:
+            found.add("page without URL", f"the URL of {id:016x} does not lead to it: {record.url}")
+        elif len(seen) == _SEEN and (other := self._record(unpack_seen(seen)[0])) is not None:
+            if other.url != record.url:
+                found.shared += 1
+            else:
+                found.add("two pages of a URL", f"{id:016x} and {other.id:016x} both have the URL {record.url}")
 
+    def _record(self, id: int) -> Record | None:
+        packed = self._store.value(record_key(id))
+        return None if packed is None else unpack_record(record_key(id), packed)
 
-def _check_judgements(store: PageStore, found: Findings) -> None:
-    for key, packed in store.rows(b"n"):
-        found.judgements += 1
-        try:
-            ManualVerdict.of_row(key, packed, store.hashes)
-        except ValueError as error:
-            found.add("broken judgement", str(error))
+    def check_postings(self) -> None:
+        """Verify that each page is filed under exactly its keys."""
+        store, found, pages = self._store, self.found, self._pages
+        many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
+        rows = self._watch(store.rows(b"k"), what="keys")
+        for keys, ids in self._postings(self._reachable(rows) if store.has_lists else rows):
+            found.keys += len(ids)
+            at, there = pages.members.place(ids)
+            if self._is_whole:
+                for id in ids[~there].tolist():
+                    found.add("key without page", f"a key names the page {id:016x}, which is missing")
+            np.add.at(many, at[there], np.uint64(1))
+            np.add.at(sums, at[there], keys[there])
+        wrong = (many != pages.many) | (sums != pages.sums)
+        for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
+            record = self._record(id)
+            own = keys_of(record.keys) if record else ()
+            right = sum(id in ids for ids in store.all_postings(own, _ALL))
+            if right < len(own):
+                found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
+            if filed > right:
+                found.add("wrong key", f"{id:016x} is filed under {filed - right} keys that are not its own")
 
+    def _postings(self, rows: Iterable[Row]) -> Iterator[tuple[Ids, Ids]]:
+        """Yield keys and ids of all postings, in batches."""
+        postings = self._pairs(rows)
+        while batch := list(islice(postings, _BATCH)):
+            both: npt.NDArray[np.uint64] = np.array(batch, np.uint64)
+            yield both[:, 0], both[:, 1]
 
-def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object]) -> str:
-    try:
-        unpack(key, packed)
-    except ValueError as error:
-        return str(error)
-    return ""
+    def _pairs(self, rows: Iterable[Row]) -> Iterator[tuple[int, int]]:
+        for row in rows:
+            if is_posting(row):
+                yield from pairs(row)
+            else:
+                self.found.add("unknown row", f"the key {row[0]!r} is no posting key")
 
+    def _reachable(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows, and report those that no look-up reaches."""
+        head: Row = (b"", b"")
+        for row in rows:
+            if is_unreachable(row[0], head):
+                self.found.add("posting out of reach", f"the row of its key does not name {row[0]!r}")
+            elif is_head(row[0]):
+                head = row
+            yield row
 
-def _check_rest(store: PageStore, found: Findings) -> None:
-    """Verify rows of running crawls, and report unknown rows."""
-    for key, _ in store.rows(b"m"):
-        if key not in _NAMES:
-            found.add("unknown row", f"this version does not write the key {key!r}")
-    for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
-        for key, _ in () if store.is_shared else store.rows(prefix):  # others may be at work on it
-            found.add(
-                "left over", f"the key {key!r} belongs to {what}, which should be rolled back when the state opens"
-            )
-    for first in range(256):
-        if first not in _PREFIXES:
-            for key, _ in store.rows(bytes([first])):
+    def check_rows(self, kind: RowKind) -> None:
+        """Verify that rows can be unpacked, and that their pages exist."""
+        unpack = kind.unpack(self._store)
+        for key, packed in self._watch(self._store.rows(kind.prefix), what=f"rows of {kind.name}"):
+            self.found.rows[kind.name] += 1
+            try:
+                unpack(key, packed)
+            except (ValueError, struct.error) as error:
+                self.found.add(f"broken {kind.name}", f"the row {key!r}: {error}")
+            else:
+                if self._is_whole and not kind.fits(self._pages, key, packed):
+                    self.found.add(f"{kind.name} without page", f"the page of the row {key!r} is missing")
+
+    def check_names(self) -> None:
+        """Verify rows of running crawls, and report unknown rows."""
+        store, found = self._store, self.found
+        for key, _ in store.rows(b"m"):
+            if key not in _NAMES:
                 found.add("unknown row", f"this version does not write the key {key!r}")
-    if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
-        found.add("unknown row", "a row has an empty key")
+        for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
+            for key, _ in () if store.is_shared else store.rows(prefix):  # others may be at work on it
+                found.add(
+                    "left over", f"the key {key!r} belongs to {what}, which should be rolled back when the state opens"
+                )
+        for first in range(256):
+            if first not in _PREFIXES:
+                for key, _ in store.rows(bytes([first])):
+                    found.add("unknown row", f"this version does not write the key {key!r}")
+        if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
+            found.add("unknown row", "a row has an empty key")
 
-
-def _check_tally(store: PageStore, found: Findings) -> None:
-    for problem in store.tally_problems(tally_alone=True):
-        found.add("wrong tally", problem)
-
-
-def _check_file(store: PageStore, found: Findings) -> None:
-    for problem in store.file_problems():
-        found.add("broken file", problem)
+    def check_files(self) -> None:
+        """Verify the tally, and the files of the engine."""
+        for problem in self._store.tally_problems(tally_alone=True):
+            self.found.add("wrong tally", problem)
+        for problem in self._store.kv.file_problems():
+            self.found.add("broken file", problem)

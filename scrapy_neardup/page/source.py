@@ -177,14 +177,13 @@ class PageSource:
         read_risky: ContentReader | None = None,
         is_unchanged: Callable[[str, int], bool] = lambda url, html_hash: False,
         bodies: BodyHasher | None = None,
-        marks: bool = True,
+        hashes_items: bool = True,
     ) -> None:
         """``fields``: see ``ItemFields``; ``max_html``: see ``extract``; ``max_text``: see ``limit_page``.
 
-        ``read_risky`` reads risky pages in a worker; without it they are read here. ``is_unchanged``:
-        whether the page of a URL has this hash already and need not be read. ``bodies`` hashes the bytes of pages;
-        without it every page is read. ``marks``: whether pages of items with text get an item hash at once, see
-        ``add_item_hash``.
+        ``read_risky`` reads risky pages in a worker; without it they are read here. ``is_unchanged``: whether the page
+        of a URL has this hash already and need not be read. ``bodies`` hashes the bytes of pages; without it every page
+        is read. ``hashes_items``: whether pages of items with text get an item hash at once, see ``add_item_hash``.
         """
         self.fields = ItemFields(fields)
         self._max_html = max_html
@@ -193,7 +192,7 @@ class PageSource:
         self._read_risky = read_risky
         self._is_unchanged = is_unchanged
         self._bodies = bodies
-        self._marks = marks
+        self._hashes_items = hashes_items
 
     def page(self, item: Item, response: PageResponse | None, url: str) -> Page:
         """Return the page of an item. Raises ExtractionError with the reason if there is none."""
@@ -211,7 +210,7 @@ class PageSource:
         if text:
             page = replace(_metadata_page(html, response, url), text=text)
             page = self.fields.metadata(item).apply_to(page, url, self._max_text)
-            return self.add_item_hash(page, item, url) if self._marks else page
+            return self.add_item_hash(page, item, url) if self._hashes_items else page
         response = None if html else response
         try:
             content = replace(self._content(html, response, url, content_type), metadata=self.fields.metadata(item))
@@ -220,12 +219,8 @@ class PageSource:
             raise self._with_cure(error, item, response) from None
 
     def read(self, unread: UnreadPage, answer: Answer | None = None) -> Page:
-        """Read a page, or use the ``answer`` of another process."""
-        made: Page | UnreadPage = unread
-        if answer is not None:
-            made = self.accept(unread, answer)
-        elif not unread.is_risky:
-            made = self.read_here(unread)
+        """Read a page, or take the ``answer`` of another process. Raises ExtractionError."""
+        made = unread if unread.is_risky else self.read_quickly(unread, answer)
         if isinstance(made, Page):
             return made
         try:
@@ -233,32 +228,26 @@ class PageSource:
         except ExtractionError as error:
             return self.finish(made, error)
 
-    def read_here(self, unread: UnreadPage) -> Page | UnreadPage:
-        """Read a page in this process. Return a risky page unread."""
-        try:
-            html = unread.content.html()
-        except ExtractionError as error:
-            raise self._with_cure(error, unread.item, unread.response) from None
-        if is_too_large(html, self._max_html):
-            return self.skip(unread, hash_html(html), "too_large")
-        if is_risky(html):
-            return self._mark_risky(unread, html)
-        return self.finish(unread, self._extract(PageContent(unread.content.url, html)))
+    def read_quickly(self, unread: UnreadPage, answer: Answer | None = None) -> Page | UnreadPage:
+        """Read a page here, or take the ``answer`` of another process. Return a risky page unread.
 
-    def accept(self, unread: UnreadPage, answer: Answer) -> Page | UnreadPage:
-        """Return the page that another process has read. Return a risky page unread."""
-        if isinstance(answer, RiskyPage):
-            return self._mark_risky(unread, answer.html)
-        if isinstance(answer, NoWorker):
-            return self.read_here(unread)
-        return self.finish(unread, answer)
-
-    def _mark_risky(self, unread: UnreadPage, html: str) -> Page | UnreadPage:
-        """Return the unread page with its decoded HTML, or a skipped page if the same HTML took too long before."""
-        html_hash = hash_html(html)
-        if self._is_unchanged(unread.content.url, html_hash):
+        Raises ExtractionError.
+        """
+        url = unread.content.url
+        if answer is None or isinstance(answer, NoWorker):
+            try:
+                html = unread.content.html()
+            except ExtractionError as error:
+                raise self._with_cure(error, unread.item, unread.response) from None
+            if is_too_large(html, self._max_html):
+                return self.skip(unread, hash_html(html), "too_large")
+            answer = RiskyPage(html) if is_risky(html) else self._extract(PageContent(url, html))
+        if not isinstance(answer, RiskyPage):
+            return self.finish(unread, answer)
+        html_hash = hash_html(answer.html)
+        if self._is_unchanged(url, html_hash):  # the same HTML took too long before
             return self.skip(unread, html_hash, "too_slow")
-        content = PageContent(unread.content.url, html, metadata=unread.content.metadata)
+        content = PageContent(url, answer.html, metadata=unread.content.metadata)
         return replace(unread, content=content, is_risky=True)
 
     def finish(self, unread: UnreadPage, result: Page | ExtractionError) -> Page:
@@ -301,34 +290,30 @@ class PageSource:
         body = html if isinstance(html, bytes) else response.body if response is not None else b""
         if len(body) > _MAX_CHAR * self._max_html:
             raise ExtractionError("too_large", f"the page has {len(body)} bytes, too many to decode")
+        if isinstance(html, bytes) and html:
+            return PageContent(url, html, content_type)
         if html:
-            return (
-                PageContent(url, html, content_type) if isinstance(html, bytes) else PageContent(url, join_lines(html))
-            )
+            return PageContent(url, join_lines(html))
         if response is not None:
             return response.content_of(url)
         names = self.fields.names
         raise ExtractionError(
             "no_content",
             f"the item has neither the field {names['text']!r} nor {names['html']!r}, and there is no response for it. "
-            "Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
-            'ADDONS = {"scrapy_neardup.Addon": 500}',
+            'Name its fields in NEARDUP_FIELDS, or set ADDONS = {"scrapy_neardup.Addon": 500}',
         )
 
     def _with_cure(self, error: ExtractionError, item: Item, response: PageResponse | None) -> ExtractionError:
         """Add a cure to an error if the response is not the item's page."""
         if response is None or error.reason not in ("not_html", "other_page"):
             return error
-        cure = (
-            f"{self.text_cure(item)}. If an earlier response is its page, set "
-            "meta={'neardup_response': response} on its request"
-        )
+        cure = f"{self.text_cure(item)}. If an earlier response is its page, set meta={{'neardup_response': response}}"
         if error.reason == "not_html":
             return ExtractionError(error.reason, f"{error}. {cure}")
         return ExtractionError(
             error.reason,
-            f"the item's URL is not that of its response ({response.url}), so that response cannot be its page. "
-            f"{cure}. To leave it out, set meta={{'neardup': False}} on its request",
+            f"the item's URL is not that of its response ({response.url}). {cure}. To leave it out, set "
+            "meta={'neardup': False} on its request",
         )
 
     def text_cure(self, item: Item) -> str:

@@ -36,7 +36,8 @@ def draw_kinds(report: Report, words: Words = ENGLISH) -> Chart:
     bars = [(one, "copy") for one in report.kinds] + [(one, "other") for one in report.passed]
     if not bars:
         return Chart()
-    names = [kind_name(one.name, words, copy=colour == "copy") for one, colour in bars]
+    names = [words(f"kind.{one.name}") for one in report.kinds]
+    names += [words("passed", kind=words(f"kind.{one.name}")) for one in report.passed]
     counts = [format_number(one.pages) for one, _ in bars]
     shares = [format_percent(one.pages / report.totals.pages, words.language) for one, _ in bars]
     label = words("kinds.bars", bars=words("comma").join(map(" ".join, zip(names, counts, strict=True))))
@@ -104,12 +105,6 @@ def draw_similarities(found: Similarities, words: Words = ENGLISH) -> Chart:
 
     label = words("similarities.label")
     return Chart(draw(_HALF), draw(_NARROW))
-
-
-def kind_name(name: str, words: Words, *, copy: bool = True) -> str:
-    """Return the name of a kind, of copies or of pages that passed."""
-    called = words(f"kind.{name}")
-    return called if copy else words("passed", kind=called)
 
 
 def _marked(plot: _Plot, thresholds: Sequence[Threshold]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The data of a report. ``page`` decides how it looks.
 
-Strings of pages are clean (see ``clean``) and bounded. Times are whole seconds since 1970.
+Strings of pages are clean (see ``untrusted``) and bounded. Times are whole seconds since 1970.
 """
 
 from __future__ import annotations

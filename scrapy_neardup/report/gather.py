@@ -9,19 +9,20 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
-from scrapy_neardup.maintenance.tables import Crawl, crawls, verdict_counts
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.report.data import Count, CrawlLine, Group, Report, Similarities, Threshold
 from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.pairs import GivenTexts, PageReader, choose_pairs, copy_lines
 from scrapy_neardup.report.words import ENGLISH
-from scrapy_neardup.state.pages import PageStore, decisions_of, leader
+from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
 #: Groups to show, copies of each, and pairs in all; crawls to show, the last ones.
-GROUPS, PAGES_OF_GROUP, PAIRS, CRAWLS = 100, 20, 24, 50
+GROUPS, PAGES_OF_GROUP, PAIRS, _LAST_CRAWLS = 100, 20, 24, 50
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
 #: Parameters of methods that are similarities. The words of the report explain them.
@@ -50,7 +51,7 @@ def gather(
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
     candidates = figures.candidates.best(2 * PAIRS)
-    remembered = list(crawls(store))
+    remembered = list(CRAWLS.read(store))
     own = _parameters(store.recipe)
     decided = {**own, **decisions_of(store)}
 
@@ -71,7 +72,7 @@ def gather(
             pairs=choose_pairs(candidates, reader, PAIRS),
             copies=tuple(copy_lines(reader, reversed(figures.newest))),
             unjudged=count_reasons(remembered),
-            crawls=tuple(map(_crawl_line, reversed(remembered[-CRAWLS:]))),
+            crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
             remembered=len(remembered),
             language=figures.language(),
         )
@@ -99,7 +100,7 @@ def count_reasons(crawls: Sequence[Crawl]) -> tuple[Count, ...]:
 
 
 def _crawl_line(crawl: Crawl) -> CrawlLine:
-    verdicts = verdict_counts(crawl.counts)
+    verdicts = count_verdicts(crawl.counts)
     del verdicts["better"]
     pages, lost = (int(crawl.counts.get(name, 0)) for name in ("pages", "rolled_back"))
     return CrawlLine(clean_line(crawl.who, SITE), int(crawl.begun), crawl.ended, pages, **verdicts, lost=lost)

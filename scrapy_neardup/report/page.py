@@ -20,11 +20,11 @@ from scrapy_neardup.report.data import (
     MarkedText,
     PageLine,
     Report,
-    Similarities,
     SiteFlow,
 )
+from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.html import render
+from scrapy_neardup.report.html import read_file, render
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import link
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 ROWS = 50
 #: English words of the data where there is no site.
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
-#: Words for the script, besides those below "kind".
-_SCRIPTED = (
-    *("theme.light", "theme.dark", "kind", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
-    *("pair.later", "pair.no_text", "pair.both_say", "pair.nothing", "pair.left_out", "text.cut", "text.cut_more"),
-    *("copies.of", "copies.compare", "copies.group", "copies.gone", "copies.found", "copies.where", "copies.pair"),
-    *("copies.first_seen", "copies.similarity", "copies.copy", "copies.its_site", "copies.copy_title"),
-    *("copies.original", "copies.original_site", "copies.original_title"),
-)
 
 
 def render_report(report: Report, language: str = "") -> str:
@@ -52,8 +44,11 @@ def render_report(report: Report, language: str = "") -> str:
     Equal data gives equal HTML under equal library versions.
     """
     words = Words(language or report.language)
-    places = _pair_places(report)
+    #: The pairs that the page shows, by both URLs; of equal ones the first.
+    pairs = reversed([*enumerate(report.pairs)])
+    places = {(pair.page.url, pair.original.url): at for at, pair in pairs if pair.copy}
     groups = {group.similar_id for group in report.groups}
+    bins = zip(report.similarities.copies, report.similarities.passed, strict=True)
     values = {
         "report": report,
         "totals": report.totals,
@@ -65,7 +60,7 @@ def render_report(report: Report, language: str = "") -> str:
             "times": draw_times(report.times, words),
             "similarities": draw_similarities(report.similarities, words),
         },
-        "bins": _bins(report.similarities),
+        "bins": [(at / BINS, *counts) for at, counts in enumerate(bins) if any(counts)],
         "flows": list_flows(report.flow),
         "group_pages": PAGES_OF_GROUP,
         "group_ids": groups,
@@ -88,7 +83,7 @@ def render_report(report: Report, language: str = "") -> str:
     }
     data = {
         "language": words.language,
-        "words": {name: words.pattern(name) for name in (*_SCRIPTED, *words.below("kind"))},
+        "words": words.quoted_in(read_file("report.js")) | words.below("kind"),
         "rows": [_row(one, places, groups, words) for one in report.copies],
     }
     return render("report", values, filters, data, inline_styles=True)
@@ -121,11 +116,6 @@ def list_flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
     return sorted(cells, key=lambda cell: (not _NO_SITES.keys().isdisjoint(cell[:2]), -cell[2]))
 
 
-def _pair_places(report: Report) -> dict[tuple[str, str], int]:
-    """Return the pairs that the page shows, by both URLs."""
-    return {(pair.page.url, pair.original.url): at for at, pair in reversed(list(enumerate(report.pairs))) if pair.copy}
-
-
 def _row(one: CopyLine, places: Mapping[tuple[str, str], int], groups: Set[str], words: Words) -> list[Any]:
     """Return the row of a copy for report.js.
 
@@ -156,12 +146,6 @@ def _named(page: PageLine | None, words: Words) -> tuple[str, str, bool, str]:
 
 def _site(name: str, words: Words) -> str:
     return words(_NO_SITES[name]) if name in _NO_SITES else name
-
-
-def _bins(found: Similarities) -> list[tuple[float, int, int]]:
-    """Return the non-empty bins: lower bound, copies, pages that passed."""
-    counts = list(zip(found.copies, found.passed, strict=True))
-    return [(at / len(counts), *pages) for at, pages in enumerate(counts) if any(pages)]
 
 
 def _heat(count: int, most: int) -> str:

@@ -259,7 +259,7 @@
     search();
   });
   tables.table = () => [
-    [...["first_seen"].map((one) => say(`copies.${one}`)), say("kind"), ...["similarity", "copy_title", "copy", "its_site", "original_title", "original", "original_site"].map((one) => say(`copies.${one}`))],
+    ["copies.first_seen", "kind", "copies.similarity", "copies.copy_title", "copies.copy", "copies.its_site", "copies.original_title", "copies.original", "copies.original_site"].map((one) => say(one)),
     ...state.found.map((at) => rows[at]).map((row) => [
       time(row[SEEN]), say(`kind.${row[KIND]}`), row[SIMILARITY], row[COPY], row[COPY + 1], row[COPY + 3], row[ORIGINAL], row[ORIGINAL + 1], row[ORIGINAL + 3],
     ]),

@@ -13,15 +13,13 @@ from typing import Any
 
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.formats import format_number
-from scrapy_neardup.report.html import render
+from scrapy_neardup.report.html import read_file, render
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, mark_differences
 from scrapy_neardup.untrusted import REPORT_URL, TITLE, clean_line, clean_text
 
 #: Characters of a text to show.
 SHOWN = 6_000
-#: Words for the script.
-_SCRIPTED = ("tune.where", "tune.answered", "tune.forgets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +63,20 @@ def make_question(one: tuple[str, str, str, str], other: tuple[str, str, str, st
     return Question((first, second), row)
 
 
-def _beginning(side: QuestionSide) -> str:
-    """Return enough of the pages to detect the language."""
-    return side.title or "".join(part.text for part in side.parts)[:TITLE]
-
-
 def render_questions(pairs: Sequence[Question], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
     """Return the page, in the language of most pages unless another one is named.
 
     ``labels``: the file to save; ``command`` reads it.
     """
     rows = [dict(pair.row) for pair in pairs]
-    words = Words(language or language_of((_beginning(side), side.url) for pair in pairs for side in pair.sides))
+    sides = [side for pair in pairs for side in pair.sides]
+    begins = ((side.title or "".join(part.text for part in side.parts)[:TITLE], side.url) for side in sides)
+    words = Words(language or language_of(begins))
     data = {
         "rows": rows,
         "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest(),
         "labels": labels,
-        "words": {name: words.pattern(name) for name in _SCRIPTED},
+        "words": words.quoted_in(read_file("tuning.js")),
     }
     values = {
         "language": words.language,

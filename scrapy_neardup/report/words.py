@@ -38,6 +38,10 @@ class Words:
     def __contains__(self, name: str) -> bool:
         return name in self._patterns
 
+    def quoted_in(self, script: str) -> dict[str, str]:
+        """Return all patterns whose names stand in quotes in a script."""
+        return {name: self.pattern(name) for name in self._patterns if f'"{name}"' in script}
+
     def below(self, name: str) -> dict[str, str]:
         """Return all patterns whose names begin with this one and a point."""
         return {key: pattern for key, pattern in self._patterns.items() if key.startswith(f"{name}.")}

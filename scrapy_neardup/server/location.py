@@ -36,68 +36,61 @@ def need_redis(named_by: str) -> None:
         ) from error
 
 
+#: What follows the scheme of a URL: for one server, with Sentinels, and in a cluster.
+_FORMS = {
+    "": "host:6379/0?state=name",
+    "sentinel": "host:26379,host:26379/service/0?state=name",
+    "cluster": "host:6379,host:6379?state=name",
+}
+
+
 def read_url(parts: SplitResult) -> ServerLocation:
-    """Return the location that a URL names. The message of the ValueError goes on after the URL."""
+    """Return the location that a URL names. The message of the ValueError goes on after the URL.
+
+    redis://[user:password@]host[:port][/database][?state=name], or rediss:// with TLS;
+    redis+sentinel://[user:password@]host[:port][,host…]/service[/database][?state=name&sentinel_password=…];
+    redis+cluster://[user:password@]host[:port][,host…][?state=name];
+    unix://[user:password@]/path/of/the.sock[?db=0&state=name]
+    """
     scheme, _, kind = parts.scheme.partition("+")
+    if scheme == "unix":
+        return _read_socket(parts)
+    form = f"{parts.scheme}://{_FORMS[kind]}"
+    hosts = _hosts(parts, 26379 if kind == "sentinel" else 6379, form)
+    known = ("state", "sentinel_password") if kind == "sentinel" else ("state",)
+    query = _query(parts, (*known, *(_TLS if scheme == "rediss" else ())), form)
+    state = query.pop("state", DEFAULT_STATE)
+    shown, path = f"{parts.scheme}://{_shown(hosts)}", parts.path.strip("/")
     if kind == "sentinel":
-        return _read_sentinels(parts, tls=scheme == "rediss")
-    if kind == "cluster":
-        return _read_cluster(parts, tls=scheme == "rediss")
-    return _read_socket(parts) if scheme == "unix" else _read_server(parts, tls=scheme == "rediss")
-
-
-def _read_server(parts: SplitResult, *, tls: bool) -> ServerLocation:
-    """redis://[user:password@]host[:port][/database][?state=name], or rediss:// with TLS."""
-    form = f"{parts.scheme}://host:6379/0?state=name"
-    (host, port), *others = _hosts(parts, 6379, form)
-    if others:
+        service, _, path = path.partition("/")
+        if not (service := unquote(service)) or not service.isprintable():
+            raise ValueError(f"which lacks the service name of the master at the Sentinels. Write {form}")
+        options: dict[str, Any] = {"sentinels": hosts, "service": service, "db": _database(path, form)}
+        shown += f"/{quote(service, safe='')}/{options['db']}"
+    elif kind == "cluster":
+        if _database(path, form):
+            raise ValueError(f"but a cluster has only database 0. Write {form}")
+        options = {"nodes": hosts}
+    elif len(hosts) > 1:
         raise ValueError(
             "which names several servers. For a cluster write redis+cluster://host:6379,host:6379?state=name, for one "
             f"server {form}"
         )
-    database = _database(parts.path.strip("/"), form)
-    query = _query(parts, ("state", *(_TLS if tls else ())), form)
-    state = query.pop("state", DEFAULT_STATE)
-    options = {"host": host, "port": port, "db": database, **_user(parts), **query, "ssl": tls}
-    return _location(f"{parts.scheme}://{_shown([(host, port)])}/{database}?state={quote(state)}", state, options)
-
-
-def _read_sentinels(parts: SplitResult, *, tls: bool) -> ServerLocation:
-    """redis+sentinel://[user:password@]host[:port][,host…]/service[/database][?state=name&sentinel_password=…]."""
-    form = f"{parts.scheme}://host:26379,host:26379/service/0?state=name"
-    hosts = _hosts(parts, 26379, form)
-    service, _, database = parts.path.strip("/").partition("/")
-    if not (service := unquote(service)) or not service.isprintable():
-        raise ValueError(f"which lacks the service name of the master at the Sentinels. Write {form}")
-    number = _database(database, form)
-    query = _query(parts, ("state", "sentinel_password", *(_TLS if tls else ())), form)
-    state = query.pop("state", DEFAULT_STATE)
-    options = {"sentinels": hosts, "service": service, "db": number, **_user(parts), **query, "ssl": tls}
-    shown = f"{parts.scheme}://{_shown(hosts)}/{quote(service, safe='')}/{number}?state={quote(state)}"
-    return _location(shown, state, options)
-
-
-def _read_cluster(parts: SplitResult, *, tls: bool) -> ServerLocation:
-    """redis+cluster://[user:password@]host[:port][,host…][?state=name]."""
-    form = f"{parts.scheme}://host:6379,host:6379?state=name"
-    hosts = _hosts(parts, 6379, form)
-    if _database(parts.path.strip("/"), form):
-        raise ValueError(f"but a cluster has only database 0. Write {form}")
-    query = _query(parts, ("state", *(_TLS if tls else ())), form)
-    state = query.pop("state", DEFAULT_STATE)
-    options = {"nodes": hosts, **_user(parts), **query, "ssl": tls}
-    return _location(f"{parts.scheme}://{_shown(hosts)}?state={quote(state)}", state, options)
+    else:
+        options = {"host": hosts[0][0], "port": hosts[0][1], "db": _database(path, form)}
+        shown += f"/{options['db']}"
+    options |= {**_user(parts), **query, "ssl": scheme == "rediss"}
+    return _location(f"{shown}?state={quote(state)}", state, options)
 
 
 def _read_socket(parts: SplitResult) -> ServerLocation:
-    """unix://[user:password@]/path/of/the.sock[?db=0&state=name]."""
     form = "unix:///path/of/the.sock?state=name"
     if not parts.path.strip("/") or parts.hostname:
         raise ValueError(f"which names no absolute path of a socket. Write {form}")
     query = _query(parts, ("state", "db"), form)
     database = _database(query.get("db", ""), f"{form}&db=0")
     state = query.get("state", DEFAULT_STATE)
-    options = {"path": unquote(parts.path), "db": database, **_user(parts)}
+    options = {"unix_socket_path": unquote(parts.path), "db": database, **_user(parts)}
     return _location(f"unix://{parts.path}?db={database}&state={quote(state)}", state, options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -16,35 +15,11 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
 
+from scrapy_neardup.server.errors import Unlocated
+
 Address = tuple[str, int]
 #: Seconds to wait for an answer about the node; and seconds after which ``refresh`` asks again.
 _SECONDS, _OLD = 1.5, 1.0
-_OF_CLUSTER = re.compile(r"(?:^|[ -])(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN) ")
-
-
-class Unlocated(redis.ConnectionError):
-    """Nobody says where the node is. The message goes on after the location of the state."""
-
-
-class Relocated(redis.ConnectionError):
-    """The server does not hold the state any more, or cannot serve it now."""
-
-
-def is_of_cluster(error: BaseException) -> bool:
-    """Whether a node of a cluster says that it does not serve a key now."""
-    kinds = (exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterDownError)
-    return isinstance(error, kinds) or bool(_OF_CLUSTER.search(str(error)))
-
-
-def lacks_replicas(error: BaseException | None) -> bool:
-    """Whether a server does not write because it has fewer replicas than its min-replicas-to-write."""
-    return "NOREPLICAS " in str(error)
-
-
-def is_elsewhere(error: Exception) -> bool:
-    """Whether an error means that another node may hold the state. The script has done nothing then."""
-    is_replica = isinstance(error, exceptions.ReadOnlyError) or "-READONLY " in str(error)
-    return is_replica or is_of_cluster(error) or lacks_replicas(error)
 
 
 class Locator(ABC):

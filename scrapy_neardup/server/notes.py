@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,10 +15,6 @@ from scrapy_neardup.state.sentence_counts import Sentences
 _MOST = 40_000
 #: Notes in one entry, at most. A crawl publishes when it has so many, or once a second.
 TOGETHER = 128
-_HEAD = struct.Struct(">8sH")
-_ONE = struct.Struct(">BHI")
-#: Bits of the first byte of a note.
-_YES, _FORM, _SAME_SITE = 1, 2, 4
 
 
 class Note(NamedTuple):
@@ -34,41 +31,30 @@ class Note(NamedTuple):
 def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
     """Return one entry of the stream. ``crawler`` (8 bytes) has already counted the notes.
 
-    8s crawler · H number of notes · of each: B its bits, H bytes of its site, I number of sentences · the sites,
-    without one that repeats the site of the note before · I per sentence.
+    8s crawler · I length of the JSON · JSON: of each note its site, ``yes``, and the number of sentences or null · I
+    per sentence.
     """
-    heads, sites, sentences, before = list[bytes](), list[bytes](), list[bytes](), None
-    for note in notes:
-        is_same = note.site == before
-        site = b"" if is_same else note.site.encode("utf-8", "surrogatepass")[:65_535]
-        packed = b"" if note.sentences is None else note.sentences.astype(">u4").tobytes()
-        bits = note.yes * _YES | (note.sentences is None) * _FORM | is_same * _SAME_SITE
-        heads.append(_ONE.pack(bits, len(site), len(packed) // 4))
-        sites.append(site)
-        sentences.append(packed)
-        before = note.site
-    return b"".join([_HEAD.pack(crawler, len(notes)), *heads, *sites, *sentences])
+    counts = [None if note.sentences is None else len(note.sentences) for note in notes]
+    head = json.dumps([(note.site, note.yes, count) for note, count in zip(notes, counts, strict=True)]).encode()
+    sentences = (note.sentences.astype(">u4").tobytes() for note in notes if note.sentences is not None)
+    return b"".join([crawler, struct.pack(">I", len(head)), head, *sentences])
 
 
 def unpack_notes(entry: bytes) -> list[Note]:
     """Return what ``pack_notes`` packed; raises ValueError for anything else."""
     try:
-        _, many = _HEAD.unpack_from(entry)
-        heads = [_ONE.unpack_from(entry, _HEAD.size + n * _ONE.size) for n in range(many)]
-    except struct.error as error:
+        end = 12 + struct.unpack_from(">I", entry, 8)[0]
+        heads = [(str(site), bool(yes), count) for site, yes, count in json.loads(entry[12:end])]
+        sentences = np.frombuffer(entry, ">u4", offset=end).astype(np.uint32)
+        ends = np.cumsum([0, *(count or 0 for _, _, count in heads)], dtype=int)
+    except (struct.error, TypeError) as error:
         raise ValueError(str(error)) from None
-    at = _HEAD.size + many * _ONE.size
-    first = at + sum(size for _, size, _ in heads)
-    if len(entry) != first + 4 * sum(count for _, _, count in heads):
-        raise ValueError(f"{len(entry)} bytes are too few or too many for {many} notes")
-    sentences, begin = np.frombuffer(entry, ">u4", offset=first).astype(np.uint32), 0
-    notes, site = list[Note](), ""
-    for bits, size, count in heads:
-        if not bits & _SAME_SITE:
-            site = entry[at : at + size].decode("utf-8", "surrogatepass")
-        notes.append(Note(None if bits & _FORM else sentences[begin : begin + count], site, bool(bits & _YES)))
-        at, begin = at + size, begin + count
-    return notes
+    if ends[-1] != len(sentences):
+        raise ValueError(f"{len(sentences)} sentences are too few or too many")
+    return [
+        Note(None if count is None else sentences[begin : begin + count], site, yes)
+        for begin, (site, yes, count) in zip(ends, heads, strict=False)
+    ]
 
 
 def most_entries(notes: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -13,8 +12,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import Changes, KeyValueStore
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import layout
+from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences, plain
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ class Counts:
     """
 
     def __init__(self) -> None:
-        self._here = Recurrence()
-        self._everywhere = Recurrence()
-        self._forms = Forms()
+        self.here = Recurrence()
+        self.everywhere = Recurrence()
+        self.forms = Forms()
 
     def note(
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
@@ -128,88 +128,63 @@ class Counts:
         by = _bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
-            tables = self._here.memory, by, self._everywhere.memory
+            tables = self.here.memory, by, self.everywhere.memory
             of_site = _number(site, hashes)
             return kernels.count_page(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables, page)
         own = np.array([] if page is None else [page], np.uint32)
         if self.stood_on(own, site, hashes).any():
             return False
         noted = np.concatenate((sentences, own))
-        self._here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
+        self.here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
         if by is not None:
-            self._everywhere.note(noted, by)
+            self.everywhere.note(noted, by)
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
         """Count a page and whether it repeats a template, if the site is known."""
         if site:
-            self._forms.note(_form(site, hashes), in_form=in_form)
-
-    def forms(self, site: str, hashes: Keyed) -> float:
-        """Return the share of pages of a site that repeat a template."""
-        return self._forms.share(_form(site, hashes))
-
-    def pages(self, site: str, hashes: Keyed) -> int:
-        """Return how many pages of a site were counted, at most 256."""
-        return int(self.stood_on(_PAGES, site, hashes)[0])
+            self.forms.note(_form(site, hashes), in_form=in_form)
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
         """Return on how many pages of a site each sentence stood, at most 256."""
-        return self._here.pages(_of_site(sentences, site, hashes))
-
-    def is_common_here(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate of a site. Pages without a site count as one site."""
-        return self.stood_on(sentences, site, hashes) >= _COMMON_HERE
+        return self.here.pages(_of_site(sentences, site, hashes))
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate everywhere."""
-        return self._everywhere.sites(sentences) >= _COMMON_BITS
-
-    def are_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate, of the site or everywhere."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            tables = _COMMON_HERE, self._here.memory, _COMMON_BITS, self._everywhere.memory
-            found = kernels.are_common(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables)
-            return np.frombuffer(found, np.bool_)
-        return self.is_common_here(sentences, site, hashes) | self.is_common_everywhere(sentences)
-
-    def everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return a lower bound for the pages of each sentence on all sites, without copies."""
-        return self._everywhere.pages(sentences)
+        return self.everywhere.sites(sentences) >= _COMMON_BITS
 
     def changed(self) -> dict[int, bytes]:
         """Yield number and content of blocks that changed since ``saved``."""
-        return _all(self._here.changed(), self._everywhere.changed(), self._forms.changed())
+        return _all(self.here.changed(), self.everywhere.changed(), self.forms.changed())
 
     def blocks(self) -> dict[int, bytes]:
         """Yield number and content of blocks with sentences."""
-        return _all(self._here.blocks(), self._everywhere.blocks(), self._forms.packed())
+        return _all(self.here.blocks(), self.everywhere.blocks(), self.forms.packed())
 
     def saved(self) -> None:
         """The result of ``changed`` was written."""
-        self._here.saved()
-        self._everywhere.saved()
-        self._forms.saved()
+        self.here.saved()
+        self.everywhere.saved()
+        self.forms.saved()
 
     def load(self, block: int, packed: bytes) -> None:
         """Load a block. Raises ValueError and loads nothing if it is damaged."""
         if block < BLOCKS:
-            self._here.load(block, packed)
+            self.here.load(block, packed)
             return
         if block == _FORMS:
-            self._forms.load(packed)
+            self.forms.load(packed)
             return
         try:
-            self._everywhere.load(block - BLOCKS, packed)
+            self.everywhere.load(block - BLOCKS, packed)
         except ValueError as error:
             raise ValueError(f"{error}, in the counts over all sites, from {BLOCKS} on") from None
 
     def merge(self, other: Counts, in_both: int = 0) -> None:
         """Add the counts of another state with the same secret; ``in_both``: see ``Recurrence.merge``."""
-        self._here.merge(other._here, in_both)
-        self._everywhere.merge(other._everywhere, in_both)
-        self._forms.merge(other._forms)
+        self.here.merge(other.here, in_both)
+        self.everywhere.merge(other.everywhere, in_both)
+        self.forms.merge(other.forms)
 
 
 class CountsOfSite:
@@ -222,7 +197,7 @@ class CountsOfSite:
 
     def pages(self) -> int:
         """How many of its pages were counted, at most 256."""
-        return self._counts.pages(self._site, self._hashes) if self._site else 0
+        return int(self.stood_on(_PAGES)[0])
 
     def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return on how many of its pages each sentence stood, at most 256."""
@@ -231,21 +206,28 @@ class CountsOfSite:
         return self._counts.stood_on(sentences, self._site, self._hashes)
 
     def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return a lower bound for the pages of each sentence, here or anywhere."""
+        """Return a lower bound for the pages of each sentence, here or anywhere. Copies count here alone."""
         here = self._counts.stood_on(sentences, self._site, self._hashes)
-        return np.maximum(here, self._counts.everywhere(sentences))
+        return np.maximum(here, self._counts.everywhere.pages(sentences))
 
     def forms(self) -> float:
         """The share of its last pages that repeat a template; 0 if unknown."""
-        return self._counts.forms(self._site, self._hashes) if self._site else 0.0
+        return self._counts.forms.share(_form(self._site, self._hashes)) if self._site else 0.0
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate of the site itself."""
-        return self._counts.is_common_here(sentences, self._site, self._hashes)
+        """Return which sentences are boilerplate of the site itself. Pages without a site count as one site."""
+        return self._counts.stood_on(sentences, self._site, self._hashes) >= _COMMON_HERE
 
     def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate, of the site or everywhere."""
-        return self._counts.are_common(sentences, self._site, self._hashes)
+        counts, kernels = self._counts, compiled.kernels
+        if kernels is not None:
+            tables = _COMMON_HERE, counts.here.memory, _COMMON_BITS, counts.everywhere.memory
+            of_site, hashes = _number(self._site, self._hashes), self._hashes
+            return np.frombuffer(
+                kernels.are_common(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables), np.bool_
+            )
+        return self.is_own(sentences) | counts.is_common_everywhere(sentences)
 
 
 @lru_cache(maxsize=10_000)
@@ -316,60 +298,45 @@ def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: byte
 _COUNTS_EVERY = 5000
 
 
-class Counting(KeyValueStore):
-    """The boilerplate counts of a store."""
+class BoilerplateCounts:
+    """The boilerplate counts of a state: held in memory, and written from time to time."""
 
-    _counts: Counts
-    #: Pages counted since the opening.
-    _noted = 0
+    def __init__(self, rows: PageRows) -> None:
+        """Raises StoreDamaged."""
+        self._rows = rows
+        self._kv = rows.kv
+        #: Pages counted since the opening.
+        self._noted = 0
+        self.counts = self.load()
 
-    @property
-    @abstractmethod
-    def hashes(self) -> Keyed:
-        """The hashes under the state's secret."""
+    def load(self) -> Counts:
+        """Return the counts that are written. Raises StoreDamaged."""
+        found = Counts()
+        try:
+            for key, packed in self._kv.scan(b"b"):
+                found.load(layout.unpack_block(key), packed)
+        except ValueError as error:
+            raise self._kv.damaged(str(error)) from None
+        return found
 
-    def on_site(self, site: str) -> CountsOfSite:
-        """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return CountsOfSite(self._counts, site, self.hashes)
-
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        """Count the sentences of a page (32-bit fingerprints) for its site, and unless it is a copy for all sites.
-
-        ``page``: the page's 32-bit number; a known number counts nothing.
-
-        Counts have a fixed size and are written at the close and every few thousand pages. A rolled-back page stays
-        counted, as one page makes few sentences boilerplate. If the write fails, the next one includes it.
-        """
-        if not self._counts.note(sentences, site, self.hashes, everywhere=everywhere, page=page):
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
+        """See ``PageStore.note``."""
+        if not self.counts.note(sentences, site, self._rows.hashes, everywhere=everywhere, page=page):
             return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
-            self._write_counts({}, sync=False)
+            self.write(sync=False)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it repeats a template."""
-        self._counts.note_form(site, self.hashes, in_form=in_form)
+        """See ``PageStore.note_form``."""
+        self.counts.note_form(site, self._rows.hashes, in_form=in_form)
 
-    def counted(self) -> dict[int, bytes]:
-        """Return the blocks of the counts by number, for ``Counts.load``."""
-        return self._counts.blocks()
+    def write(self, *, sync: bool) -> None:
+        """Write changed counts in one batch. A failed write is repeated later."""
+        if not self._kv.is_scratch:  # else nobody reads them again
+            self._kv.write(self.changes(), sync=sync)
+            self.counts.saved()
 
-    def add_counts(self, counts: Counts, in_both: int = 0) -> None:
-        """Add counts of another state and write them; ``in_both``: an upper bound for pages that both have counted."""
-        self._counts.merge(counts, in_both)
-        self._write_counts({}, sync=True)
-
-    def _load_counts(self) -> Counts:
-        found = Counts()
-        try:
-            for key, packed in self._scan(b"b"):
-                found.load(layout.unpack_block(key), packed)
-        except ValueError as error:
-            raise self.damaged(str(error)) from None
-        return found
-
-    def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
-        """Write changed counts in one batch with ``puts``. A failed write is repeated later."""
-        counts = {layout.block_key(block): packed for block, packed in self._counts.changed().items()}
-        self._write(Changes({**counts, **puts}), sync=sync)
-        self._counts.saved()
+    def changes(self) -> Changes:
+        """Return the batch with changed counts."""
+        return Changes({layout.block_key(block): packed for block, packed in self.counts.changed().items()})

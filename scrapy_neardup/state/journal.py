@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
 from itertools import islice
 from pathlib import Path
@@ -16,9 +16,10 @@ from urllib.parse import quote
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.base import Changes, KeyValueStore
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.expiry import Expiry
+from scrapy_neardup.state.expiry import Cursors
+from scrapy_neardup.state.records import PageRows
 
 # Scrapy's JOBDIR remembers requests, not deliveries. So the URLs of rolled-back pages are listed in the directory of
 # the job. They are written before the pages are rolled back: after a kill in between they are listed twice, not never.
@@ -83,112 +84,189 @@ def _line(url: str) -> str:
 
 
 #: Pages per batch.
-BATCH = 1000
+_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
     """Pages that an opening rolled back, and their crawls."""
 
-    pages: int
-    crawls: tuple[str, ...]
+    pages: int = 0
+    crawls: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """Describe them for a log."""
+        return (
+            f"{self.pages} pages are rolled back in the state, because their crawl "
+            f"({', '.join(self.crawls) or 'unknown'}) was killed or its feed was not stored. They are judged again "
+            "when they come again."
+        )
 
 
-class Generations(Expiry):
-    """The crawls that write to a store. Each is a generation whose journal lists unsealed pages."""
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Unsealed pages, and their crawls."""
 
-    @abstractmethod
-    def new_id(self) -> int:
-        """Return an id larger than every other."""
+    pages: int = 0
+    crawls: tuple[str, ...] = ()
+
+
+class Journal:
+    """The crawls that write to a state. Each is a generation whose journal lists unsealed pages."""
+
+    #: Pages per batch.
+    batch = _BATCH
+
+    def __init__(self, rows: PageRows, cursors: Cursors) -> None:
+        #: Crawls of this process that may have unsealed pages.
+        self.running: set[int] = set()
+        self._rows = rows
+        self._kv = rows.kv
+        self._cursors = cursors
 
     def begin(self, who: str, job: str = "") -> int:
         """Begin a crawl; ``who`` names it in messages.
 
         ``job``: the directory from which it can be resumed, where URLs of rolled-back pages are listed.
         """
-        generation = self.new_id()
-        self._running.add(generation)
+        generation = self._rows.clock.new_id()
+        self.running.add(generation)
         about = json.dumps({"who": who, "job": job}, ensure_ascii=False).encode()
-        self._write(Changes({layout.generation_key(generation): about}), sync=False)
+        self._kv.write(Changes({layout.generation_key(generation): about}), sync=False)
         return generation
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
         """Make pages permanent. They are on disk when this returns."""
         ids = iter(ids)
-        while batch := list(islice(ids, BATCH)):
-            changes, gone = Changes(), 0
-            for id in batch:
-                replaced = self._off_the_list(id, changes, [generation])
-                changes.delete(layout.journal_key(generation, id))  # even if it is gone: others may have taken it back
-                gone += self._supersede(replaced, changes)
-            self._may_go(min(batch))
-            changes.puts.update(self._unwritten_hands())
-            self._write(changes, sync=True)
-            self._moved = False
-            self.pages -= gone
+        while some := list(islice(ids, self.batch)):
+            self._kv.run(partial(self._seal, generation, some))
+
+    def _seal(self, generation: int, ids: Sequence[int]) -> None:
+        changes, gone = Changes(), 0
+        for id in ids:
+            replaced = self._strike(id, changes, [generation])
+            changes.delete(layout.journal_key(generation, id))  # even if it is gone: others may have taken it back
+            gone += self.supersede(replaced, changes)
+        self._cursors.release(min(ids))
+        changes.puts.update(self._cursors.unwritten())
+        self._rows.write(changes, sync=True, added=-gone)
+        self._cursors.moved = False
+
+    def supersede(self, id: int, changes: Changes) -> int:
+        """Remove a page that was replaced permanently, and those that it had replaced. Return how many.
+
+        All in one batch, so later changes of an unsealed page never touch the earlier ones.
+        """
+        gone = 0
+        while id:
+            gone += self._rows.erase(id, changes)
+            id = self._strike(id, changes, self.running)
+        return gone
+
+    def _strike(self, id: int, changes: Changes, generations: Iterable[int]) -> int:
+        """Remove a page from the journal; return the page that it replaces, or 0."""
+        for generation in generations:
+            journal = layout.journal_key(generation, id)
+            if journal not in changes.deletes and (replaced := self._kv.get(journal)) is not None:
+                changes.delete(journal)
+                return layout.unpack_id(replaced)
+        return 0
 
     def withdraw(self, generation: int, id: int) -> None:
         """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
         changes = Changes()
-        gone = self._withdraw(layout.journal_key(generation, id), changes)
-        self._commit(changes)
-        self.pages -= gone
+        gone = self._roll_back(layout.journal_key(generation, id), changes)
+        self._rows.write(changes, added=-gone)
+
+    def _roll_back(self, journal: bytes, changes: Changes) -> int:
+        rows, id, replaced = self._rows, layout.last_id(journal), self._kv.get(journal) or b""
+        record = rows.kept(id, changes)
+        changes.delete(journal)
+        if record is None:
+            return 0
+        url = rows.url_key(record.url)
+        newest = rows.is_page_of(url, id, changes)
+        gone = rows.erase(id, changes)
+        if newest and replaced:
+            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), rows.clock.now()))
+            self._cursors.release(layout.unpack_id(replaced))
+        elif not newest:  # a later version may name it; that one now replaces what this one would have
+            for later, names in self._kv.scan(b"j"):
+                if names == layout.pack_id(id) and later not in changes.deletes:
+                    changes.put(later, replaced)
+        return gone
 
     def unsealed(self, generation: int) -> Iterator[int]:
         """Yield the unsealed pages of a crawl."""
-        return (layout.last_id(journal) for journal, _ in self._scan(layout.journal_prefix(generation)))
+        return (layout.last_id(journal) for journal, _ in self._kv.scan(layout.journal_prefix(generation)))
+
+    def is_unsealed(self, id: int) -> bool:
+        """Whether a page of a running crawl is unsealed."""
+        running = (generation for generation in self.running if generation < id)
+        return any(self._kv.get(layout.journal_key(generation, id)) is not None for generation in running)
 
     def end(self, generation: int) -> int:
         """End a crawl; return how many pages stay unsealed."""
         unsealed = sum(1 for _ in self.unsealed(generation))
         if not unsealed:
-            self._running.discard(generation)
-            self._write(Changes(deletes={layout.generation_key(generation)}), sync=True)
+            self.running.discard(generation)
+            self._kv.write(Changes(deletes={layout.generation_key(generation)}), sync=True)
         return unsealed
 
-    def _take_back(self) -> TakenBack:
-        try:
-            known = {layout.last_id(key): json.loads(about) for key, about in self._scan(b"g")}
-            said = {crawl: (str(about["who"]), str(about.get("job", ""))) for crawl, about in known.items()}
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise self.damaged("the row of a crawl cannot be read") from None
-        self._take_up()  # all was read that it can be refused for
-        crawls = [crawl for crawl in said if self._take_over(crawl)]
-        names, jobs = [said[crawl][0] for crawl in crawls], {crawl: said[crawl][1] for crawl in crawls}
+    # Abandoned crawls.
+
+    def crawls(self) -> dict[int, tuple[str, str]]:
+        """Return name and job of each crawl with a generation. Raises StoreDamaged."""
+        return crawls_in(self._kv)
+
+    def roll_back(self, crawls: Mapping[int, tuple[str, str]], *, lists: bool = True) -> TakenBack:
+        """Roll back the unsealed pages of abandoned crawls, and list their URLs in the directories of their jobs."""
+        crawls = {crawl: about for crawl, about in crawls.items() if self.take_over(crawl)}
+        jobs = {crawl: job for crawl, (_, job) in crawls.items() if lists}
         pages, unsealed = 0, self._all_unsealed(crawls)
-        while batch := list(islice(unsealed, BATCH)):
-            self._list_for_jobs(batch, jobs)
-            self._take_back_some(batch)
-            pages += len(batch)
-        ended = Changes(deletes={layout.generation_key(crawl) for crawl in crawls})
-        if ended.deletes:
-            self._write(ended, sync=True)
-        return TakenBack(pages, tuple(names))
+        while some := list(islice(unsealed, _BATCH)):
+            self._list_for_jobs(some, jobs)
+            self._kv.run(partial(self._roll_back_some, some))
+            pages += len(some)
+        if crawls:
+            self._kv.write(Changes(deletes={layout.generation_key(crawl) for crawl in crawls}), sync=True)
+        return TakenBack(pages, tuple(who for who, _ in crawls.values()))
 
-    def _take_back_some(self, journals: Iterable[bytes]) -> None:
-        changes = Changes()
-        for journal in journals:
-            self._withdraw(journal, changes)
-        self._write(changes, sync=True)
-
-    def _take_over(self, generation: int) -> bool:
+    def take_over(self, generation: int) -> bool:
         """Take over an abandoned crawl; False if it is alive."""
         return True
 
-    def _all_unsealed(self, left: Iterable[int]) -> Iterator[bytes]:
-        """Yield the journal of all crawls, newest page first: the later version of a URL names the earlier one.
+    def _roll_back_some(self, journals: Iterable[bytes]) -> None:
+        changes = Changes()
+        gone = sum(self._roll_back(journal, changes) for journal in journals)
+        self._rows.write(changes, sync=True, added=-gone)
 
-        ``left``: abandoned crawls. Their pages may be millions, so they are not collected.
+    def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
+        """Return the crawls with unsealed pages to roll back."""
+        return {layout.generation_of(journal) for journal, _ in self._kv.scan(b"j")}
+
+    def _all_unsealed(self, abandoned: Iterable[int]) -> Iterator[bytes]:
+        """Yield the journal of abandoned crawls, newest page first: the later version of a URL names the earlier one.
+
+        Their pages may be millions, so they are not collected.
         """
-        generations = {layout.generation_of(journal) for journal, _ in self._scan(b"j")}
-        scans = (self._scan(layout.journal_prefix(generation), reverse=True) for generation in generations)
+        scans = (self._kv.scan(layout.journal_prefix(one), reverse=True) for one in self._generations(abandoned))
         return (journal for journal, _ in merge(*scans, key=lambda row: layout.last_id(row[0]), reverse=True))
 
     def _list_for_jobs(self, journals: Iterable[bytes], jobs: Mapping[int, str]) -> None:
         urls: dict[str, list[str]] = {}
         for journal in journals:
             job = jobs.get(layout.generation_of(journal), "")
-            if job and (record := self.record(layout.last_id(journal))) is not None:
+            if job and (record := self._rows.record(layout.last_id(journal))) is not None:
                 urls.setdefault(job, []).append(record.url)
         for job, listed in urls.items():
             add_to_list(job, listed)
+
+
+def crawls_in(kv: KeyValueStore) -> dict[int, tuple[str, str]]:
+    """Return name and job of each crawl that has a generation. Raises StoreDamaged."""
+    try:
+        known = {layout.last_id(key): json.loads(about) for key, about in kv.scan(b"g")}
+        return {crawl: (str(about["who"]), str(about.get("job", ""))) for crawl, about in known.items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise kv.damaged("the row of a crawl cannot be read") from None

@@ -28,6 +28,7 @@ expire.
 from __future__ import annotations
 
 import struct
+from functools import partial
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.keys import pack_key
@@ -60,19 +61,17 @@ def meta_key(name: str) -> bytes:
     return b"m" + name.encode()
 
 
-def record_key(id: int) -> bytes:
-    """r + id."""
-    return _PREFIX.pack(b"r", id)
-
-
-def evidence_key(id: int) -> bytes:
-    """e + id."""
-    return _PREFIX.pack(b"e", id)
-
-
-def former_key(id: int) -> bytes:
-    """o + id."""
-    return _PREFIX.pack(b"o", id)
+record_key = partial(_PREFIX.pack, b"r")
+evidence_key = partial(_PREFIX.pack, b"e")
+former_key = partial(_PREFIX.pack, b"o")
+crawl_key = partial(_PREFIX.pack, b"c")
+generation_key = partial(_PREFIX.pack, b"g")
+#: The beginning of a crawl's unsealed pages, and the keys of these: generation, id.
+journal_prefix = partial(_PREFIX.pack, b"j")
+journal_key = partial(_PAIR.pack, b"j")
+#: The beginning of a crawl's drops, and their keys: generation, id.
+drops_prefix = partial(_PREFIX.pack, b"d")
+drop_key = partial(_PAIR.pack, b"d")
 
 
 def url_key(url: str, hashes: Keyed) -> bytes:
@@ -100,44 +99,14 @@ def feed_key(feed: str) -> bytes:
     return _PREFIX.pack(b"f", OPEN.of(feed))
 
 
-def crawl_key(generation: int) -> bytes:
-    """c + generation."""
-    return _PREFIX.pack(b"c", generation)
-
-
 def site_key(site: str) -> bytes:
     """h + the hash of a site."""
     return _PREFIX.pack(b"h", OPEN.of(site))
 
 
-def drops_prefix(generation: int) -> bytes:
-    """d + generation: the beginning of a crawl's drops."""
-    return _PREFIX.pack(b"d", generation)
-
-
-def drop_key(generation: int, id: int) -> bytes:
-    """d + generation + id."""
-    return _PAIR.pack(b"d", generation, id)
-
-
 def judgement_key(url: str, hashes: Keyed) -> bytes:
     """n + the hash of a URL."""
     return b"n" + url_key(url, hashes)[1:]
-
-
-def generation_key(generation: int) -> bytes:
-    """g + generation."""
-    return _PREFIX.pack(b"g", generation)
-
-
-def journal_prefix(generation: int) -> bytes:
-    """j + generation: the beginning of a crawl's unsealed pages."""
-    return _PREFIX.pack(b"j", generation)
-
-
-def journal_key(generation: int, id: int) -> bytes:
-    """j + generation + id."""
-    return _PAIR.pack(b"j", generation, id)
 
 
 def generation_of(journal: bytes) -> int:
@@ -155,12 +124,6 @@ def unpack_block(key: bytes) -> int:
     if len(key) != len(block_key(0)):
         raise ValueError(f"{key!r} is no key of counted sentences")
     return int.from_bytes(key[1:], "big")
-
-
-def after(prefix: bytes) -> bytes | None:
-    """Return the first key behind all keys with a prefix; None if there is none."""
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def last_id(key: bytes) -> int:

@@ -17,24 +17,28 @@ from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
-from scrapy_neardup.kv.base import SETTING, without_password
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore, without_password
 from scrapy_neardup.kv.exchange import is_unfinished, refuse_unfinished
+from scrapy_neardup.kv.integrity import CheckedStore
+from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.kv.snapshot import Snapshot
+from scrapy_neardup.kv.transaction import Temporary, Transaction
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import Secret, fits
-from scrapy_neardup.state.transaction import Overlay
+from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
+from scrapy_neardup.state.verifier import row_problems
 from scrapy_neardup.untrusted import line_logger
 
 
-class Registry(Mapping[str, type[PageStore]]):
-    """Stores by URL scheme, imported on first use, from "module:class"."""
+class Registry(Mapping[str, type[Engine]]):
+    """Engines by URL scheme, imported on first use, from "module:class"."""
 
     def __init__(self, places: dict[str, str]) -> None:
         self.places = places
 
-    def __getitem__(self, scheme: str) -> type[PageStore]:
-        module, _, name = self.places[scheme].partition(":")
-        kind: type[PageStore] = getattr(import_module(module), name)
+    def __getitem__(self, scheme: str) -> type[Engine]:
+        kind: type[Engine] = _load(self.places[scheme])
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -45,7 +49,7 @@ class Registry(Mapping[str, type[PageStore]]):
 
     def forms(self, *, lasting: bool = False) -> str:
         """Return the forms of the URLs, for messages."""
-        *others, last = [kind.form() for kind in self.values() if kind.lasts or not lasting]
+        *others, last = [f"{kind.scheme}:{kind.form}" for kind in self.values() if kind.lasts or not lasting]
         return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -124,38 +128,41 @@ def matching(url: str) -> Iterator[str]:
 
 STORES = Registry(
     {
-        "leveldb": "scrapy_neardup.state.leveldb:LevelDBStore",
-        "sqlite": "scrapy_neardup.state.sqlite:SQLiteStore",
-        "memory": "scrapy_neardup.state.memory:MemoryStore",
+        "leveldb": "scrapy_neardup.kv.leveldb:LevelDB",
+        "sqlite": "scrapy_neardup.kv.sqlite:SQLite",
+        "memory": "scrapy_neardup.kv.memory:Memory",
     }
 )
 
-#: Stores on a server, shared by crawlers on many machines.
+#: Engines on a server, shared by crawlers on many machines.
 SERVERS = Registry(
     {
-        "redis": "scrapy_neardup.server.store:RedisStore",
-        "rediss": "scrapy_neardup.server.store:RedissStore",
-        "unix": "scrapy_neardup.server.store:UnixStore",
-        "redis+sentinel": "scrapy_neardup.server.store:SentinelStore",
-        "rediss+sentinel": "scrapy_neardup.server.store:RedissSentinelStore",
-        "redis+cluster": "scrapy_neardup.server.store:ClusterStore",
-        "rediss+cluster": "scrapy_neardup.server.store:RedissClusterStore",
+        "redis": "scrapy_neardup.server.engine:Redis",
+        "rediss": "scrapy_neardup.server.engine:Rediss",
+        "unix": "scrapy_neardup.server.engine:Unix",
+        "redis+sentinel": "scrapy_neardup.server.engine:Sentinel",
+        "rediss+sentinel": "scrapy_neardup.server.engine:RedissSentinel",
+        "redis+cluster": "scrapy_neardup.server.engine:Cluster",
+        "rediss+cluster": "scrapy_neardup.server.engine:RedissCluster",
     }
 )
-_ALL = ChainMap[str, type[PageStore]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it
+_ALL = ChainMap[str, type[Engine]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it
 
-#: Snapshots of each kind, read without the lock.
-_LOOKS = {
-    "leveldb": "scrapy_neardup.state.leveldb_snapshot:LevelDBLook",
-    "sqlite": "scrapy_neardup.state.sqlite_snapshot:SQLiteLook",
-}
+#: The page store of a shared state.
+_SHARED = "scrapy_neardup.server.store:RedisStore"
 
 logger = line_logger(__name__)
 
 # Open stores and their numbers of users, by location. One handle for each path, because a second one would drop the
 # first one's lock. Dry runs are separate.
-_open: dict[str, tuple[PageStore, int]] = {}
+_open_stores: dict[str, tuple[PageStore, int]] = {}
 _tried: dict[str, tuple[PageStore, int]] = {}
+
+
+def _load(place: str) -> Any:
+    """Return what "module:name" names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def default_url(directory: Path) -> str:
@@ -188,7 +195,7 @@ def existing_states(url: str) -> list[str]:
     return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
 
 
-def parse_url(url: str, named_by: str = SETTING) -> tuple[type[PageStore], str]:
+def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Engine], str]:
     """Return store class and location of a URL. Raises SettingsError that shows the forms.
 
     ``named_by``: where the user wrote the URL.
@@ -231,6 +238,70 @@ def states_near(path: str) -> list[str]:
     ]
 
 
+def open_at(
+    kind: type[Engine],
+    location: str,
+    recipe: Mapping[str, Any] | None,
+    named_by: str = SETTING,
+    secret: Secret | None = None,
+    options: Options = DEFAULT,
+) -> PageStore:
+    """Open or create the state at a location. Raises StoreMismatch if another recipe or secret wrote it.
+
+    Without a recipe any state opens, for commands that judge nothing. Without a secret the state's own counts, and a
+    new state draws one. ``options``: use of memory.
+    """
+    engine = kind(location, named_by, options)
+    return open_rows(CheckedStore(engine) if isinstance(engine, FileEngine) else engine, recipe, named_by, secret)
+
+
+def memory_state(recipe: Mapping[str, Any], secret: Secret | None = None) -> PageStore:
+    """Make a state in memory."""
+    return open_rows(Memory(), recipe, secret=secret)
+
+
+def open_rows(
+    kv: KeyValueStore,
+    recipe: Mapping[str, Any] | None,
+    named_by: str = SETTING,
+    secret: Secret | None = None,
+    snapshot: Snapshot | None = None,
+) -> PageStore:
+    """Make the page store of opened rows, and roll back what crawls have left unless the rows are a snapshot."""
+    try:
+        if snapshot is kv and kv.get(RECIPE) is None:
+            recipe = None  # nothing is begun there
+        written = kv.run(lambda: read_recipe(kv, recipe, named_by, secret))
+        own = secret_of(written, kv.get(SECRET), secret, kv.location)
+        source = kv if snapshot is None else snapshot
+        if source.must_verify:
+            _verify(source, own)
+        pages = 0 if kv.is_shared else kv.count(b"r") if source.tally is None else source.tally.pages
+        kind: type[PageStore] = _load(_SHARED) if kv.is_shared else PageStore
+        store = kind(kv, written, own, pages, snapshot)
+        store.renamed = renamed(written, recipe or {})
+        if snapshot is None or (snapshot is not kv and not snapshot.is_held):
+            crawls = store.journal.crawls()
+            kv.accept()
+            store.note_rollback(store.journal.roll_back(crawls, lists=snapshot is None))
+        if own is not None and own.is_own:
+            kv.keep_secret(own.value)
+        return store
+    except BaseException:
+        kv.close()
+        raise
+
+
+def _verify(kv: KeyValueStore, secret: Secret | None) -> None:
+    """Compare all rows with the tally. Raises StoreDamaged."""
+    assert kv.tally is not None
+    if not kv.tally.sequence:
+        raise kv.damaged("it has a recipe, but its tally is missing")
+    hashes = Keyed(secret.value) if secret else None
+    for problem in (*row_problems(kv, kv.tally, hashes), *kv.file_problems()):
+        raise kv.damaged(problem)
+
+
 def open_store(
     url: str,
     recipe: Mapping[str, Any] | None,
@@ -240,23 +311,23 @@ def open_store(
     dry_run: bool = False,
     options: Options = DEFAULT,
 ) -> PageStore:
-    """Open the store at a URL, once per location of this process; give it back with ``close_store``.
+    """Open the state at a URL, once per location of this process; give it back with ``close_store``.
 
-    Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``PageStore``. ``dry_run``:
-    keep writes in memory and change nothing. ``options``: use of memory, for the first opening.
+    Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``open_at``.
+    ``dry_run``: keep writes in memory and change nothing. ``options``: use of memory, for the first opening.
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
-        return kind(location, recipe, named_by, secret)
+        return open_at(kind, location, recipe, named_by, secret)
     if kind.scheme in STORES:
         refuse_unfinished(location)
-    opened = _tried if dry_run else _open
+    opened = _tried if dry_run else _open_stores
     if location not in opened:
-        made: PageStore
         if dry_run:
-            made = _look_of(kind)(location, recipe, named_by, secret, is_written=True)
+            snapshot = _take_snapshot(kind, location, named_by)
+            made = open_rows(Transaction(snapshot), recipe, named_by, secret, snapshot)
         else:
-            made = kind(location, recipe, named_by, secret, options)
+            made = open_at(kind, location, recipe, named_by, secret, options)
         opened[location] = made, 1
         return made
     store, holders = opened[location]
@@ -276,9 +347,7 @@ def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | Non
     """
     if find_spec("plyvel") is None:
         return open_store(default_url(folder), recipe, SETTING, secret, options=options)
-    from scrapy_neardup.state.temporary import TemporaryStore
-
-    return TemporaryStore(str(folder), recipe, SETTING, secret, options)
+    return open_rows(Temporary(folder, options), recipe, SETTING, secret)
 
 
 def open_snapshot(
@@ -291,33 +360,35 @@ def open_snapshot(
     kind, location = parse_url(url, named_by)
     if kind.scheme in STORES:
         refuse_unfinished(location)
-    if kind.scheme in _LOOKS:
-        return _look_of(kind)(location, recipe, named_by, secret)
+    if issubclass(kind, FileEngine):
+        snapshot = _take_snapshot(kind, location, named_by)
+        return open_rows(snapshot, recipe, named_by, secret, snapshot)
     store = open_store(url, recipe, named_by, secret)
     store.as_of = time.time()
     return store
 
 
+def url_of(store: PageStore) -> str:
+    """Return the URL of an open state."""
+    return _ALL[store.scheme].url(store.location)
+
+
 def close_store(store: PageStore) -> None:
     """Give a store back. The last user closes it."""
-    opened = _tried if isinstance(store, Overlay) else _open
-    held, holders = opened.get(store.location, (None, 0))
-    if held is not store:
-        store.close()
-    elif holders > 1:
-        opened[store.location] = store, holders - 1
-    else:
-        del opened[store.location]
-        store.close()
+    for opened in (_open_stores, _tried):
+        held, holders = opened.get(store.location, (None, 0))
+        if held is store and holders > 1:
+            opened[store.location] = store, holders - 1
+            return
+        if held is store:
+            del opened[store.location]
+    store.close()
 
 
-def _look_of(kind: type[PageStore]) -> type[Overlay]:
-    try:
-        module, _, name = _LOOKS[kind.scheme].partition(":")
-    except KeyError:
+def _take_snapshot(kind: type[Engine], location: str, named_by: str) -> Snapshot:
+    if not issubclass(kind, FileEngine):
         raise StoreError(
             f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
             "copy made with scrapy neardup merge."
-        ) from None
-    found: type[Overlay] = getattr(import_module(module), name)
-    return found
+        )
+    return Snapshot(kind(location, named_by))

@@ -14,12 +14,10 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
-from typing import ClassVar
 
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
-from scrapy_neardup.state.layout import last_id, posting_key
+from scrapy_neardup.state.layout import last_id
 
 #: Ids per row.
 MOST = 32
@@ -39,11 +37,11 @@ class Postings(ABC):
     Keys may be longer than usual, as ids of groups are.
     """
 
-    #: Whether postings are lists.
-    are_lists: ClassVar[bool]
+    def __init__(self, kv: KeyValueStore) -> None:
+        self._kv = kv
 
-    def __init__(self, rows: KeyValueStore) -> None:
-        self._rows = rows
+    def forget(self) -> None:  # noqa: B027 - rows that are never kept need no method
+        """Forget what was read: rows change."""
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
@@ -58,35 +56,19 @@ class Postings(ABC):
         """Remove a page from keys."""
 
 
-class PostingRows(Postings):
-    """One row for each posting."""
-
-    are_lists: ClassVar[bool] = False
-
-    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        found = (self._rows._scan(prefix, reverse=True) for prefix in pack_keys(keys, _POSTINGS))
-        return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
-
-    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        for key in keys:
-            changes.put(posting_key(key, id), b"")
-
-    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        for key in keys:
-            changes.delete(posting_key(key, id))
-
-
 class PostingLists(Postings):
     """One row for each key, and bundles."""
 
-    are_lists: ClassVar[bool] = True
-    #: The last look-up: number of writes, keys, rows, values. A page is mostly filed right after its look-up.
-    _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
+    #: The last look-up: keys, rows, values. A page is mostly filed right after its look-up.
+    _read: tuple[tuple[int, ...] | None, list[bytes], list[bytes | None]] = None, [], []
+
+    def forget(self) -> None:
+        self._read = None, [], []
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = pack_keys(keys, _POSTINGS)
-        heads = self._rows._get_all(rows)
-        self._read = self._rows._writes, tuple(keys), rows, heads
+        heads = self._kv.get_all(rows)
+        self._read = tuple(keys), rows, heads
         if not any(heads):
             return [[] for _ in keys]
         return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
@@ -94,7 +76,7 @@ class PostingLists(Postings):
     def _ids(self, head_row: bytes, head: bytes, limit: int) -> list[int]:
         ids, more = _unpacked(head)
         if more:
-            for row in self._rows._scan(head_row, reverse=True):
+            for row in self._kv.scan(head_row, reverse=True):
                 if len(row[0]) != _PAIR:
                     continue
                 if len(ids) >= limit and last_id(row[0]) < min(ids):
@@ -104,10 +86,9 @@ class PostingLists(Postings):
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         alone = id.to_bytes(_ID, "big")
-        writes, asked, rows, heads = self._read
+        asked, rows, heads = self._read
         # True for nearly all new pages: these keys were read last and are empty.
-        is_known = keys == asked and writes == self._rows._writes
-        if is_known and not (changes.puts or changes.deletes or any(heads)):
+        if keys == asked and not (changes.puts or changes.deletes or any(heads)):
             changes.puts.update(dict.fromkeys(rows, alone))
             return
         for row, head in self._heads(keys, changes):
@@ -120,7 +101,7 @@ class PostingLists(Postings):
 
     def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
         """Whether an id stands in a further row."""
-        return id <= self._rows._largest and any(id in ids_of(one) for one in self._further(row, changes))
+        return id <= self._kv.largest and any(id in ids_of(one) for one in self._further(row, changes))
 
     def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
         """Add an id to a list; a full row becomes a bundle."""
@@ -142,7 +123,7 @@ class PostingLists(Postings):
 
     def _further(self, row: bytes, changes: Changes) -> list[Row]:
         """Return the further rows of a list after these changes."""
-        found = {key: value for key, value in self._rows._scan(row) if len(key) == _PAIR}
+        found = {key: value for key, value in self._kv.scan(row) if len(key) == _PAIR}
         found.update(one for one in changes.puts.items() if len(one[0]) == _PAIR and one[0].startswith(row))
         return [one for one in found.items() if one[0] not in changes.deletes]
 
@@ -169,11 +150,11 @@ class PostingLists(Postings):
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """Return the values of rows, from the last look-up or the store."""
-        writes, _, *read = self._read
-        held = dict(zip(*read, strict=True)) if writes == self._rows._writes else {}
+        _, *read = self._read
+        held = dict(zip(*read, strict=True))
         known = {row: held[row] for row in rows if row in held}
         others = [row for row in rows if row not in known]
-        return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
+        return {**known, **dict(zip(others, self._kv.get_all(others), strict=True))} if others else known
 
 
 def pairs(row: Row) -> Iterator[tuple[int, int]]:

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any
 
-from scrapy_neardup.errors import SettingsError, StoreMismatch
-from scrapy_neardup.kv.base import SETTING
-from scrapy_neardup.state.layout import FORMAT
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
+from scrapy_neardup.kv.base import SETTING, Changes, KeyValueStore
+from scrapy_neardup.state.layout import FORMAT, meta_key
 
 # The secret keys all hashes of strangers' text, so nobody outside can aim at a page.
 
@@ -20,6 +20,8 @@ from scrapy_neardup.state.layout import FORMAT
 SECRET_SETTING = "NEARDUP_SECRET"  # noqa: S105  # a name
 #: The field of the recipe.
 SECRET_NAME = "secret"  # noqa: S105  # a name
+#: The keys of a state's recipe, and of its own secret.
+RECIPE, SECRET = meta_key("recipe"), meta_key("secret")
 _LEAST = 16
 _BYTES = 32
 
@@ -89,6 +91,34 @@ PARAMETERS = "parameters"
 def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
     """Return the recipe as a new state stores it, with the format."""
     return json.dumps({"format": FORMAT, **recipe}, ensure_ascii=False, sort_keys=True).encode()
+
+
+def read_recipe(
+    kv: KeyValueStore, recipe: Mapping[str, Any] | None, named_by: str, secret: Secret | None
+) -> dict[str, Any]:
+    """Return the recipe in a state, or begin a new state with ``recipe``. Without a secret it draws one.
+
+    Raises StoreMismatch for another recipe or the data of others, StoreDamaged, and StoreError for no state.
+    """
+    written = kv.get(RECIPE)
+    if written is None and next(kv.scan(b""), None) is not None:
+        written = kv.get(RECIPE)  # on a server somebody else may just have begun the state
+        if written is None:
+            raise StoreMismatch(
+                f"{kv.location} contains data but no scrapy-neardup recipe, so it is not a state. It is unchanged. "
+                f"Set {named_by} to another path."
+            )
+    if written is not None:
+        try:
+            return check_recipe(written, recipe, kv.location, named_by)
+        except ValueError as error:
+            raise kv.damaged(f"its recipe cannot be read ({error})") from None
+    if recipe is None:
+        raise StoreError(f"There is no state at {kv.location}. Name a state that a crawl has written.")
+    secret = secret or Secret.drawn()
+    packed = pack_recipe({**recipe, SECRET_NAME: secret.name})
+    kv.write(Changes({RECIPE: packed} | ({SECRET: secret.value} if secret.is_own else {})), sync=True)
+    return check_recipe(packed, None, kv.location)
 
 
 def check_recipe(

@@ -29,15 +29,7 @@ from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.workers.speculation import Boilerplate, UpdateCursor
-from scrapy_neardup.workers.tasks import (
-    Message,
-    ReadPage,
-    ReadTask,
-    Task,
-    WorkerOptions,
-    receive,
-    send,
-)
+from scrapy_neardup.workers.tasks import ReadPage, ReadTask, Task, WorkerOptions, receive, send
 from scrapy_neardup.workers.worker import MAX_KEPT
 
 #: The paths are set before any import: ``-c`` puts the working directory before them.
@@ -72,6 +64,7 @@ class WorkerPool:
         self.size = size
         self._options = options
         self._name = name
+        self._boilerplate = Boilerplate()
         self._workers: list[_Worker] = []
         self._threads: list[Thread] = []
         self._queue: SimpleQueue[_QueuedTask | None] = SimpleQueue()
@@ -132,7 +125,7 @@ class WorkerPool:
     def _add_worker(self) -> str:
         """Add a worker; returns the reason if the system has no more threads."""
         _share_arenas()
-        worker = _Worker(self._options, self._closed)
+        worker = _Worker(self._options, self._boilerplate, self._closed)
         try:
             if not self._threads:
                 self._start_thread(self._kill_late_workers)
@@ -185,13 +178,13 @@ class _Worker:
     One thread runs the tasks. Others may only kill.
     """
 
-    def __init__(self, options: WorkerOptions, closed: Event) -> None:
+    def __init__(self, options: WorkerOptions, boilerplate: Boilerplate, closed: Event) -> None:
         self.replaced = 0
         self.why_replaced = ""
         self._options = options
         self._closed = closed
         self._unit = "page" if options.reading else "text"
-        self._boilerplate = options.fingerprints.boilerplate if options.fingerprints else Boilerplate()
+        self._boilerplate = boilerplate
         self._updates = UpdateCursor(self._boilerplate)
         self._child: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
@@ -204,13 +197,13 @@ class _Worker:
         A task whose process dies gets a second process: somebody else may have killed the first one, or the system, for
         want of memory.
         """
-        question = task.encode()
         for _ in range(2):
             child = self._start()
             on_start()
-            answer = self._ask(child, question)
-            if answer is not None:
-                return task.decode(answer, self._boilerplate)
+            answers = self._ask(child, task)
+            if answers:
+                _attach(answers[0], self._boilerplate)
+                return cast(A, answers[0])
         raise TaskFailed("too_large", "the worker that read it died twice")
 
     @property
@@ -261,7 +254,7 @@ class _Worker:
             )
             if self._closed.is_set():  # in the meantime: then nobody else kills this process
                 child.kill()
-            self._exchange(child, Message(self._options.as_data()), _START_SECONDS)
+            self._exchange(child, self._options, _START_SECONDS)
         except _BROKEN as error:
             self.end()
             if self._closed.is_set():
@@ -271,25 +264,26 @@ class _Worker:
         self._updates = UpdateCursor(self._boilerplate)
         return child
 
-    def _ask(self, child: subprocess.Popen[bytes], question: Message) -> Message | None:
-        """The answer; None if the process died. Raises ExtractionError."""
-        seconds, answer = self._options.seconds, None
-        question = Message({**question.head, **self._updates.take()}, question.content)
+    def _ask(self, child: subprocess.Popen[bytes], task: Task[Any]) -> list[Any]:
+        """The answer as the only item; empty if the process died. Raises ExtractionError."""
+        seconds, answers, is_full = self._options.seconds, list[Any](), False
         with suppress(*_BROKEN):
-            answer = self._exchange(child, question, seconds)
+            found = self._exchange(child, (task, self._updates.take()), seconds)
+            if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], task.answers):
+                answers, is_full = [found[0]], bool(found[1])
         if self._is_late:
             self._replace(f"was ended because a {self._unit} took more than {seconds:g} s")
-            if answer is None:
+            if not answers:
                 raise TaskFailed("too_slow", f"reading it takes more than {seconds:g} s")
-        elif answer is None:
+        elif not answers:
             if self._closed.is_set():
                 raise _crawl_over()
             self._replace("died")
-        elif answer.head["is_full"]:
+        elif is_full:
             self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
-        return answer
+        return answers
 
-    def _exchange(self, child: subprocess.Popen[bytes], message: Message, seconds: float) -> Message:
+    def _exchange(self, child: subprocess.Popen[bytes], message: Any, seconds: float) -> Any:
         """Send a message, and wait for the answer. Raises an error of ``_BROKEN``."""
         stdin, stdout = _pipes(child)
         self._set_deadline(seconds)
@@ -306,6 +300,13 @@ class _Worker:
     def _replace(self, why: str) -> None:
         self.replaced, self.why_replaced = self.replaced + 1, why
         self.end()
+
+
+def _attach(result: Any, boilerplate: Boilerplate) -> None:
+    """Connect the fingerprints of a result with what learns from their wrong assumptions."""
+    for made in result if isinstance(result, list) else [getattr(result, "prepared", None)]:
+        if made is not None:
+            made.boilerplate = boilerplate
 
 
 def _pipes(child: subprocess.Popen[bytes]) -> tuple[BinaryIO, BinaryIO]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
@@ -101,7 +102,12 @@ class Prefetcher:
             self._first_pages -= 1
             return lambda: NOTHING, 0
         future = self._page_pool.submit(ReadTask(content))
-        return lambda: _as_read_ahead(future.result()), content.size
+
+        def wait() -> ReadAhead:
+            result = future.result()
+            return ReadAhead(result.page, ready=result.prepared) if isinstance(result, ReadPage) else ReadAhead(result)
+
+        return wait, content.size
 
     def _send_text(self, page: Page) -> Callable[[], ReadAhead]:
         if self._texts is None or self._first_characters > 0:
@@ -109,12 +115,6 @@ class Prefetcher:
             return lambda: ReadAhead(page=page)
         wait = self._texts.add(page)
         return lambda: ReadAhead(page=page, ready=wait())
-
-
-def _as_read_ahead(result: ReadPage | Answer) -> ReadAhead:
-    if isinstance(result, ReadPage):
-        return ReadAhead(answer=result.page, ready=result.prepared)
-    return ReadAhead(answer=result)
 
 
 class _TextGroups:
@@ -137,13 +137,13 @@ class _TextGroups:
         return lambda: self._wait(group, number)
 
     def _send(self) -> None:
-        group, self._group = self._group, _Group()
-        group.result = self._submit(group.pages)
+        self._group.result = self._submit(self._group.pages)
+        self._group = _Group()
 
     def _submit(self, pages: list[Page]) -> _GroupResult:
-        return self._pool.submit(FingerprintTask(pages), self._start)
+        return self._pool.submit(FingerprintTask(pages), self._note_start)
 
-    def _start(self) -> None:
+    def _note_start(self) -> None:
         self._has_started = True
 
     def _wait(self, group: _Group, number: int) -> Ready:
@@ -158,23 +158,22 @@ class _TextGroups:
         result = group.result.result()
         if isinstance(result, TaskFailed) and len(group.pages) > 1:  # one of the pages is to blame
             group.retries = group.retries or [self._submit([page]) for page in group.pages]
-            result = group.retries[number].result()
-            number = 0
+            result, number = group.retries[number].result(), 0
         if not isinstance(result, ExtractionError):
             return result[number]
-        self._is_off = self._is_off or isinstance(result, NoWorker)
+        self._is_off |= isinstance(result, NoWorker)
         return result if isinstance(result, TaskFailed) else None
 
 
 _GroupResult = Future[list[PreparedFingerprint | None] | ExtractionError]
 
 
+@dataclass(eq=False)
 class _Group:
     """Pages that are sent together; ``skipped``: how many were judged before a worker started."""
 
-    def __init__(self) -> None:
-        self.pages: list[Page] = []
-        self.skipped = 0
-        self.result: _GroupResult | None = None
-        #: The results of each page alone.
-        self.retries: list[_GroupResult] = []
+    pages: list[Page] = field(default_factory=list)
+    skipped: int = 0
+    result: _GroupResult | None = None
+    #: The results of each page alone.
+    retries: list[_GroupResult] = field(default_factory=list)

@@ -7,8 +7,8 @@ judged, the judge makes the fingerprint anew. So the result is always the finger
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,8 +18,6 @@ import numpy.typing as npt
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 
-#: Codec of texts between processes. It takes a third of the time of UTF-8 for Chinese.
-CODEC = "utf-16-le", "surrogatepass"
 #: Updates that are kept at most; beyond them everything is learned anew.
 _MOST = 200_000
 
@@ -36,8 +34,8 @@ class Assumption(NamedTuple):
 
     def holds(self, counts: SiteCounts) -> bool:
         """Whether the state gives the same answers."""
-        answers: npt.NDArray[np.bool_] = getattr(counts, self.query)(self.sentences)
-        return answers.tobytes() == self.answers.tobytes()
+        ask = counts.is_own if self.query == "is_own" else counts.is_common
+        return ask(self.sentences).tobytes() == self.answers.tobytes()
 
 
 class NeedsState(Exception):
@@ -45,10 +43,12 @@ class NeedsState(Exception):
 
 
 class SpeculativeCounts:
-    """Stands in for the ``SiteCounts`` of a state; ``assumptions`` records each answer."""
+    """Stands in for the ``SiteCounts`` of a state; ``assumptions`` records each answer.
+
+    ``own``: sentences that are boilerplate of the site; ``everywhere``: of all sites.
+    """
 
     def __init__(self, own: Set[int], everywhere: Set[int]) -> None:
-        """``own``: sentences that are boilerplate of the site; ``everywhere``: of all sites."""
         self.assumptions: list[Assumption] = []
         self._own = own
         self._everywhere = everywhere
@@ -61,17 +61,10 @@ class SpeculativeCounts:
         """See ``SiteCounts``."""
         return self._assume("is_common", sentences, self._own, self._everywhere)
 
-    def pages(self) -> int:
-        """Raise NeedsState."""
+    def _refuse(self, *_: object) -> Any:
         raise NeedsState
 
-    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
-        """Raise NeedsState."""
-        raise NeedsState
-
-    def forms(self) -> float:
-        """Raise NeedsState."""
-        raise NeedsState
+    pages = stood_on = forms = _refuse
 
     def _assume(self, query: str, sentences: npt.NDArray[np.uint32], *boilerplate: Set[int]) -> npt.NDArray[np.bool_]:
         """Which sentences are in one of these sets; on most pages none is, so that case is fast."""
@@ -85,8 +78,8 @@ class SpeculativeCounts:
 class Boilerplate:
     """What a state said so far of boilerplate.
 
-    ``updates`` lists all of it in order, for ``UpdateCursor``. The list only grows. When it is too long, a new list
-    takes its place and learning begins anew.
+    ``updates`` lists all of it in order. The list only grows. When it is too long, a new list takes its place and
+    learning begins anew.
     """
 
     def __init__(self) -> None:
@@ -126,36 +119,48 @@ class UpdateCursor:
         self._updates: list[BoilerplateUpdate] = []
         self._count = 0
 
-    def take(self) -> dict[str, Any]:
-        """The updates that the process lacks, as plain data for ``apply_updates``."""
+    def take(self) -> tuple[bool, list[BoilerplateUpdate]]:
+        """The updates that the process lacks, and whether it begins anew with them."""
         if self._boilerplate.updates is not self._updates:
             self._updates, self._count = self._boilerplate.updates, 0
         new, is_first = self._updates[self._count :], self._count == 0
         self._count += len(new)
-        return {"updates": new, "is_first": is_first}
+        return is_first, new
 
 
-def apply_updates(taken: Mapping[str, Any], boilerplate: Boilerplate) -> Boilerplate:
-    """The boilerplate of a worker process after these updates."""
-    boilerplate = Boilerplate() if taken["is_first"] else boilerplate
-    for site, sentence, is_boilerplate in taken["updates"]:
-        boilerplate.add((site, sentence, is_boilerplate))
+def apply_updates(boilerplate: Boilerplate, taken: tuple[bool, list[BoilerplateUpdate]]) -> Boilerplate:
+    """The boilerplate of a worker process after the updates that a cursor has taken."""
+    is_first, updates = taken
+    boilerplate = Boilerplate() if is_first else boilerplate
+    for update in updates:
+        boilerplate.add(update)
     return boilerplate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreparedFingerprint:
     """A fingerprint that a worker made, with its assumptions.
 
     ``title``: see ``Method.pack_title``; empty if the fingerprint has none. ``has_site``: whether the fingerprint comes
-    with the counts of the site. ``boilerplate``: what learns from wrong assumptions.
+    with the counts of the site. ``boilerplate``: what learns from wrong assumptions, in the process that judges.
     """
 
     fingerprint: Fingerprint
-    assumptions: tuple[Assumption, ...]
-    title: bytes
-    has_site: bool
-    boilerplate: Boilerplate
+    assumptions: tuple[Assumption, ...] = ()
+    title: str = ""
+    has_site: bool = False
+    boilerplate: Boilerplate = field(default_factory=Boilerplate, init=False, compare=False)
+
+    @classmethod
+    def make(cls, method: Method, page: Page, boilerplate: Boilerplate) -> PreparedFingerprint | None:
+        """The fingerprint of a page; if that fails, the judge tries it with the state, and reports the error."""
+        counts = boilerplate.on_site(page.site)
+        try:
+            made = method.for_state(page, counts)
+            title = "" if made.title is None else method.pack_title(made.title)
+        except Exception:
+            return None
+        return cls(replace(made, site=None, title=None), tuple(counts.assumptions), title, made.site is not None)
 
     def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
         """The fingerprint of a page, made anew if the state refutes an assumption."""
@@ -170,15 +175,15 @@ class PreparedFingerprint:
 
 
 class _LazyTitle:
-    """A title as ``Method.restored`` makes it, decoded at the first access: it holds the whole text."""
+    """A title as ``Method.unpack_title`` makes it, unpacked at the first access: it holds the whole text."""
 
-    def __init__(self, method: Method, encoded: bytes) -> None:
+    def __init__(self, method: Method, packed: str) -> None:
         self._method = method
-        self._encoded = encoded
+        self._packed = packed
 
     @cached_property
     def _title(self) -> Any:
-        return self._method.unpack_title(self._encoded.decode(*CODEC))
+        return self._method.unpack_title(self._packed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._title, name)

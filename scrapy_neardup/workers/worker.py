@@ -1,6 +1,7 @@
 """The main function of a worker: a process that answers one question after the other until its standard input ends.
 
-It starts as ``python -c`` with the import paths as arguments, and imports nothing of the program that started it.
+It starts as ``python -c`` with the import paths as arguments, and imports nothing of the program that started it. A
+question is a task with the updates of boilerplate, an answer the result and whether the process has become too large.
 """
 
 from __future__ import annotations
@@ -15,21 +16,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, extract
 from scrapy_neardup.page.limits import is_risky, is_too_large, limit_page
-from scrapy_neardup.workers.speculation import Boilerplate, apply_updates
+from scrapy_neardup.page.source import PageContent, RiskyPage
+from scrapy_neardup.workers.speculation import Boilerplate, BoilerplateUpdate, PreparedFingerprint, apply_updates
 from scrapy_neardup.workers.tasks import (
-    EncodedFingerprint,
-    Message,
-    decode_pages,
-    decode_raw,
-    encode_fingerprint,
-    encode_fingerprints,
-    encode_read_page,
-    encode_risky,
+    FingerprintOptions,
+    FingerprintTask,
+    ReadingOptions,
+    ReadPage,
+    ReadTask,
+    WorkerOptions,
     receive,
     send,
 )
@@ -52,90 +51,83 @@ def main() -> None:
         Path(os.devnull).open("wb") as nowhere,
     ):
         os.dup2(2, 1)  # an extractor may print
-        options = receive(questions).head
-        reader = _Reader(options["reading"]) if options["reading"] else None
-        maker = _FingerprintMaker(options["fingerprints"]) if options["fingerprints"] else None
+        options: WorkerOptions = receive(questions)
+        worker = _Worker(options)
         _limit_memory()
         size = _size().resident
-        send(answers, Message({}))
+        send(answers, None)
         while True:
             question = receive(questions)
-            faulthandler.dump_traceback_later(options["seconds"] + _GRACE, exit=True, file=nowhere)
-            answer = _answer(question, reader, maker)
+            faulthandler.dump_traceback_later(options.seconds + _GRACE, exit=True, file=nowhere)
+            answer = worker.answer(*question)
             faulthandler.cancel_dump_traceback_later()
-            answer.head["is_full"] = answer.head.get("is_full") or _size().resident - size > MAX_KEPT
-            send(answers, answer)
+            is_full = worker.is_full or _size().resident - size > MAX_KEPT
+            send(answers, (answer, is_full))
             del question, answer
 
 
-def _answer(question: Message, reader: _Reader | None, maker: _FingerprintMaker | None) -> Message:
-    if maker is not None:
-        maker.boilerplate = apply_updates(question.head, maker.boilerplate)
-        if "pages" in question.head:
-            return encode_fingerprints([maker.make(page) for page in decode_pages(question)])
-    assert reader is not None
-    return reader.read(question, maker)
+class _Worker:
+    """Reads pages and makes fingerprints, under the boilerplate that it assumes."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        # Load what the first page needs, so that its time and memory do not count.
+        self.is_full = False
+        self._boilerplate = Boilerplate()
+        self._reader = _Reader(options.reading) if options.reading else None
+        self._method = _make_method(options.fingerprints) if options.fingerprints else None
+        self._fingerprint(Page("", "渡口重新开航", text="渡口今天早上重新开航，第一班船是空的。"))
+
+    def answer(self, task: ReadTask | FingerprintTask, updates: tuple[bool, list[BoilerplateUpdate]]) -> Any:
+        """The result of a task, after the updates of boilerplate."""
+        self._boilerplate = apply_updates(self._boilerplate, updates)
+        if isinstance(task, FingerprintTask):
+            return [self._fingerprint(page) for page in task.pages]
+        try:
+            return self._read(task.raw)
+        except ExtractionError as error:
+            if not isinstance(error.__cause__, MemoryError):
+                return error
+        except MemoryError:
+            pass
+        self.is_full = True  # it may have little memory left for the next page
+        return ExtractionError("too_large", f"reading it takes more than {MAX_MEMORY // 10**6} MB")
+
+    def _read(self, raw: PageContent) -> ReadPage | RiskyPage:
+        assert self._reader is not None
+        page = self._reader.read(raw)
+        if isinstance(page, RiskyPage) or self._method is None:
+            return page if isinstance(page, RiskyPage) else ReadPage(page)
+        return ReadPage(page, self._fingerprint(raw.metadata.apply_to(page, raw.url, self._reader.max_text)))
+
+    def _fingerprint(self, page: Page) -> PreparedFingerprint | None:
+        return PreparedFingerprint.make(self._method, page, self._boilerplate) if self._method is not None else None
 
 
 class _Reader:
     """Reads pages, as ``ReadingOptions`` say."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: ReadingOptions) -> None:
+        self.max_text = options.max_text
         self._options = options
-        self._extractor = _import(options["extractor"]) if options["extractor"] else None
-        # Load what the first page needs, so that its time and memory do not count.
+        self._extractor = _import(options.extractor) if options.extractor else None
         extract("<p>The ferry sails again&#x300; after seven long months.</p>" * 3, "http://a.example/", max_html=1_000)
 
-    def read(self, question: Message, maker: _FingerprintMaker | None) -> Message:
-        """The page with its fingerprint, the HTML of a page that may take long, or why there is no page."""
-        try:
-            raw = decode_raw(question)
-            html, max_html, max_text = raw.html(), self._options["max_html"], self._options["max_text"]
-            if self._options["only_quick"] and not is_too_large(html, max_html) and is_risky(html):
-                return encode_risky(html)
-            page = limit_page(extract(html, raw.url, max_html=max_html, extractor=self._extractor), max_text)
-        except ExtractionError as error:
-            if isinstance(error.__cause__, MemoryError):
-                return _too_large()
-            return Message({"reason": error.reason, "message": str(error)})
-        except MemoryError:
-            return _too_large()
-        return encode_read_page(
-            page, maker.make(raw.metadata.apply_to(page, raw.url, max_text)) if maker else (None, b"")
-        )
+    def read(self, raw: PageContent) -> Page | RiskyPage:
+        """The page, or the HTML of one that may take long. Raises ExtractionError and MemoryError."""
+        html, max_html = raw.html(), self._options.max_html
+        if self._options.only_quick and not is_too_large(html, max_html) and is_risky(html):
+            return RiskyPage(html)
+        return limit_page(extract(html, raw.url, max_html=max_html, extractor=self._extractor), self.max_text)
 
 
-class _FingerprintMaker:
-    """Makes fingerprints, as ``FingerprintOptions`` say, under the boilerplate that it assumes."""
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        hashes = Keyed(bytes.fromhex(options["secret"]))
-        self._method: Method = make_method(options["method"], options["parameters"]).with_hashes(hashes)
-        self.boilerplate = Boilerplate()
-        # Load what the first page needs, so that its time and memory do not count.
-        self.make(Page("", "渡口重新开航", text="渡口今天早上重新开航，第一班船是空的。"))
-
-    def make(self, page: Page) -> EncodedFingerprint:
-        """The fingerprint of a page; without one, the judge tries it with the state, and reports the error."""
-        counts = self.boilerplate.on_site(page.site)
-        try:
-            made = self._method.for_state(page, counts)
-            title = "" if made.title is None else self._method.pack_title(made.title)
-            return encode_fingerprint(made, title, counts.assumptions)
-        except Exception:
-            return None, b""
+def _make_method(options: FingerprintOptions) -> Any:
+    return make_method(options.method, options.parameters).with_hashes(options.hashes)
 
 
 def _import(path: str) -> Extractor:
     module, _, name = path.rpartition(".")
     extractor: Extractor = getattr(import_module(module), name)
     return extractor
-
-
-def _too_large() -> Message:
-    """Answer that a page needs too much memory; this worker may have little left for the next page."""
-    message = f"reading it takes more than {MAX_MEMORY // 10**6} MB"
-    return Message({"reason": "too_large", "message": message, "is_full": True})
 
 
 class _Size(NamedTuple):

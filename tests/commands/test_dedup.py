@@ -14,24 +14,22 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import dedup
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.kv import transaction
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state import temporary
 from scrapy_neardup.state.opening import close_store, open_store
-from tests.build import join_text, state_url
-from tests.cli import Invoke, command_line, environment, run_process
-from tests.commands.test_compare import FERRY, LIBRARY
+from tests.build import BAKERY, PEARS, join_text, state_url
+from tests.cli import Invoke, command_line, environment, run_scrapy
 from tests.files.samples import Archive
 
-FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*FERRY)}
-COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*FERRY[:7], "转载请联系本站")}
-OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": join_text(*LIBRARY)}
-EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": join_text(*FERRY[:3])}
+FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*PEARS)}
+COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*PEARS[:7], "转载请联系本站")}
+OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": join_text(*BAKERY)}
+EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": join_text(*PEARS[:3])}
 SHORT: dict[str, Any] = {"id": "short", "title": "短", "text": "太短。"}
 RECORDS = [FIRST, COPY, OTHER, EXCERPT, SHORT]
 SAID = "5 records: 3 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged."
@@ -55,28 +53,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(invoke: Invoke) -> Invoke:
-    return partial(invoke, dedup)
-
-
-@pytest.mark.slow
-def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
-    kept = b'{"text": "' + join_text(*LIBRARY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
-    dropped = b'{"text": "' + join_text(*LIBRARY).encode() + b'", "id":"again"}'
-    (folder / "odd.jl").write_bytes(b"\xef\xbb\xbf" + kept + b"\r\n\n" + dropped + b"\n" + lines(SHORT).rstrip())
-    done = run_process("dedup", "odd.jl", "-o", "out.jsonl", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
-        "3 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. 2 written to out.jsonl.\n"
-        "  kinds: 1 identical\n"
-        "  unjudged: 1 too_short\n"
-    )
-    assert (folder / "out.jsonl").read_bytes() == kept + b"\n" + lines(SHORT)
-    assert sorted(path.name for path in folder.iterdir()) == ["feed.jsonl", "odd.jl", "out.jsonl"]
+    return partial(invoke, "dedup")
 
 
 @pytest.mark.slow
 def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(folder: Path) -> None:
-    done = run_process("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
+    done = run_scrapy("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
     assert done.stdout.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
     written = (folder / "out.jsonl").read_bytes().splitlines()
     for line, record in zip(written, RECORDS, strict=True):
@@ -94,7 +76,7 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     }
     assert 0.7 < copy["similarity"] < 1
     assert copy["shared"]
-    assert set(copy["shared"]) < set(FERRY)
+    assert set(copy["shared"]) < set(PEARS)
     nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
     assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
@@ -130,23 +112,6 @@ def test_standard_input_to_standard_output(folder: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.slow
-def test_a_reader_that_goes_away_ends_the_command_without_a_word(folder: Path) -> None:
-    many = lines(*({"id": number, "text": f"{number}"} for number in range(20_000)))
-    (folder / "many.jsonl").write_bytes(many)
-    done = subprocess.run(
-        f"{' '.join(command_line('dedup', 'many.jsonl'))} | head -n 1; echo ${{PIPESTATUS[0]}}",
-        shell=True,
-        executable="/bin/bash",
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        timeout=60,
-    )
-    assert done.stdout.splitlines() == [b'{"id": 0, "text": "0"}', b"141"]
-    assert done.stderr == b""
-
-
 def named(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The same records in every format, as they are read there."""
     return {
@@ -177,78 +142,21 @@ def test_every_format_is_written_and_read_with_the_same_verdicts(name: str, run:
     assert (code, said.splitlines()[0]) == (0, f"{SAID} 4 written to again.jsonl.")
 
 
-def test_a_cell_that_looks_like_a_formula_stays_a_text(run: Invoke, folder: Path) -> None:
-    from openpyxl import load_workbook
-
-    (folder / "evil.jsonl").write_bytes(lines({"id": "=1+1", "text": "=SUM(A1)", "n": 7, "bell": "\x07", "list": [1]}))
-    run("evil.jsonl", "-o", "out.xlsx")
-    _, row = load_workbook(folder / "out.xlsx")["articles"].iter_rows()
-    assert [(cell.value, cell.data_type) for cell in row] == [
-        ("=1+1", "s"),
-        ("=SUM(A1)", "s"),
-        (7, "n"),
-        ("\ufffd", "s"),
-        ("[1]", "s"),
-    ]
-
-
-FORMULAS = [
-    "=HYPERLINK(A1)",
-    "+1+cmd|' /C calc'!A0",
-    "-1+2",
-    "@SUM(A1)",
-    "\t=1+1",
-    "\r=1+1",
-    "＝1+1",
-]
-TEXTS = ["-12", "+1,234.5", "-1e3", "渡口 = 开航", "'quoted", ""]
-
-
-@pytest.mark.parametrize(("name", "delimiter"), [("out.csv", ","), ("out.tsv", "\t")])
-def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
-    run: Invoke, folder: Path, name: str, delimiter: str
-) -> None:
-    records = [{"id": cell or "none", "text": join_text(*FERRY), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
-    (folder / "evil.jsonl").write_bytes(lines(*records))
-
-    def table() -> list[dict[str, str]]:
-        with (folder / name).open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file, delimiter=delimiter))
-
-    _, _, warned = run("evil.jsonl", "-o", name, "--tag")
-    originals = {row["neardup.original"] for row in table()} - {""}
-    assert originals == {FORMULAS[0]}, "which is a formula, too"
-    cells = 2 * len(FORMULAS) + len(FORMULAS + TEXTS) - 1
-    assert f"{cells} cells" in warned
-    assert "--spreadsheet" in warned
-    assert [row["title"] for row in table()] == FORMULAS + TEXTS, "for a program nothing has changed"
-    run(name, "-o", f"again.{name}")
-    assert (folder / f"again.{name}").exists()
-
-    _, _, warned = run("evil.jsonl", "-o", name, "--tag", "--spreadsheet")
-    assert warned == ""
-    assert [row["title"] for row in table()] == [f"'{cell}" for cell in FORMULAS] + TEXTS
-    assert {row["neardup.original"] for row in table()} - {""} == {f"'{FORMULAS[0]}"}
-    assert {row["n"] for row in table()} == {"-7"}
-
-
-def test_a_table_that_is_read_and_written_is_the_same(run: Invoke, folder: Path) -> None:
+def test_formulas_in_a_table_are_a_warning_or_written_as_text(run: Invoke, folder: Path) -> None:
     with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["id", "=note", "text"])
-        table.writerows([f"{number}", cell, join_text(*FERRY)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
+        table.writerows(
+            [f"{n}", cell, join_text(*PEARS)] for n, cell in enumerate(["=A1", "+1+1", "-12", "渡口 = 开航"])
+        )
     _, _, warned = run("feed.csv", "-o", "out.csv", NEARDUP_POLICY={"identical": "pass"})
     assert (folder / "out.csv").read_bytes() == (folder / "feed.csv").read_bytes()
-    assert "5 cells" in warned
-
-
-@pytest.mark.parametrize("name", ["out.csv", "out.xlsx", "out.parquet"])
-def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Invoke, folder: Path) -> None:
-    many = [{"id": f"{number}", "text": "短"} for number in range(1000)]
-    (folder / "mixed.jsonl").write_bytes(lines(*many, {"id": "last", "text": "短", "author": "林"}))
-    with pytest.raises(NearDupError, match="the first record lacks: author"):
-        run("mixed.jsonl", "-o", name)
-    assert not (folder / name).exists()
+    assert "3 cells" in warned
+    assert "--spreadsheet" in warned
+    _, _, warned = run("feed.csv", "-o", "out.csv", "--spreadsheet", NEARDUP_POLICY={"identical": "pass"})
+    assert warned == ""
+    with (folder / "out.csv").open(newline="", encoding="utf-8") as file:
+        assert [row[1] for row in csv.reader(file)] == ["'=note", "'=A1", "'+1+1", "-12", "渡口 = 开航"]
 
 
 def test_names_of_fields_can_be_given(run: Invoke, folder: Path) -> None:
@@ -280,7 +188,7 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
             {"id": None, "url": "http://b.example/", "text": body},
             {"text": body},
             {"id": 7, "url": "http://a.example/", "text": body},
-            {"id": 7, "text": join_text(*LIBRARY)},
+            {"id": 7, "text": join_text(*BAKERY)},
         )
     )
     run("ids.jsonl", "-o", "out.jsonl", "--tag")
@@ -302,17 +210,11 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
     ]
 
 
-def test_a_record_without_a_name_is_named_by_its_place(run: Invoke, folder: Path) -> None:
-    (folder / "nameless.jsonl").write_bytes(lines({"text": FIRST["text"]}, {"text": FIRST["text"] + "转载。"}))
-    run("nameless.jsonl", "-o", "out.jsonl", "--tag")
-    assert read(folder / "out.jsonl")[1]["neardup"]["original"] == "nameless.jsonl#1"
-
-
 @pytest.mark.slow
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     bad = [b'{"id": "half', b"[1, 2]", b'{"id": "\xff"}']
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"\n".join(bad) + b"\n" + lines(COPY))
-    done = run_process("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
+    done = run_scrapy("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
     assert done.returncode == 1
     said = done.stdout.splitlines()
     assert said[0] == "2 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 0 unjudged. 1 written to out.jsonl."
@@ -325,19 +227,10 @@ def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     assert read(folder / "out.jsonl") == [FIRST]
 
 
-def test_of_many_malformed_records_ten_are_named(run: Invoke, folder: Path) -> None:
-    (folder / "bad.jsonl").write_bytes(b"{\n" * 25)
-    code, said, _ = run("bad.jsonl", "-o", "out.jsonl", "--rejects", "r.jsonl")
-    assert code == 1
-    assert said.splitlines()[1] == "25 malformed records written to r.jsonl:"
-    assert said.splitlines()[-1] == "  and 15 more"
-    assert len(read(folder / "r.jsonl")) == 25
-
-
 @pytest.mark.slow
 def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder: Path) -> None:
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"{\n")
-    done = run_process("dedup", "bad.jsonl", cwd=folder)
+    done = run_scrapy("dedup", "bad.jsonl", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("scrapy neardup dedup: bad.jsonl, line 2: ")
     assert done.stderr.endswith("--rejects.\n")
@@ -416,19 +309,6 @@ def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Invoke, 
         assert 0 < len(read(folder / "out.jsonl")) <= len(RECORDS)
 
 
-def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Invoke, folder: Path) -> None:
-    state = state_url("sqlite", folder / "state")
-    arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
-    first = run(*arguments, "--tag")[1]
-    assert first.startswith(SAID)
-    again = run(*arguments, "--tag")[1]
-    assert again.startswith("5 records: 0 unique, 0 duplicate, 5 unchanged, 0 updated, 0 unjudged. 5 written")
-    tags = {one["id"]: one["neardup"] for one in read(folder / "out.jsonl")}
-    assert (tags["copy"]["verdict"], tags["copy"]["original"]) == ("unchanged", "ferry")
-    assert tags["copy"]["similar_id"] == tags["ferry"]["similar_id"]
-    assert run(*arguments)[1].startswith("5 records: 0 unique, 0 duplicate, 5 unchanged, 0 updated, 0 unjudged. 0 wri")
-
-
 def test_what_the_first_run_dropped_is_a_copy_in_the_second_too(run: Invoke, folder: Path) -> None:
     state = state_url("sqlite", folder / "state")
     arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
@@ -444,7 +324,7 @@ HTML += "<body><article>{}</article></body></html>"
 
 def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
     (folder / "site" / "a").mkdir(parents=True)
-    body = "".join(f"<p>{one}。</p>" for one in FERRY)
+    body = "".join(f"<p>{one}。</p>" for one in PEARS)
     (folder / "site" / "a" / "one.html").write_bytes(HTML.format("渡口", body).encode("gbk"))
     (folder / "site" / "b.htm").write_text(HTML.format("又是渡口", body), encoding="utf-8")
     (folder / "site" / "c.html").write_bytes(b"%PDF-1.4")
@@ -455,13 +335,13 @@ def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
     )
     first, copy, broken = read(folder / "out.jsonl")
     assert (first["path"], first["title"], first["keywords"]) == ("a/one.html", "渡口", ["渡口", "船"])
-    assert first["text"] == "\n".join(f"{one}。" for one in FERRY)
+    assert first["text"] == "\n".join(f"{one}。" for one in PEARS)
     assert (copy["neardup"]["kind"], copy["neardup"]["verdict"]) == ("identical", "duplicate")
     assert (broken["path"], broken["neardup"]["reason"]) == ("c.html", "not_html")
 
 
 def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: Path) -> None:
-    body = HTML.format("渡口", "".join(f"<p>{one}。</p>" for one in FERRY)).encode("gbk")
+    body = HTML.format("渡口", "".join(f"<p>{one}。</p>" for one in PEARS)).encode("gbk")
     html = [("Content-Type", "text/html; charset=gbk")]
     archive = Archive(gzipped=True)
     archive.add(body, url="http://a.example/1", headers=html).add(body, url="http://b.example/2", headers=html)
@@ -476,21 +356,7 @@ def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: 
         "渡口",
         "http://a.example/1",
     )
-    assert FERRY[0] in first["text"]
-
-
-def test_the_numbers_can_be_had_as_json(run: Invoke) -> None:
-    _, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--json")
-    assert json.loads(said) == {
-        "records": 5,
-        "verdicts": {"unique": 3, "duplicate": 1, "unchanged": 0, "updated": 0, "better": 0, "unjudged": 1},
-        "kinds": {"retitled": 1, "excerpt": 1},
-        "unjudged": {"too_short": 1},
-        "skipped": {},
-        "written": 4,
-        "malformed": 0,
-        "rejects": None,
-    }
+    assert PEARS[0] in first["text"]
 
 
 def test_the_policy_of_the_project_says_what_is_dropped(run: Invoke, folder: Path) -> None:
@@ -504,23 +370,12 @@ def test_another_method_can_be_asked_for(method: str, run: Invoke, folder: Path)
     assert code == 0
     assert FIRST in read(folder / "out.jsonl")
     assert OTHER in read(folder / "out.jsonl")
-    assert "1 duplicate" in said or method == "simhash"
-
-
-def test_half_a_surrogate_pair_is_written_as_an_escape(run: Invoke, folder: Path) -> None:
-    line = b'{"id": "x", "title": "\\ud83d", "text": "' + FIRST["text"].encode() + b'\\ud83d"}'
-    (folder / "half.jsonl").write_bytes(line + b"\n" + line.replace(b'"x"', b'"y"') + b"\n")
-    code, _, _ = run("half.jsonl", "-o", "out.jsonl", "--tag")
-    assert code == 0
-    assert read(folder / "out.jsonl")[1]["neardup"]["original"] == "x"
-    run("half.jsonl", "-o", "out.json")
-    run("half.jsonl", "-o", "out.csv")
-    assert json.loads((folder / "out.json").read_text())[0]["title"] == "\ud83d"
+    assert "0 duplicate" not in said or method == "simhash"
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(temporary, "_MOST", 1000)  # as many as are held of the state, or the input would be as small
+    monkeypatch.setattr(transaction, "_MOST", 1000)  # as many as are held of the state, or the input would be as small
 
     def peak(count: int) -> int:
         with (folder / "many.jsonl").open("wb") as file:
@@ -536,14 +391,3 @@ def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypa
 
     few = min(peak(1000), peak(1000))  # the first one imports what is needed
     assert peak(6000) - few < 1_500_000  # of 4,500,000 bytes that were read, and as many written
-
-
-def test_the_last_lines_in_chinese(run: Invoke, folder: Path) -> None:
-    (folder / "feed.jsonl").write_bytes(lines(*RECORDS))
-    code, said, _ = run("feed.jsonl", "-o", "out.jsonl", NEARDUP_LANG="zh")
-    assert code == 0
-    assert said.splitlines() == [
-        "5 条记录：新网页 3、副本 1、未变 0、有更新 0、未判断 1。写入 out.jsonl 4 条。",
-        "  种类：1 retitled, 1 excerpt",
-        "  未判断：1 too_short",
-    ]

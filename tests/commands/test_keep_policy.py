@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import check, dedup, explain, export, groups, import_, stats
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_store
@@ -48,23 +47,23 @@ def hosts(name: str = "out.jsonl") -> list[str]:
 
 def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(run: Invoke) -> None:
     name = feed(WIRE, OTHER, PAPER, SHORT, BLOG, TIMES)
-    _, said, _ = run(dedup, name, "-o", "out.jsonl", "--keep-policy", "times.example,paper.example")
+    _, said, _ = run("dedup", name, "-o", "out.jsonl", "--keep-policy", "times.example,paper.example")
     assert hosts() == ["other", "short", "times"]
     assert said.startswith("6 records: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 2 better, 1 unjudged. 3 written")
-    run(dedup, name, "-o", "out.jsonl")
+    run("dedup", name, "-o", "out.jsonl")
     assert hosts() == ["wire", "other", "short"]
 
 
 def test_dedup_takes_the_policy_of_the_project_and_its_own_before_that(run: Invoke) -> None:
     name = feed(item("a", 20), item("b", 24), item("c", 20))
-    run(dedup, name, "-o", "out.jsonl", NEARDUP_KEEP_POLICY="longest")
+    run("dedup", name, "-o", "out.jsonl", NEARDUP_KEEP_POLICY="longest")
     assert hosts() == ["b"]
-    run(dedup, name, "-o", "out.jsonl", "--keep-policy", '["c.example"]', NEARDUP_KEEP_POLICY="longest")
+    run("dedup", name, "-o", "out.jsonl", "--keep-policy", '["c.example"]', NEARDUP_KEEP_POLICY="longest")
     assert hosts() == ["c"]
-    run(dedup, name, "-o", "out.jsonl", "--keep-policy", "first", NEARDUP_KEEP_POLICY="longest")
+    run("dedup", name, "-o", "out.jsonl", "--keep-policy", "first", NEARDUP_KEEP_POLICY="longest")
     assert hosts() == ["a"]
     with pytest.raises(SettingsError, match=r"--keep-policy is 'newest'.* first, longest, canonical"):
-        run(dedup, name, "-o", "out.jsonl", "--keep-policy", "newest")
+        run("dedup", name, "-o", "out.jsonl", "--keep-policy", "newest")
 
 
 def test_dedup_writes_lines_of_json_as_they_stand_and_tables_with_their_columns(run: Invoke) -> None:
@@ -72,14 +71,14 @@ def test_dedup_writes_lines_of_json_as_they_stand_and_tables_with_their_columns(
         '{"url":  "http://times.example/1", "n": 1.10, "title": "渡口清晨开航", "text": "' + "".join(TEXT[:20]) + '"}'
     )
     Path("feed.jsonl").write_text(json.dumps(WIRE, ensure_ascii=False) + "\n" + line + "\n", encoding="utf-8")
-    run(dedup, "feed.jsonl", "-o", "out.jsonl", "--keep-policy", "times.example")
+    run("dedup", "feed.jsonl", "-o", "out.jsonl", "--keep-policy", "times.example")
     assert Path("out.jsonl").read_text(encoding="utf-8") == line + "\n"
-    run(dedup, feed(WIRE, TIMES), "-o", "out.csv", "--keep-policy", "times.example")
+    run("dedup", feed(WIRE, TIMES), "-o", "out.csv", "--keep-policy", "times.example")
     assert Path("out.csv").read_text(encoding="utf-8").splitlines()[1].startswith("http://times.example/1,")
 
 
 def test_dedup_tags_all_records_as_they_come(run: Invoke) -> None:
-    run(dedup, feed(WIRE, PAPER, BLOG), "-o", "out.jsonl", "--tag", "--keep-policy", "paper.example")
+    run("dedup", feed(WIRE, PAPER, BLOG), "-o", "out.jsonl", "--tag", "--keep-policy", "paper.example")
     tags = [json.loads(line)["neardup"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [one["verdict"] for one in tags] == ["unique", "better", "duplicate"]
     assert [one["supersedes"] for one in tags] == [None, WIRE["url"], None]
@@ -93,14 +92,14 @@ def test_a_second_run_on_the_same_state_writes_what_is_better_than_what_the_firs
         "--keep-policy",
         "times.example,paper.example",
     )
-    run(dedup, feed(WIRE, PAPER), "-o", "one.jsonl", *store)
-    run(dedup, feed(BLOG, WIRE, PAPER, TIMES), "-o", "two.jsonl", *store)
+    run("dedup", feed(WIRE, PAPER), "-o", "one.jsonl", *store)
+    run("dedup", feed(BLOG, WIRE, PAPER, TIMES), "-o", "two.jsonl", *store)
     assert (hosts("one.jsonl"), hosts("two.jsonl")) == (["paper"], ["times"])
 
 
 def test_a_new_version_of_what_is_superseded_is_not_written_either(run: Invoke) -> None:
     update = {**PAPER, "text": PAPER["text"] + "更正：第一班船是空的。"}
-    run(dedup, feed(WIRE, PAPER, update, TIMES), "-o", "out.jsonl", "--keep-policy", "times.example,paper.example")
+    run("dedup", feed(WIRE, PAPER, update, TIMES), "-o", "out.jsonl", "--keep-policy", "times.example,paper.example")
     assert hosts() == ["times"]
 
 
@@ -109,41 +108,21 @@ def state(run: Invoke) -> str:
     """One of four pages of an article, of which the third is the best, and another article."""
     store = "sqlite:///" + str(Path("state.sqlite").absolute())
     policy = "times.example,paper.example"
-    run(dedup, feed(WIRE, PAPER, TIMES, BLOG, OTHER), "-o", "out.jsonl", "--store", store, "--keep-policy", policy)
+    run("dedup", feed(WIRE, PAPER, TIMES, BLOG, OTHER), "-o", "out.jsonl", "--store", store, "--keep-policy", policy)
     return store
 
 
-def test_explain_names_the_page_that_stands_for_the_group(run: Invoke, state: str) -> None:
-    urls = [one["url"] for one in (WIRE, PAPER, TIMES, BLOG)]
-    found = json.loads(run(explain, *urls, "--store", state, "--json")[1])["pages"]
-    assert [one["verdict"] for one in found] == ["unique", "better", "better", "duplicate"]
-    assert [one["superseded"] for one in found] == [True, True, False, False]
-    assert [one["original"] and one["original"]["url"] for one in found] == [
-        TIMES["url"],
-        TIMES["url"],
-        None,
-        TIMES["url"],
-    ]
-    assert not any(one["original_is_gone"] for one in found)
-    assert len({one["similar_id"] for one in found}) == 1
-    said = run(explain, WIRE["url"], "--store", state)[1]
-    assert f"superseded by {TIMES['url']}\n" in said
-    assert f"superseded  {WIRE['url']}\n" in said
-    assert f"original    {TIMES['url']}\n" in said
-
-
 def test_groups_names_it_as_the_original(run: Invoke, state: str) -> None:
-    [group] = map(json.loads, run(groups, "--store", state)[1].splitlines())
+    [group] = map(json.loads, run("groups", "--store", state)[1].splitlines())
     assert (group["original"], group["size"]) == (TIMES["url"], 4)
     assert [page["url"] for page in group["pages"] if page["kind"] is None] == [WIRE["url"]]
 
 
 def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Invoke, state: str) -> None:
-    found = json.loads(run(stats, "--store", state, "--json")[1])
+    found = json.loads(run("stats", "--store", state, "--json")[1])
     assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
-    assert "- copies that are better than their original" in run(stats, "--store", state)[1]
-    code, said, _ = run(check, "--store", state)
-    assert (code, "is sound" in said, "No problem" in said) == (0, True, False)
+    assert "- copies that are better than their original" in run("stats", "--store", state)[1]
+    assert json.loads(run("check", "--store", state, "--json")[1])["copies_without_original"] == 0
 
 
 def test_the_report_shows_it_with_the_others_below_it(run: Invoke, state: str) -> None:
@@ -156,10 +135,3 @@ def test_the_report_shows_it_with_the_others_below_it(run: Invoke, state: str) -
     assert group.original.url == TIMES["url"]
     assert [page.url for page in group.pages] == [one["url"] for one in (WIRE, PAPER, BLOG)]
     assert group.copies == 3
-
-
-def test_an_export_takes_it_along(run: Invoke, state: str) -> None:
-    run(export, "-o", "state.gz", "--store", state)
-    other = "sqlite:///" + str(Path("other.sqlite").absolute())
-    run(import_, "state.gz", "--store", other)
-    assert run(groups, "--store", other)[1] == run(groups, "--store", state)[1]

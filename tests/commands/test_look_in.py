@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import compare, explain, export, extract, forget, groups, report, stats
+from scrapy_neardup.cli import stats
 from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.opening import STORES, close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
 from tests.cli import run, run_process
@@ -43,37 +43,37 @@ def at_work(state: str) -> Iterator[PageStore]:
 
 
 def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore, capsys: Captured) -> None:
-    assert run(stats, "--store", state, "--json") == 0
+    assert run("stats", "--store", state, "--json") == 0
     out, told = capsys.readouterr()
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
-        AS_OF + "morning is using it. 1 page is unsealed: pages become permanent when their feeds are stored.\n",
+        AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n",
         told,
     )
     assert found["as_of"] in told
-    assert run(stats, "--store", state) == 0
+    assert run("stats", "--store", state) == 0
     assert re.search(r"\| unsealed among all pages +\| +1 \|", capsys.readouterr().out)
     assert at_work.pages == 9
 
 
 def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, capsys: Captured) -> None:
-    assert run(explain, NEW, PEAR, "--store", state, "--json") == 0
+    assert run("explain", NEW, PEAR, "--store", state, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [page["sealed"] for page in found["pages"]] == [False, True]
     assert (found["in_use"], found["as_of"][:2]) == (True, "20")
-    assert run(explain, NEW, PEAR, "--store", state) == 0
+    assert run("explain", NEW, PEAR, "--store", state) == 0
     out = capsys.readouterr().out
     assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
 def test_an_export_holds_what_counts_for_good(state: str, at_work: PageStore, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "pages.jsonl.gz"
-    assert run(export, "--store", state, "-o", file) == 0
+    assert run("export", "--store", state, "-o", file) == 0
     assert re.search(r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", capsys.readouterr().out)
     assert {filed.record.url for filed in ExportFile(file).pages()} == {page[0] for page in PAGES}
     at_work.seal(*_crawl(at_work))
-    assert run(export, "--store", state, "-o", file, "--force") == 0
+    assert run("export", "--store", state, "-o", file, "--force") == 0
     assert "9 pages" in (out := capsys.readouterr().out)
     assert "left out" not in out
     assert NEW in {filed.record.url for filed in ExportFile(file).pages()}
@@ -96,7 +96,7 @@ def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
     judge_pages(at_work, [(BREAD, "The end of a bakery", changed)], sealed=False)
     assert at_work.find(BREAD) != before
     file = tmp_path / "pages.jsonl.gz"
-    assert run(export, "--store", state, "-o", file) == 0
+    assert run("export", "--store", state, "-o", file) == 0
     [bread] = [filed.record for filed in ExportFile(file).pages() if filed.record.url == BREAD]
     assert bread == before
 
@@ -104,14 +104,14 @@ def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
 def test_groups_reports_and_comparisons_need_no_lock(
     state: str, at_work: PageStore, tmp_path: Path, capsys: Captured
 ) -> None:
-    assert run(groups, "--store", state, "--json") == 0
+    assert run("groups", "--store", state, "--json") == 0
     assert [json.loads(line)["original"] for line in capsys.readouterr().out.splitlines()] == [PEAR]
-    assert run(report, "--store", state, "-o", tmp_path / "report.html") == 0
+    assert run("report", "--store", state, "-o", tmp_path / "report.html") == 0
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert run(compare, PEAR, EDITED, "--store", state, "--json") == 0
+    assert run("compare", PEAR, EDITED, "--store", state, "--json") == 0
     page = tmp_path / "page.txt.html"
     page.write_text(f"<html><body><article><p>{NEW_TEXT * 3}</p></article></body></html>", encoding="utf-8")
-    assert run(extract, str(page), "--store", state, "--json") == 0
+    assert run("extract", str(page), "--store", state, "--json") == 0
     assert capsys.readouterr().err.count("morning is using it") == 3  # the last three
 
 
@@ -136,7 +136,7 @@ def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_w
 
 
 def test_a_state_that_nobody_is_at_work_on_is_told_of_without_a_word(state: str, capsys: Captured) -> None:
-    assert run(stats, "--store", state) == 0
+    assert run("stats", "--store", state) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -146,11 +146,11 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
         return statistics(store, *_)
 
     monkeypatch.setattr(stats, "statistics", while_looking)
-    assert run(stats, "--store", state) == 0
+    assert run("stats", "--store", state) == 0
     held = open_store(state, None)
     try:
         with pytest.raises(StoreLocked):
-            type(held)(held.location, None)
-        assert run(forget, PEAR, "--store", state, "--dry-run") == 0  # of this process, which holds it
+            open_at(STORES[held.scheme], held.location, None)
+        assert run("forget", PEAR, "--store", state, "--dry-run") == 0  # of this process, which holds it
     finally:
         close_store(held)

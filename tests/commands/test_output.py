@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli.options import parse_method, parse_parameters
+from scrapy_neardup.cli.command import parse_method, parse_parameters
 from scrapy_neardup.cli.output import format_parts, format_table, is_coloured, progress, write
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.text.marking import Mark, Part
@@ -23,11 +23,6 @@ def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -
     assert lines[2].startswith("| cascade ")
     assert lines[2].endswith(" 0.9 |")
     assert "a\\|b" in lines[3]
-
-
-@pytest.mark.parametrize("cell", ["1e5", "007", "0.50", "nan"])
-def test_a_cell_stays_as_it_is_written(cell: str) -> None:
-    assert f" {cell} " in format_table(["method", "value"], [[cell, cell]]).split("\n")[2]
 
 
 def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import compare, dedup, extract, migrate
 from scrapy_neardup.errors import NearDupError, StoreMismatch
+from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.pages import decisions_of
 from tests.build import BAKERY, BREAD, EDITED, PEAR, join_text, make_state
 from tests.cli import run
 from tests.crawl.test_recipe import by_version
@@ -34,12 +33,12 @@ def reader_of(url: str) -> str:
 
 
 def test_compare_warns_and_leaves_the_state_as_it_is(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(compare, PEAR, EDITED, "--store", state) == 0
+    assert run("compare", PEAR, EDITED, "--store", state) == 0
     assert f"the extractor was {OLD} and is visible prose" in capsys.readouterr().err
     assert reader_of(state) == OLD
     for strict in (("--strict",), ()):
         with pytest.raises(StoreMismatch, match=r"NEARDUP_STRICT refuses it.* scrapy neardup migrate"):
-            run(compare, PEAR, EDITED, "--store", state, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
+            run("compare", PEAR, EDITED, "--store", state, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
 
 
 def test_extract_refuses_a_state_that_was_asked_for(
@@ -47,10 +46,10 @@ def test_extract_refuses_a_state_that_was_asked_for(
 ) -> None:
     page = tmp_path / "page.html"
     page.write_text(f"<title>Bakery</title><p>{join_text(*BAKERY)}</p>", encoding="utf-8")
-    assert run(extract, str(page), "--store", state) == 0
+    assert run("extract", str(page), "--store", state) == 0
     assert "Both read the test samples alike" in capsys.readouterr().err
     with pytest.raises(StoreMismatch, match="NEARDUP_STRICT"):
-        run(extract, str(page), "--store", state, "--strict")
+        run("extract", str(page), "--store", state, "--strict")
 
 
 def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
@@ -60,11 +59,11 @@ def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", state, "--id", "")
     with pytest.raises(StoreMismatch):
-        run(dedup, *given, "--strict")
-    assert run(dedup, *given) == 0
+        run("dedup", *given, "--strict")
+    assert run("dedup", *given) == 0
     assert "Both read the test samples alike" in capsys.readouterr().err
     assert reader_of(state) != OLD
-    assert run(dedup, *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}) == 0
+    assert run("dedup", *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}) == 0
     assert "state.sqlite now decides by base = 0.7; before by 0.52." in capsys.readouterr().err
     store = open_store(state, None)
     assert decisions_of(store)["NEARDUP_MIN_LETTERS"] == 40
@@ -73,9 +72,9 @@ def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
 
 def test_a_page_that_is_known_by_its_url_cannot_be_compared(state: str) -> None:
     settings = {"NEARDUP_METHOD": "minhash"}
-    assert run(migrate, "--store", state, **settings) == 0
+    assert run("migrate", "--store", state, **settings) == 0
     with pytest.raises(NearDupError, match="migrated"):
-        run(compare, PEAR, BREAD, "--store", state, **settings)
+        run("compare", PEAR, BREAD, "--store", state, **settings)
 
 
 def test_a_shared_secret_is_needed_to_migrate_and_stays_what_it_was(tmp_path: Path) -> None:
@@ -84,9 +83,9 @@ def test_a_shared_secret_is_needed_to_migrate_and_stays_what_it_was(tmp_path: Pa
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", url, "--id", "")
     secret = {"NEARDUP_SECRET": "a secret that several states share"}
-    assert run(dedup, *given, **secret) == 0
+    assert run("dedup", *given, **secret) == 0
     with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
-        run(migrate, "--store", url, NEARDUP_METHOD="nshash")
-    assert run(migrate, "--store", url, NEARDUP_METHOD="nshash", **secret) == 0
-    assert run(dedup, *given, NEARDUP_METHOD="nshash", **secret) == 0
+        run("migrate", "--store", url, NEARDUP_METHOD="nshash")
+    assert run("migrate", "--store", url, NEARDUP_METHOD="nshash", **secret) == 0
+    assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""

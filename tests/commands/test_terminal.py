@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import cast
 
 import pytest
 
-from scrapy_neardup.cli import dedup, explain, groups, load
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
-from tests.build import HOSTILE, join_text, open_state, state_url
+from tests.build import HOSTILE, PEARS, join_text, open_state, state_url
 from tests.cli import Invoke, run
-from tests.commands.test_compare import FERRY
 
 EVIL = "\x1b[2J\x1b]0;title\x07\u202egnp\x9b2J\n\u2028forged"
 URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
@@ -48,7 +44,7 @@ COMMANDS = [
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A feed of an article, its copy and a malformed record, evil wherever one can be; the URL of a state to be."""
-    records = [{"url": url, "title": EVIL, "text": f"{join_text(*FERRY)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
+    records = [{"url": url, "title": EVIL, "text": f"{join_text(*PEARS)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
     malformed = f'{{"url": "{EVIL.replace(chr(10), "")}'
     lines = [*map(json.dumps, records), malformed]
     (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8", newline="\n")
@@ -57,7 +53,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def fill(store: str) -> None:
-    run(dedup, "feed.jsonl", "-o", "out.jsonl", "--id", "", "--store", store, NEARDUP_KEEP="texts")
+    run("dedup", "feed.jsonl", "-o", "out.jsonl", "--id", "", "--store", store, NEARDUP_KEEP="texts")
     with open_state(store) as state:
         original = state.find(URLS[0])
         assert original is not None
@@ -72,7 +68,7 @@ def is_clean(told: str) -> bool:
 
 
 def test_dedup_names_fields_and_malformed_records_harmlessly(store: str, invoke: Invoke) -> None:
-    done = invoke(dedup, "feed.jsonl", "-o", "out.jsonl", "--id", "", "--text", "none", "--store", store)
+    done = invoke("dedup", "feed.jsonl", "-o", "out.jsonl", "--id", "", "--text", "none", "--store", store)
     assert is_clean(done.out)
     assert is_clean(done.err)
     assert "[2J" in done.err
@@ -88,7 +84,7 @@ def test_no_command_prints_what_could_steer_the_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     for name, *given in COMMANDS:
         try:
-            run(cast(ModuleType, load(name)), *given, "--store", store, NEARDUP_KEEP="texts")
+            run(name, *given, "--store", store, NEARDUP_KEEP="texts")
         except NearDupError as error:
             sys.stderr.write(str(error))
         told = capsys.readouterr()
@@ -99,9 +95,9 @@ def test_no_command_prints_what_could_steer_the_terminal(
 
 def test_json_and_files_hold_it_unchanged_for_a_program(store: str, invoke: Invoke, tmp_path: Path) -> None:
     fill(store)
-    [page] = json.loads(invoke(explain, ODD, "--store", store, "--json").out)["pages"]
+    [page] = json.loads(invoke("explain", ODD, "--store", store, "--json").out)["pages"]
     assert (page["url"], page["kind"], page["title"], page["shared"]) == (ODD, HOSTILE, HOSTILE, [HOSTILE])
-    invoke(groups, "--store", store, "-o", "groups.jsonl")
+    invoke("groups", "--store", store, "-o", "groups.jsonl")
     written = (tmp_path / "groups.jsonl").read_text(encoding="utf-8")
     assert is_clean(written)
     page = json.loads(written)["pages"][-1]

@@ -13,12 +13,11 @@ from typing import Any
 import lxml.html
 import pytest
 
-from scrapy_neardup.cli import evaluate, tune
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
-from tests.build import HOSTILE, make_state
-from tests.cli import command_line, environment, is_harmless, run
-from tests.lab.drafts import drafts, write_feed
+from tests.build import make_state
+from tests.cli import command_line, environment, run
+from tests.lab.corpus import drafts, write_feed
 
 QUIET = ("--against", "none")
 
@@ -44,7 +43,7 @@ def is_copy(row: dict[str, Any]) -> bool:
 
 def read_through(feed: Path, folder: Path, *, pairs: int = 20) -> Path:
     """The labels that a reader of the page would save."""
-    assert run(tune, feed, "--html", folder / "pairs.html", "--pairs", str(pairs)) == 0
+    assert run("tune", feed, "--html", folder / "pairs.html", "--pairs", str(pairs)) == 0
     data = lxml.html.parse(folder / "pairs.html").getroot().get_element_by_id("data").text
     rows = json.loads(data or "")["rows"]
     said = [json.dumps({**row, "label": "copy" if is_copy(row) else "different"}) + "\n" for row in rows]
@@ -58,7 +57,7 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     out = tmp_path / "labels.jsonl"
     options = (feed, "-o", out, "--pairs", "6", *QUIET)
     typed(monkeypatch, "y", "what?", "N", "quit")
-    assert run(tune, *options) == 0
+    assert run("tune", *options) == 0
     shown, told = capsys.readouterr()
     assert [one["label"] for one in labels(out)] == ["copy", "different"]
     assert "Pair 3 of 6" in shown
@@ -66,7 +65,7 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     assert "by 2 labels" in shown
     assert "4 pairs left" in told
     typed(monkeypatch, "skip", "yes", "no", "s")
-    assert run(tune, *options) == 0
+    assert run("tune", *options) == 0
     shown, told = capsys.readouterr()
     assert "has answers to 2 of 6 pairs" in shown
     assert shown.index("Pair 3 of 6") < shown.index("Pair 6 of 6")
@@ -74,20 +73,8 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     assert len({(one["a"], one["b"]) for one in labels(out)}) == 6
     assert told == ""
     typed(monkeypatch)
-    assert run(tune, *options) == 0
+    assert run("tune", *options) == 0
     assert "Pair" not in capsys.readouterr().out
-
-
-def test_the_verdict_of_the_method_is_not_told_before_the_answer(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed(monkeypatch)
-    run(tune, feed, "-o", tmp_path / "labels.jsonl", *QUIET)
-    asked = capsys.readouterr().out.partition("Is the later page a copy?")[0]
-    assert "EARLIER: Article" in asked
-    assert "[[" in asked
-    assert "0." not in asked
-    assert "copy up to" not in asked
 
 
 def test_labels_say_what_each_value_would_have_done(
@@ -95,7 +82,7 @@ def test_labels_say_what_each_value_would_have_done(
 ) -> None:
     read = read_through(feed, tmp_path, pairs=1000)
     capsys.readouterr()
-    assert run(tune, feed, "--labels", read, "--json") == 0
+    assert run("tune", feed, "--labels", read, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     rows = labels(read)
     assert found["labels"] == found["candidates"] == len(rows)
@@ -119,11 +106,11 @@ def test_two_labels_are_too_few_to_tell(feed: Path, tmp_path: Path, capsys: pyte
     few = tmp_path / "few.jsonl"
     few.write_text("".join(read.read_text(encoding="utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
     capsys.readouterr()
-    assert run(tune, feed, "--labels", few, *QUIET) == 0
+    assert run("tune", feed, "--labels", few, *QUIET) == 0
     shown = capsys.readouterr().out
     assert "Too few labels" in shown
     assert "NEARDUP_PARAMETERS" not in shown
-    assert run(tune, feed, "--labels", few, "--json", *QUIET) == 0
+    assert run("tune", feed, "--labels", few, "--json", *QUIET) == 0
     found = json.loads(capsys.readouterr().out)
     assert [found[name] for name in ("enough_labels", "chosen", "better", "parameters")] == [False, None, None, None]
 
@@ -135,7 +122,7 @@ def test_the_page_leaves_out_pairs_that_have_labels(
     read_through(feed, tmp_path, pairs=8).rename(known)
     capsys.readouterr()
     page = tmp_path / "more.html"
-    assert run(tune, feed, "--html", page, "--labels", known, "--pairs", "20") == 0
+    assert run("tune", feed, "--html", page, "--labels", known, "--pairs", "20") == 0
     shown = capsys.readouterr().out
     data = json.loads(lxml.html.parse(page).getroot().get_element_by_id("data").text or "")
     asked = {(row["a"], row["b"]) for row in data["rows"]}
@@ -144,13 +131,13 @@ def test_the_page_leaves_out_pairs_that_have_labels(
     assert data["labels"] == "labels-2.jsonl"  # the file that is there stays
     assert f"--labels {known} --labels labels-2.jsonl" in shown
     with pytest.raises(NearDupError, match="--seed"):
-        run(tune, feed, "--html", page, "--labels", known, "--pairs", "8")
+        run("tune", feed, "--html", page, "--labels", known, "--pairs", "8")
 
 
 def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read = read_through(feed, tmp_path)
     capsys.readouterr()
-    assert run(tune, feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade") == 0
+    assert run("tune", feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade") == 0
     shown = capsys.readouterr().out
     assert "0.75 (now)" in shown
     assert "NEARDUP_METHOD = 'minhash'" in shown
@@ -162,58 +149,31 @@ def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytes
     assert "Where methods differ" in shown
 
 
-def test_evaluate_scores_by_the_labels_and_by_nothing_else(
-    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    read = read_through(feed, tmp_path)
-    capsys.readouterr()
-    assert run(evaluate, feed, "--pairs", read, "--json") == 0
-    score = json.loads(capsys.readouterr().out)
-    copies = sum(is_copy(row) for row in labels(read))
-    assert (score["pos"], score["documents"]) == (copies, 48)
-    assert score["neg"] <= 20 - copies
-
-
 def test_a_state_needs_texts_and_is_read_where_it_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(NearDupError, match='NEARDUP_KEEP = "texts"'):
-        run(tune, make_state("sqlite", tmp_path), *QUIET)
+        run("tune", make_state("sqlite", tmp_path), *QUIET)
     typed(monkeypatch, "y", "y", "y")
     (tmp_path / "texts").mkdir()
     url = make_state("sqlite", tmp_path / "texts", keep=Keep.TEXTS)
-    assert run(tune, url, "-o", tmp_path / "labels.jsonl", *QUIET) == 0
+    assert run("tune", url, "-o", tmp_path / "labels.jsonl", *QUIET) == 0
     shown = capsys.readouterr().out
     assert "EARLIER: 秋月梨早熟\nhttps://orchard.example/pears" in shown
     assert {one["a"] for one in labels(tmp_path / "labels.jsonl")} >= {"https://orchard.example/pears"}
 
 
-def test_what_pages_say_cannot_steer_a_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = drafts(of=4)
-    for number, one in enumerate(made):
-        made[number] = {**one, "title": HOSTILE, "text": f"{HOSTILE}\n{one['text']}", "url": f"{one['url']}{HOSTILE}"}
-    typed(monkeypatch, "y")
-    assert run(tune, write_feed(tmp_path, made), "-o", tmp_path / "labels.jsonl") == 0
-    shown, told = capsys.readouterr()
-    assert is_harmless(shown.replace("\n", ""))
-    assert is_harmless(told.replace("\n", "").replace("\r", ""))
-    assert len(labels(tmp_path / "labels.jsonl")) == 1
-
-
 def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Path) -> None:
-    for option, value in (("--pairs", "0"), ("--limit", "-1"), ("--cost", "0")):
-        with pytest.raises(SettingsError, match=option):
-            run(tune, tmp_path / "missing.jsonl", option, value)
+    with pytest.raises(SettingsError, match="--cost"):
+        run("tune", tmp_path / "missing.jsonl", "--cost", "0")
     with pytest.raises(NearDupError, match="does not exist"):
-        run(tune, feed, "--labels", tmp_path / "missing.jsonl")
+        run("tune", feed, "--labels", tmp_path / "missing.jsonl")
     with pytest.raises(NearDupError, match="nothing to tune"):
-        run(tune, write_feed(tmp_path, drafts(of=1)[:1]))
+        run("tune", write_feed(tmp_path, drafts(of=1)[:1]))
     other = tmp_path / "other.jsonl"
     other.write_text('{"a": 1}\n')
     with pytest.raises(NearDupError, match=r"other\.jsonl"):
-        run(tune, tmp_path / "missing.jsonl", "-o", other)
+        run("tune", tmp_path / "missing.jsonl", "-o", other)
 
 
 @pytest.mark.slow

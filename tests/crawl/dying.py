@@ -29,10 +29,10 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.leveldb import LevelDBStore
 from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.crawl.engineless import article, crawl
 
 
@@ -49,12 +49,12 @@ class Database:
 
 #: Whatever is done to the world outside.
 ACTS: list[tuple[Any, str]] = [
-    (LevelDBStore, "_write"),
-    (LevelDBStore, "_open"),
-    (LevelDBStore, "_disconnect"),
-    (SQLiteStore, "_write"),
-    (SQLiteStore, "_open"),
-    (SQLiteStore, "_disconnect"),
+    (LevelDB, "write"),
+    (LevelDB, "open"),
+    (LevelDB, "close_files"),
+    (SQLite, "write"),
+    (SQLite, "open"),
+    (SQLite, "close_files"),
     (Detector, "commit"),
     (Detector, "release"),
     (Detector, "seal"),

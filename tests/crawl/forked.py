@@ -33,7 +33,6 @@ _NEEDED = (
     "scrapy.core.engine",
     "scrapy.core.downloader.handlers.http11",
     "scrapy.extensions.feedexport",
-    "scrapy_neardup.crawl.addon",
     "scrapy_neardup.crawl.middleware",
     "scrapy_neardup.crawl.pipeline",
     "scrapy_neardup.crawl.session",

@@ -21,7 +21,7 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup.crawl import visits
-from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.server.engine import Redis
 from tests.build import story
 
 #: A tenth of what they are in a crawl.
@@ -79,7 +79,7 @@ class News(scrapy.Spider):
 
 
 def main(state: str, folder: str, articles: int) -> None:
-    RedisStore.lease = LEASE
+    Redis.lease = LEASE
     process = AsyncCrawlerProcess(
         {
             "ADDONS": {"scrapy_neardup.Addon": 500},

@@ -14,11 +14,11 @@ from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.pages import PageStore
 from tests.build import make_detector
 
 
-def detector(store: MemoryStore, *, drops: bool = True) -> Detector:
+def detector(store: PageStore, *, drops: bool = True) -> Detector:
     """Copies are dropped, or pass."""
     return make_detector(store, drops=drops)
 

@@ -25,7 +25,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_neardup.crawl import turns
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.kv.memory import Memory
 
 
 @dataclasses.dataclass
@@ -167,18 +167,6 @@ class OwnContentSpider(scrapy.Spider):
             yield item
 
 
-class TextOnlySpider(PathSpider):
-    """Yields two items with a text of their own, but no URL, for each page."""
-
-    name = "texts"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        paragraphs = response.css("p::text").getall()
-        half = len(paragraphs) // 2
-        yield {"text": paragraphs[:half]}
-        yield {"text": paragraphs[half:]}
-
-
 class Replace:
     """An earlier pipeline that builds a new object."""
 
@@ -275,25 +263,6 @@ class UnstorableFeed(FileFeedStorage):
         raise OSError("the bucket is gone")
 
 
-class SelectorsSpider(PathSpider):
-    """Yields an item that no feed can write for each page whose URL holds "bad"."""
-
-    name = "selectors"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield {"url": response.url, "title": response.css("title") if "bad" in response.url else "fine"}
-
-
-class NoB:
-    """An item filter that declines what has "/b" in its URL."""
-
-    def __init__(self, feed_options: dict[str, Any]) -> None:
-        pass
-
-    def accepts(self, item: Any) -> bool:
-        return "/b" not in item["url"]
-
-
 class BreaksOff:
     """A post-processing plugin whose file ends badly: at the first write, or when it is closed."""
 
@@ -323,18 +292,14 @@ class BreakStore:
             def fail(*_: Any, **__: Any) -> None:
                 raise StoreError("The disk is full.")
 
-            MemoryStore._write = fail  # type: ignore[method-assign]
-            MemoryStore._get = fail  # type: ignore[method-assign]
+            Memory.write = fail  # type: ignore[method-assign]
+            Memory.get = fail  # type: ignore[method-assign]
         return item
 
 
 def own_extractor(html: str, url: str) -> str | None:
     """Everything between the first <article> and its end."""
     return html.partition("<article>")[2].partition("</article>")[0] or None
-
-
-def broken_extractor(html: str, url: str) -> str | None:
-    raise RuntimeError("no text today")
 
 
 class RecordsSpider(PathSpider):
@@ -376,16 +341,6 @@ class ArticleSpider(PathSpider):
         yield {"text": response.css("article p::text").getall()}
         for one in response.css("li::text").getall():
             yield {"text": one}
-
-
-class ListingSpider(PathSpider):
-    """Yields an item for each link of a listing page, with the link's URL."""
-
-    name = "listing"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        for link in response.css("a::attr(href)").getall():
-            yield {"url": response.urljoin(link), "title": link}
 
 
 class ApiSpider(PathSpider):

@@ -19,8 +19,8 @@ from tests.crawl.conftest import Crawl
 
 Items = list[dict[str, Any]]
 
-#: What ``forged`` in tests/crawl/forging.py makes of these, in seconds: the body of an article, three of its longest
-#: sentences, a URL.
+#: Texts, and gibberish with the same unkeyed farmhash, which anybody can make in seconds: the body of an article, three
+#: of its longest sentences, a URL.
 VICTIM = 900
 FORGED = {
     "".join(story(VICTIM, 12)): "0gu2ayycfigjuztie38akbazdcxu3kp3",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile, copytree
@@ -13,8 +11,8 @@ from shutil import copyfile, copytree
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.cli import environment, make_project, run_process
-from tests.crawl.conftest import ROOT, Site
+from tests.cli import make_project, run_scrapy, start_scrapy
+from tests.crawl.conftest import Site
 from tests.crawl.pages import article, html
 
 SPIDER = """
@@ -29,15 +27,8 @@ class Daybook(scrapy.Spider):
 """
 
 
-def scrapy(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder,
-        env={**environment(), "PYTHONPATH": str(ROOT), "BROWSER": "true", **environ},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return start_scrapy(*arguments, cwd=folder, BROWSER="true")
 
 
 @pytest.fixture
@@ -71,12 +62,10 @@ TOOLS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["", "sqlite:///{folder}/%(name)s.sqlite"], ids=["default", "by name"])
 @pytest.mark.parametrize("tool", TOOLS, ids=" ".join)
-def test_tools_for_developers_work_and_make_no_state(tool: list[str], store: str, shop: Path, site: Site) -> None:
-    options = ["-s", "NEARDUP_STORE=" + store.format(folder=shop)] if store else []
+def test_tools_for_developers_work_and_make_no_state(tool: list[str], shop: Path, site: Site) -> None:
     before = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
-    done = scrapy(shop, *(one.format(url=f"{site.base}/ferry") for one in tool), *options)
+    done = scrapy(shop, *(one.format(url=f"{site.base}/ferry") for one in tool))
     assert (done.returncode, "Traceback" in done.stderr, "CRITICAL" in done.stderr) == (0, False, False)
     if "shell" in tool or "fetch" in tool:
         assert article("kelp-en")[0] in done.stdout
@@ -85,14 +74,6 @@ def test_tools_for_developers_work_and_make_no_state(tool: list[str], store: str
     after = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
     if "--pipelines" not in tool:  # whose items are judged
         assert not [path for path in after - before if path.is_file()]
-
-
-@pytest.mark.slow
-def test_the_shell_works_outside_of_projects(site: Site, tmp_path: Path) -> None:
-    site.content["/ferry"] = html("kelp-en")
-    addons = 'ADDONS={"scrapy_neardup.Addon": 500}'
-    done = scrapy(tmp_path, "shell", "-s", addons, "-c", "response.status", f"{site.base}/ferry")
-    assert (done.returncode, done.stdout.strip()) == (0, "200")
 
 
 @pytest.mark.slow
@@ -129,16 +110,16 @@ def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named
 
 def test_commands_take_the_only_state_and_else_the_spider_that_is_named(shop: Path, site: Site) -> None:
     pair = f"{site.base}/ferry", f"{site.base}/again"
-    done = run_process("migrate", cwd=shop)
+    done = run_scrapy("migrate", cwd=shop)
     assert (done.returncode, str(shop / ".scrapy") in done.stderr, "--spider" in done.stderr) == (2, True, True)
     assert scrapy(shop, "crawl", "daybook").returncode == 0
-    assert run_process("migrate", cwd=shop).returncode == 0
+    assert run_scrapy("migrate", cwd=shop).returncode == 0
     (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
     for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
         (copytree if one.is_dir() else copyfile)(one, one.parent.parent / "other" / one.name)
-    assert [run_process(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
-    assert run_process("migrate", "--spider", "daybook", cwd=shop).returncode == 0
-    done = run_process("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
+    assert [run_scrapy(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
+    assert run_scrapy("migrate", "--spider", "daybook", cwd=shop).returncode == 0
+    done = run_scrapy("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
     assert json.loads(done.stdout)["verdict"] == "duplicate"
 
 
@@ -185,52 +166,3 @@ def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, of_command_line
         shop, "crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *(["-O", "all.jsonl"] if of_command_line else [])
     )
     assert (done.returncode, (shop / "all.jsonl").read_text()) == (0, "yesterday\n")
-
-
-def test_the_message_does_not_say_to_switch_on_the_add_on_that_is_on(site: Site, tmp_path: Path) -> None:
-    site.content["/ferry"] = html("kelp-en")
-    folder = make_project(tmp_path)
-    (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "scrapy", "parse", f"{site.base}/ferry", "--spider", "daybook", "--pipelines"),
-            *("-s", "SPIDER_MODULES=shop.spiders", "-s", "NEARDUP_STORE=memory:"),
-        ],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    [line] = [line for line in done.stderr.splitlines() if "unjudged (no_content)" in line]
-    assert "scrapy parse --pipelines" in line
-    assert "ADDONS" not in line
-    assert f"{site.base}/ferry" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (["ADDONS={'scrapy_neardup.NearDupPipeline': 500}"], "ADDONS names scrapy_neardup.NearDupPipeline, which is a"),
-        (["ADDONS={}", "ITEM_PIPELINES={'scrapy_neardup.Addon': 300}"], "ITEM_PIPELINES names scrapy_neardup.Addon,"),
-    ],
-    ids=["the pipeline as an add-on", "the add-on as a pipeline"],
-)
-def test_add_on_and_pipeline_in_each_others_place_stop_the_crawl(
-    wrong: list[str], words: str, site: Site, tmp_path: Path
-) -> None:
-    """Scrapy takes both for components that have nothing to do, and every copy would pass."""
-    folder = make_project(tmp_path)
-    (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
-    options = [option.replace("'", '"') for option in ["SPIDER_MODULES=shop.spiders", *wrong]]
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", "daybook", *(part for option in options for part in ("-s", option))],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert words in done.stderr
-    assert 'ADDONS = {"scrapy_neardup.Addon": 500}' in done.stderr
-    assert "item_scraped_count" not in done.stderr

@@ -38,22 +38,6 @@ def test_where_no_feed_can_be_opened_nothing_counts(filled: Site, crawl: Crawl, 
     assert second.count("unchanged") == 0
 
 
-def test_an_item_that_the_feed_cannot_write_is_lost_and_makes_way_for_its_copy(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
-    site.content |= {"/bad": html("bridge-zh"), "/copy": html("bridge-zh", "Copied."), "/tea": html("tea-zh")}
-    paths = ["/bad", "/copy", "/tea"]
-    first = crawl(paths, "SelectorsSpider", FEEDS=feed(tmp_path / "out.jsonl"))
-    assert (first.count("unique"), first.count("rolled_back")) == (3, 1)
-    assert first.log.count("out.jsonl could not write an item (TypeError: ") == 1
-    assert "is not JSON serializable" in first.log
-    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [line.partition(".1:")[2].partition("/")[2].partition('"')[0] for line in lines] == ["copy", "tea"]
-    second = crawl(paths, "SelectorsSpider", FEEDS=feed(tmp_path / "second.jsonl"))
-    assert second.items == []
-    assert (second.count("duplicate"), second.count("unchanged"), second.count("taken_back")) == (1, 2, 0)
-
-
 @pytest.mark.parametrize("at_once", [True, False], ids=["when it is written to", "when it is closed"])
 def test_what_a_post_processing_plugin_has_lost_does_not_count(
     filled: Site, crawl: Crawl, tmp_path: Path, at_once: bool
@@ -64,28 +48,6 @@ def test_what_a_post_processing_plugin_has_lost_does_not_count(
     second = crawl(PATHS)
     assert second.paths == PATHS
     assert second.count("taken_back") == (0 if at_once else 3)
-
-
-def test_a_feed_that_is_not_stored_keeps_back_only_what_it_took(filled: Site, crawl: Crawl, tmp_path: Path) -> None:
-    feeds = {
-        **feed(tmp_path / "all.jsonl"),
-        f"broken://{tmp_path}/some.jsonl": {"format": "jsonlines", "item_filter": "tests.crawl.project.NoB"},
-    }
-    first = crawl(PATHS, FEEDS=feeds, FEED_STORAGES={"broken": "tests.crawl.project.UnstorableFeed"})
-    assert first.count("unsealed") == 2
-    second = crawl(PATHS)
-    assert second.paths == ["/a", "/c"]
-    assert (second.count("taken_back"), second.count("unchanged")) == (2, 1)
-
-
-def test_what_every_feed_declines_counts_as_soon_as_it_came_through(filled: Site, crawl: Crawl, tmp_path: Path) -> None:
-    """It was not to be in a feed; whoever else wanted it, a database for instance, has it."""
-    feeds = feed(tmp_path / "out.jsonl", item_filter="tests.crawl.project.NoB")
-    kill = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "3"}}
-    assert crawl(PATHS, FEEDS=feeds, **kill).code == 9
-    second = crawl(PATHS)
-    assert second.count("taken_back") == 1
-    assert second.paths == ["/a", "/c"]
 
 
 THREE = [article(family) for family in range(3)]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import keep
 from scrapy_neardup.crawl import site_watch
 from scrapy_neardup.crawl.site_watch import DropWatch
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
@@ -215,7 +214,7 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
     assert len(warnings) == 2
     assert all("scrapy neardup keep --last --site 127.0.0.1" in one for one in warnings)
     store = ("--store", settings["NEARDUP_STORE"])
-    assert run_command(keep, "--last", "--site", "127.0.0.1", "--json", *store) == 0
+    assert run_command("keep", "--last", "--site", "127.0.0.1", "--json", *store) == 0
     kept = json.loads(capsys.readouterr().out)["kept"]
     assert sorted(one["url"] for one in kept) == sorted(site.base + path for path in NEW[1:])
     second, third = crawl(OLD + NEW, **settings), crawl(OLD + NEW, **settings)

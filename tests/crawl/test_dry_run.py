@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from scrapy.settings import BaseSettings
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.journal import LIST
-from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store, parse_url
+from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.record import Record
 from tests.crawl.engineless import article, crawl
 
@@ -158,11 +155,6 @@ def test_where_no_state_is_none_is_made(store: str, tmp_path: Path) -> None:
     assert verdicts(real) == verdicts(said)
 
 
-def test_in_memory_it_works_as_ever(caplog: pytest.LogCaptureFixture) -> None:
-    said, came = run([article(1), article(1, 1)], NEARDUP_STORE="memory:", NEARDUP_DRY_RUN=True)
-    assert (len(came), said["neardup/dry_run/dropped"]) == (2, 1)
-
-
 def test_a_state_at_which_another_crawl_is_at_work_is_taken_as_it_is(
     store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -210,19 +202,6 @@ def test_what_a_killed_crawl_left_is_out_as_it_would_be_in_a_crawl(
     assert verdicts(real) == verdicts(said)
 
 
-def test_it_says_at_the_start_and_at_the_end_that_nothing_was_done(
-    store: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO):
-        run([article(1), article(1, 1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
-    first, last = caplog.messages[0], caplog.messages[-1]
-    assert first.startswith("Dry run: pages are compared by the method cascade with the state ")
-    assert "which has no pages yet" in first
-    assert "Nothing is dropped, and the state stays unchanged" in first
-    assert last.startswith("Dry run: nothing is dropped or stored. 1 items would be dropped and 0 tagged. 2 pages: ")
-    assert last.endswith("The state is unchanged: 0 pages, 0.0 kB.")
-
-
 def test_tags_stay_away_unless_they_are_asked_for(store: str) -> None:
     items = [article(1), article(1, 1)]
     policy = {"identical": "tag", "near": "tag", "retitled": "tag"}
@@ -236,40 +215,6 @@ def test_tags_stay_away_unless_they_are_asked_for(store: str) -> None:
         said, came = run([dict(one) for one in items], **more)
         assert sum("neardup" in item for item in came) == tagged
         assert (said["neardup/dry_run/dropped"], said["neardup/dry_run/tagged"]) == (0, counted)
-
-
-def test_it_warns_of_the_same_sites_as_a_crawl(store: str) -> None:
-    body = article(1)["text"]
-    items = [{"url": f"http://mirror.example/{n}", "title": f"第{n}号通知的标题", "text": body} for n in range(12)]
-    said, came = run([dict(one) for one in items], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
-    assert said["neardup/suspicious_drops/titles"] == 1
-    assert (len(came), any("neardup" in item for item in came)) == (12, False)
-    real, passed = run(items, NEARDUP_STORE=store)
-    assert verdicts(real) == verdicts(said)
-    assert real["neardup/suspicious_drops/titles"] == 1
-    assert len(came) - len(passed) == said["neardup/dry_run/dropped"]
-
-
-def test_two_dry_runs_of_one_process_know_of_each_other(store: str) -> None:
-    recipe = state_recipe(make_method("cascade", {}), None)
-    first = open_store(store, recipe, dry_run=True)
-    second = open_store(store, recipe, dry_run=True)
-    assert first is second
-    real = open_store(store, recipe)
-    assert real is not first
-    close_store(second)
-    first.new_id()
-    close_store(first)
-    close_store(real)
-    with pytest.raises(Exception, match="closed"):
-        real.find("http://a.example/")
-
-
-@contextmanager
-def looked(store: str) -> Iterator[int]:
-    found = open_snapshot(store)
-    yield found.pages
-    close_store(found)
 
 
 def test_the_list_of_a_job_is_left_alone(store: str, tmp_path: Path) -> None:
@@ -290,13 +235,3 @@ def test_a_damaged_state_stops_it_as_it_stops_a_crawl(store: str, tmp_path: Path
     with pytest.raises(Exception, match=r"its witness .* cannot be read"):
         run([article(1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
     assert witness.read_bytes() == b"noise"
-
-
-def test_the_items_of_a_feed_are_all_that_came(store: str, tmp_path: Path) -> None:
-    feeds = of_command_line({f"file://{tmp_path}/dry.jsonl": {"format": "jsonlines"}})
-    run([article(1)], NEARDUP_STORE=store)
-    run([article(1), article(1, 1), article(2)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True, FEEDS=feeds)
-    lines = (tmp_path / "dry.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["url"] for line in lines] == [article(*one)["url"] for one in ((1,), (1, 1), (2,))]
-    with looked(store) as pages:
-        assert pages == 1

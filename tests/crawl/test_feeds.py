@@ -20,7 +20,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_neardup.crawl.feeds import FeedWatch, NotWritten, PagesAwaitingFeeds, Released
+from scrapy_neardup.crawl.feeds import FeedWatch, NotWritten, PagesAwaitingFeeds
 from tests.crawl.parts import Exporter, Slot
 
 SPIDER = Spider("any")
@@ -48,50 +48,12 @@ def test_without_feeds_nothing_is_waited_for() -> None:
     assert sealed == [1]
 
 
-def test_pages_are_sealed_in_their_order_when_their_feed_is_stored() -> None:
-    watched = Watched(slot := Slot())
-    watched.export(3, 1, 2)
-    assert watched.sealed == []
-    slot.store(None)
-    assert watched.sealed == [1, 2, 3]
-
-
-def test_of_several_feeds_all_must_be_stored() -> None:
-    watched = Watched(one := Slot(), other := Slot())
-    watched.export(1)
-    one.store(None)
-    assert watched.sealed == []
-    other.store(None)
-    assert watched.sealed == [1]
-
-
-def test_each_batch_seals_its_own_pages() -> None:
-    watched = Watched(first := Slot())
-    watched.export(1, 2)
-    watched.exporter.slots = [second := Slot()]
-    watched.export(3)
-    second.store(None)
-    assert watched.sealed == [3]
-    first.store(None)
-    assert watched.sealed == [3, 1, 2]
-
-
 def test_a_feed_that_cannot_be_stored_seals_nothing_and_the_error_is_scrapys_to_tell() -> None:
     watched = Watched(slot := Slot().fails())
     watched.export(1)
     with pytest.raises(OSError, match="no room"):
         slot.store(None)
     assert watched.sealed == []
-
-
-def test_a_feed_that_is_stored_later_seals_then() -> None:
-    watched = Watched(slot := Slot())
-    waiting = slot.later()
-    watched.export(1)
-    slot.store(None)
-    assert watched.sealed == []
-    waiting.callback(None)
-    assert watched.sealed == [1]
 
 
 def test_a_feed_that_fails_later_seals_nothing() -> None:
@@ -136,21 +98,6 @@ def test_a_page_that_was_taken_back_is_not_sealed() -> None:
     assert watched.sealed == [2]
 
 
-def test_a_feed_that_refuses_an_item_does_not_hold_its_page_back() -> None:
-    watched = Watched(picky := Slot(accepts=lambda item: item != 1), other := Slot())
-    watched.export(1, 2)
-    other.store(None)
-    assert watched.sealed == [1]
-    picky.store(None)
-    assert watched.sealed == [1, 2]
-
-
-def test_a_page_that_all_feeds_refuse_waits_for_none() -> None:
-    watched = Watched(Slot(accepts=lambda item: False))
-    watched.export(1)
-    assert watched.sealed == [1]
-
-
 def test_an_item_that_a_feed_cannot_write_is_an_error_and_the_feeds_go_on() -> None:
     def write(item: int) -> None:
         if item == 1:
@@ -174,23 +121,6 @@ def test_a_full_batch_seals_its_own_pages_also_if_it_is_stored_while_the_last_it
     assert watched.sealed == [1]
     watched.watch.add(2, feeds)
     assert watched.sealed == [1, 2]
-
-
-def test_what_is_stored_already_is_not_waited_for() -> None:
-    watched = Watched(slot := Slot())
-    feeds = watched.watch.export(1, SPIDER)
-    slot.store(None)
-    watched.watch.add(1, feeds)
-    assert watched.sealed == [1]
-
-
-def test_a_storage_is_asked_once_however_many_items_come() -> None:
-    asked = []
-    watched = Watched(slot := Slot(answer=lambda: asked.append(1)))
-    watched.export(*range(50))
-    slot.store(None)
-    assert asked == [1]
-    assert watched.sealed == list(range(50))
 
 
 @pytest.mark.parametrize("file_of", [lambda path: path.open("wb"), lambda path: object()], ids=["a file", "no file"])
@@ -255,12 +185,6 @@ def test_batches_that_fail_are_one_feed_and_their_pages_are_not_held_any_longer(
         watched.exporter.slots = [slot := Slot(uri=slot.uri).fails()]
     assert len(watched.watch._waiting) == 0
     assert lost(watched) == {"mem://batches": (10, set())}
-
-
-def test_a_feed_that_never_came_to_be_stored_is_told_of_too() -> None:
-    watched = Watched(Slot(uri="mem://broken off"), Slot(uri="mem://empty", accepts=lambda item: False))
-    watched.export(1, 2)
-    assert lost(watched) == {"mem://broken off": (2, set())}
 
 
 def test_a_page_whose_first_feed_failed_is_not_sealed_by_the_feed_of_a_later_item() -> None:
@@ -349,8 +273,8 @@ def test_pages_wait_for_all_their_feeds_in_whatever_order_they_come(steps: list[
             else:
                 released = held.store(which)
                 ready = [id for id in of_it if waiting[id] == {which}]
-                bounds = (of_it[0], of_it[-1]) if of_it else (0, 0)
-                assert released == Released(len(of_it), *bounds, array("Q", ready))
+                span = (of_it[0], of_it[-1], len(of_it)) if of_it else None
+                assert released == (span, array("Q", ready))
                 waiting = {id: feeds - {which} for id, feeds in waiting.items() if feeds != {which}}
         assert len(held) == len(waiting)
         assert held.feeds() == {feed for feeds in waiting.values() for feed in feeds}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
-from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils.request import request_from_dict
 
 from scrapy_neardup.crawl.middleware import FORWARDED, NearDupSpiderMiddleware, lighten
-from tests.crawl.conftest import ROOT, Crawl, Site
+from tests.crawl.conftest import Crawl, Site
 from tests.crawl.pages import html
 
 PAGES = {"/page1": html("bridge-zh"), "/page2": html("bridge-zh", "Sent in by a reader."), "/page3": html("kelp-en")}
@@ -36,15 +34,6 @@ def test_the_item_is_judged_by_the_page_that_was_handed_over(site: Site, crawl: 
     assert "Traceback" not in result.log
 
 
-def test_without_it_the_log_says_what_to_hand_over_and_which_field_to_name(site: Site, crawl: Crawl) -> None:
-    result = crawl(fill(site), spider="LaterSpider", hands="nothing")
-    assert (len(result.items), result.count("unjudged/not_html")) == (3, 3)
-    [line] = [line for line in result.log.splitlines() if "not HTML" in line]
-    assert "WARNING" in line
-    assert "meta={'neardup_response': response}" in line
-    assert "NEARDUP_FIELDS" in line
-
-
 def test_where_the_later_request_fails_the_item_of_its_errback_is_judged_all_the_same(site: Site, crawl: Crawl) -> None:
     result = crawl(fill(site, "/views1", "/views2"), spider="LaterSpider")
     assert [item["views"] for item in result.items] == [7, None] or [item["views"] for item in result.items] == [
@@ -52,17 +41,6 @@ def test_where_the_later_request_fails_the_item_of_its_errback_is_judged_all_the
         7,
     ]
     assert (result.count("unique"), result.count("duplicate")) == (2, 1)
-
-
-@pytest.mark.parametrize(("hands", "cure"), [("text", "Set the response itself"), ("list", "It takes one response")])
-def test_what_is_no_response_is_told_of_once_and_judged_as_without(
-    site: Site, crawl: Crawl, hands: str, cure: str
-) -> None:
-    result = crawl(fill(site), spider="LaterSpider", hands=hands)
-    assert (len(result.items), result.count("unjudged/not_html")) == (3, 3)
-    [line] = [line for line in result.log.splitlines() if "meta['neardup_response'] of the request for" in line]
-    assert cure in line
-    assert f"is a {'str' if hands == 'text' else 'list'}" in line
 
 
 def test_a_crawl_that_is_stopped_and_resumed_has_its_pages_still(site: Site, crawl: Crawl) -> None:
@@ -108,17 +86,3 @@ def test_a_request_that_hands_nothing_over_stays_as_it_is() -> None:
     assert NearDupSpiderMiddleware()._forwarded(handed(None)) is None
     bare = Response("http://a.example/")
     assert handed(bare).meta[FORWARDED].request is None
-
-
-def test_the_spider_of_the_documentation_hands_its_page_over() -> None:
-    page = ROOT.joinpath("docs", "en", "guides", "items.md").read_text(encoding="utf-8")
-    [code] = re.findall(r"```python\n([^`]*def parse_views.*?)```", page, re.DOTALL)
-    functions: dict[str, Any] = {}
-    exec(code, functions)
-    kept = {name: functions[name] for name in ("parse", "parse_views")}
-    spider: Any = type("Printed", (Spider,), {"name": "printed", **kept})()
-    response = HtmlResponse("http://a.example/1/", body=b"<h1>The ferry</h1>")
-    [request] = spider.parse(response)
-    assert request.meta == {FORWARDED: response}
-    [item] = request.callback(TextResponse(request.url, body=b'{"views": 7}'), **request.cb_kwargs)
-    assert item == {"url": "http://a.example/1/", "title": "The ferry", "views": 7}

@@ -32,16 +32,6 @@ def test_an_article_and_its_comments_come_once(thread: Site, crawl: Crawl, last:
     assert "NEARDUP_FIELDS" not in first.log
 
 
-@pytest.mark.parametrize("last", [True, False], ids=["comments first", "article first"])
-def test_an_article_that_changed_comes_again_and_no_comment_does(thread: Site, crawl: Crawl, last: bool) -> None:
-    crawl(PATHS, "CommentsSpider", last=last)
-    before = thread.content["/tea"]
-    assert isinstance(before, str)
-    thread.content["/tea"] = before.replace("</article>", f"<p>{article('ferry-zh')[1][0]}</p></article>")
-    again = crawl(PATHS, "CommentsSpider", last=last)
-    assert (again.paths, again.count("updated")) == (["/tea"], 1)
-
-
 def test_an_article_without_a_url_keeps_that_of_its_page_when_comments_come(thread: Site, crawl: Crawl) -> None:
     """Or an update of it would be taken for a copy of the article under another URL."""
     thread.content["/one"] = page("birds-zh", [])
@@ -49,17 +39,6 @@ def test_an_article_without_a_url_keeps_that_of_its_page_when_comments_come(thre
     thread.content["/one"] = page("birds-zh", ["A remark that nobody has made before, long enough to be judged."])
     again = crawl(["/one"], "ArticleSpider")
     assert (again.count("unchanged"), again.count("unique")) == (1, 1)
-
-
-@pytest.mark.parametrize("own_part", [False, True])
-def test_posts_under_the_url_of_their_page_get_a_hint_that_names_part(
-    thread: Site, crawl: Crawl, own_part: bool
-) -> None:
-    more: dict[str, Any] = {"NEARDUP_FIELDS": {"part": "id"}} if own_part else {}
-    first, second = (crawl(PATHS, "CommentsSpider", of_page=True, part=own_part, **more) for _ in range(2))
-    assert [len(first.items), len(second.items)] == [8, 0 if own_part else 8]
-    hints = [line for line in first.log.splitlines() if "WARNING" in line and "NEARDUP_FIELDS = {'part'" in line]
-    assert len(hints) == (0 if own_part else 1)
 
 
 SHORT: list[dict[str, Any]] = [
@@ -81,12 +60,3 @@ def test_short_items_without_a_url_pass_every_time(crawl: Crawl) -> None:
     items = [{"text": "A photo."}, {"text": "A photo."}, {"text": "Another."}]
     first, second = (crawl(spider="OwnContentSpider", items=items) for _ in range(2))
     assert first.items == second.items == items
-
-
-def test_a_short_item_that_was_lost_comes_again(crawl: Crawl) -> None:
-    items = [{"url": "http://a.example/fail", "text": "A photo."}]
-    assert (
-        crawl(spider="OwnContentSpider", items=items, ITEM_PIPELINES={"tests.crawl.project.DropSome": 800}).items == []
-    )
-    first, second = (crawl(spider="OwnContentSpider", items=items) for _ in range(2))
-    assert (first.items, second.items) == (items, [])

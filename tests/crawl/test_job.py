@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state import journal as generations
 from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.build import LastingStore, article_url
+from tests.build import article_url
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.engineless import article, crawl
 from tests.crawl.pages import html
+from tests.faults import lasting_state
 
 SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 MAY, HAVE = "may not come again in this crawl", "have NOT come again in this crawl"
@@ -81,12 +80,12 @@ def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will
     assert "neardup/taken_back/not_requested" not in crawl([], **place)
 
 
-Rows = dict[bytes, dict[bytes, bytes]]
+Rows = dict[bytes, bytes]
 
 
 def killed(rows: Rows, job: Path | str, *urls: str) -> None:
     """A crawl that has added these pages, and was killed."""
-    store = LastingStore(rows)
+    store = lasting_state(rows)
     crawl = store.begin("killed", str(job))
     for one in urls:
         id = store.new_id()
@@ -102,35 +101,10 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
     killed(rows, "", "http://c/1")
     killed(rows, tmp_path / "b", "http://b/1")
     killed(rows, tmp_path / "gone", "http://d/1")
-    LastingStore(rows)
+    lasting_state(rows)
     assert (tmp_path / "a" / LIST).read_text("utf-8").split() == ["http://a/2", "http://a/1"]
     assert (tmp_path / "b" / LIST).read_text("utf-8").split() == ["http://b/1"]
     assert not (tmp_path / "gone").exists()
-
-
-def test_two_crawls_that_were_killed_together_are_taken_back_the_newest_page_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(generations, "BATCH", 3)
-    rows: Rows = {}
-    store = LastingStore(rows)
-    (tmp_path / "job").mkdir()
-    crawls = [store.begin("one", str(tmp_path / "job")), store.begin("other")]
-    for number in range(20):
-        id = store.new_id()
-        store.add(Record(id, f"http://a/{number}", id), generation=crawls[number % 2])
-    order: list[int] = []
-    withdraw = PageStore._withdraw
-
-    def note(self: PageStore, journal: bytes, changes: Any) -> int:
-        order.append(int.from_bytes(journal[-8:], "big"))
-        return withdraw(self, journal, changes)
-
-    monkeypatch.setattr(PageStore, "_withdraw", note)
-    back = LastingStore(rows).taken_back
-    assert (back.pages, back.crawls) == (20, ("one", "other"))
-    assert order == sorted(order, reverse=True)
-    assert len((tmp_path / "job" / LIST).read_text("utf-8").split()) == 10
 
 
 def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) -> None:
@@ -138,9 +112,9 @@ def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) 
     killed(rows, tmp_path, "http://a/1")
     (tmp_path / LIST).mkdir()
     with pytest.raises(StoreError, match=r"rolled-back URLs.*Make that directory writable"):
-        LastingStore(rows)
+        lasting_state(rows)
     (tmp_path / LIST).rmdir()
-    assert LastingStore(rows).taken_back.pages == 1
+    assert lasting_state(rows).taken_back.pages == 1
     assert (tmp_path / LIST).read_text("utf-8") == "http://a/1\n"
 
 

@@ -21,7 +21,7 @@ from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage
 from tests.build import article_text, article_url
@@ -40,7 +40,7 @@ class Court:
     ) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
-        self.detector: Detector = detector(MemoryStore("memory:", {}))
+        self.detector: Detector = detector(memory_state({}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
         reader = reader or AsyncPageReader(source, self.notes, risky_pool=None)
         self.judge = Judge(source, reader, self.detector, self.notes, self.outage, wait=wait, listings=listings)
@@ -112,11 +112,6 @@ def test_a_page_that_was_lost_is_judged_anew_for_the_next_item_of_its_response()
     assert second.verdict.kind is Kind.UNIQUE
 
 
-def test_items_with_content_of_their_own_have_cases_of_their_own() -> None:
-    court, one = Court(), visit(1)
-    assert court.kinds((own(2), one), (own(3), one)) == ["unique", "unique"]
-
-
 def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
     court, one = Court(wait=0), visit(1)
     items = [
@@ -139,10 +134,6 @@ def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
     assert names[0].startswith("text:")
 
 
-def test_what_is_no_item_passes() -> None:
-    assert Court().kinds(("a string", Visit())) == ["unjudged (no_content)"]
-
-
 def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     court, listing = Court(), visit(1)
     assert (
@@ -158,9 +149,9 @@ RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢
 
 def kept(court: Court, *pages: JudgedPage) -> None:
     """The items came through."""
-    for page in pages:
-        if page.reservation is not None and not page.reservation.settled:
-            court.detector.commit(page.reservation, sealed=True)
+    for reservation in dict.fromkeys(page.reservation for page in pages):
+        if reservation is not None and court.detector.store.record(reservation.record.id) is None:
+            court.detector.commit(reservation, sealed=True)
 
 
 def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
@@ -192,7 +183,7 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
     kept(court, first)
     (third,) = court.pages((row, visit(1, items=2)))
     assert third.verdict.headline == "unjudged (listing)"
-    court.detector = detector(court.detector.store)  # type: ignore[arg-type]  # it is in memory
+    court.detector = detector(court.detector.store)
     source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
     reader = AsyncPageReader(source, court.notes, risky_pool=None)
     court.judge = Judge(source, reader, court.detector, court.notes, court.outage, wait=5.0)
@@ -216,17 +207,6 @@ def test_items_that_carry_the_url_of_their_page_or_bring_content_are_no_rows() -
     pages = court.pages((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
     assert pages[0] is pages[1]
     assert [page.verdict.headline for page in pages[1:]] == ["unique", "unique", "unjudged (listing)"]
-
-
-def test_a_single_item_of_a_response_is_its_page() -> None:
-    assert [page.verdict.url for page in Court().pages(({"n": "一"}, visit(1)))] == [article_url(1)]
-
-
-def test_all_items_of_a_response_are_its_page_where_that_is_asked_for() -> None:
-    court, one = Court(listings=False), visit(1, items=2)
-    first, second = court.pages(({"n": "一"}, one), ({"n": "二"}, one))
-    assert first is second
-    assert first.verdict.url == article_url(1)
 
 
 def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -> None:
@@ -387,13 +367,6 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     assert caplog.text.count("Further cases") == 1
 
 
-def test_how_the_text_was_found_stands_in_the_verdict_and_in_a_stat() -> None:
-    court = Court()
-    read, brought = court.pages(({}, visit(1)), (own(2), visit(2)))
-    assert (read.verdict.as_tag()["reader"], brought.verdict.as_tag()["reader"]) == ("extractor", None)
-    assert court.count("extraction/extractor") == 1
-
-
 class Ahead:
     """In the place of workers: whatever it is asked for, it has read one page, and has that fingerprint of it."""
 
@@ -418,7 +391,8 @@ def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_p
     known, line = Boilerplate(), 7
     known.add((None, line, not holds))
     assumption = Assumption("is_common", np.array([line], np.uint32), np.array([not holds]))
-    ahead.prepared = PreparedFingerprint(made, (assumption,), b"", has_site=False, boilerplate=known)
+    ahead.prepared = PreparedFingerprint(made, (assumption,))
+    ahead.prepared.boilerplate = known
     [page] = court.pages(({}, visit(2)))
     assert page.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
     assert known.updates == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"

@@ -123,36 +123,12 @@ def test_a_page_is_kept_and_rolled_back_at_most_once_and_stays_lost(events: list
     assert desk.page.is_lost is bool({RELEASED, WITHDRAWN} & set(desk.book.told))
 
 
-def test_without_feeds_a_page_is_sealed_as_it_is_committed() -> None:
-    desk = Desk()
-    assert desk.play("es") == [("commit", ID, True)]
-    assert desk.play("es") == [("commit", ID, True)], "another item of the page changes nothing"
-
-
-def test_with_a_feed_a_page_is_sealed_when_that_is_stored() -> None:
-    desk = Desk(slot := Slot())
-    assert desk.play("es") == [("commit", ID, False)]
-    slot.store(None)
-    assert desk.book.told[1:] == [("seal", ID)]
-
-
 def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
     desk = Desk(first := Slot())
     desk.play("ees")
     desk.exporter.slots = []
     first.store(None)
     assert desk.play("d") == [("commit", ID, False), ("seal", ID)]
-
-
-def test_a_later_item_of_a_page_makes_it_wait_for_its_feed_too() -> None:
-    desk = Desk(first := Slot())
-    desk.play("es")
-    desk.exporter.slots = [second := Slot()]
-    desk.play("es")
-    first.store(None)
-    assert desk.book.told == [("commit", ID, False)]
-    second.store(None)
-    assert desk.book.told[1:] == [("seal", ID)]
 
 
 @pytest.mark.parametrize("feeds", [0, 1])
@@ -175,15 +151,6 @@ def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds
     assert desk.book.told[1:] == [("seal", ID)]
 
 
-@pytest.mark.parametrize("feeds", [0, 1])
-def test_the_only_item_of_a_page_is_not_waited_for_twice(feeds: int) -> None:
-    desk = Desk(*(Slot() for _ in range(feeds)))
-    desk.page.response_items = items = ResponseItems(announced=1)
-    assert desk.play("es") == [("commit", ID, not feeds)]
-    items.end_item()
-    assert len(desk.book.told) == 1
-
-
 def test_a_page_that_was_kept_is_withdrawn_and_its_feed_seals_it_no_more() -> None:
     desk = Desk(slot := Slot())
     assert desk.play("esef") == [("commit", ID, False), ("withdraw", ID)]
@@ -200,3 +167,11 @@ def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> No
     desk.play(events[-1])
     assert desk.outage.happened
     assert desk.notes.stats.get_value("neardup/errors") == 1
+
+
+def test_a_ledger_that_is_closed_leaves_the_state_alone() -> None:
+    desk = Desk(slot := Slot())
+    desk.play("es")
+    desk.ledger.close()
+    slot.store(None)
+    assert desk.book.told == [("commit", ID, False)]

@@ -58,62 +58,6 @@ def test_rows_that_were_lost_come_again(sections: Site, crawl: Crawl) -> None:
     assert told(crawl(SECTIONS[:2], "SectionSpider")) == headlines("/fail")
 
 
-def test_rows_that_are_alike_pass_within_a_crawl(site: Site, crawl: Crawl) -> None:
-    site.content["/scores"] = listing("3:0", "3:0", "2:1")
-    first, second = (crawl(["/scores", "/scores"], "SectionSpider") for _ in range(2))
-    assert told(first) == ["3:0", "3:0", "2:1"] * 2
-    assert second.items == []
-
-
-LONG = "The first report from the harbour, where the ferry has sailed again after seven months"
-
-
-def test_a_row_that_says_enough_passes_once_wherever_it_stands_and_never_gives_way_to_one_like_it(
-    site: Site, crawl: Crawl
-) -> None:
-    like = LONG.replace("seven", "eight")
-    site.content |= {"/a": listing(LONG, "a"), "/b": listing("b", LONG, like)}
-    result = crawl(["/a", "/b"], "SectionSpider")
-    assert told(result) == [LONG, "a", "b", like]
-    assert (result.count("unique"), result.count("unchanged"), result.count("unjudged/listing")) == (0, 1, 4)
-
-
-@pytest.mark.parametrize("many", [1, 3])
-def test_the_items_of_a_page_that_carry_its_url_share_its_verdict(site: Site, crawl: Crawl, many: int) -> None:
-    site.content |= {path: listing(*headlines("image", many)) for path in ("/a", "/b")}
-    record_and_images = {"fields": {"url": "{0.url}"}}
-    first = crawl(["/a", "/b"], "SectionSpider", **record_and_images)
-    assert first.paths == ["/a"] * many
-    assert (first.count("unique"), first.count("duplicate"), first.stats["item_dropped_count"]) == (1, 1, many)
-    assert crawl(["/a", "/b"], "SectionSpider", **record_and_images).items == []
-
-
-def test_a_single_item_of_a_response_is_its_page(site: Site, crawl: Crawl) -> None:
-    site.content |= {path: listing(path) for path in ("/a", "/b")}
-    result = crawl(["/a", "/b"], "SectionSpider")
-    assert (told(result), result.count("unique"), result.count("duplicate")) == (["/a"], 1, 1)
-
-
-def test_all_items_of_a_response_are_its_page_where_that_is_asked_for(sections: Site, crawl: Crawl) -> None:
-    result = crawl(SECTIONS, "SectionSpider", NEARDUP_LISTINGS=False)
-    assert (result.count("pages"), result.count("unique"), result.count("unjudged/listing")) == (5, 5, 0)
-    assert len(result.items) == 100
-    assert crawl(SECTIONS, "SectionSpider", NEARDUP_LISTINGS=False).items == []
-
-
-@pytest.mark.parametrize("fields", [{}, {"url": "{0.url}"}], ids=["no URL", "the URL of the page"])
-def test_a_field_that_is_named_makes_the_items_of_a_page_different_articles(
-    sections: Site, crawl: Crawl, fields: dict[str, str]
-) -> None:
-    sections.content["/news"] = listing(*headlines("/news"), "News  headline 0")
-    settings = {"NEARDUP_FIELDS": {"part": "headline"}, "fields": fields}
-    first = crawl(SECTIONS, "SectionSpider", **settings)
-    assert len(first.items) == 101
-    assert first.count("pages") == 100, "the first and the last of the news are one"
-    second = crawl(SECTIONS, "SectionSpider", **settings)
-    assert (second.items, second.count("unchanged"), second.stats["item_dropped_count"]) == ([], 100, 101)
-
-
 def test_a_callback_that_fails_after_its_first_item_does_not_lose_it(sections: Site, crawl: Crawl) -> None:
     result = crawl(SECTIONS, "SectionSpider", failing=["/news", "/sport"])
     assert {"news headline 0", "sport headline 0"} <= set(told(result))
@@ -126,12 +70,6 @@ def test_requests_between_items_are_all_sent(sections: Site, crawl: Crawl) -> No
     result = crawl(["/town"], "SectionSpider", follows=True)
     assert sorted(told(result)) == sorted(headlines("/town"))
     assert (result.stats["response_received_count"], result.count("unjudged/listing")) == (21, 20)
-
-
-def test_rows_of_other_pages_pass_every_time_as_they_did(sections: Site, crawl: Crawl) -> None:
-    for _ in range(2):
-        result = crawl(SECTIONS[:2], "SectionSpider", fields={"url": "{0.url}/story"})
-        assert (len(result.items), result.count("unjudged/other_page")) == (40, 2)
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "select"])

@@ -21,8 +21,10 @@ from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.visits import End, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
-from tests.build import LastingStore, article_page, article_url
+from scrapy_neardup.state.pages import PageStore
+from tests.build import article_page, article_url
 from tests.crawl.parts import Exporter, Slot, detector, notes, outage
+from tests.faults import lasting_state
 
 FAMILY = VERSION = st.integers(0, 2)
 ENDS = st.sampled_from([End.SCRAPED, End.SCRAPED, End.DROPPED, End.FAILED])
@@ -49,11 +51,11 @@ def break_off(item: object) -> None:
     raise TypeError(f"{item} cannot be serialised")
 
 
-def originals_of(store: LastingStore) -> set[str]:
+def originals_of(store: PageStore) -> set[str]:
     return {record.url for record in store.records() if record.is_original}
 
 
-def delivered_to(store: LastingStore) -> set[str]:
+def delivered_to(store: PageStore) -> set[str]:
     """The pages whose items came through, as the state knows them."""
     return originals_of(store) | {record.url for record in store.records() if record.delivered}
 
@@ -69,7 +71,7 @@ class Crawls(RuleBasedStateMachine):
     @initialize(feeds=st.integers(0, 2), batch=st.integers(1, 3), drops=st.booleans())
     def begin(self, feeds: int, batch: int, drops: bool) -> None:
         self.drops = drops
-        self.rows: dict[bytes, dict[bytes, bytes]] = {}
+        self.rows: dict[bytes, bytes] = {}
         self.many, self.batch = feeds, batch
         #: The pages that are sealed, and those whose items are in a feed that was stored.
         self.safe: set[str] = set()
@@ -78,7 +80,7 @@ class Crawls(RuleBasedStateMachine):
 
     def next_crawl(self) -> None:
         self.crawl: dict[str, Passed] = {}
-        self.store = LastingStore(self.rows)
+        self.store = lasting_state(self.rows)
         self.detector = detector(self.store, drops=self.drops)
         slots = [Slot(), Slot(accepts=lambda name: not str(name).startswith("http://2."))]
         self.exporter = Exporter(slots[: self.many], self.batch)
@@ -217,8 +219,8 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def what_was_killed_leaves_what_is_safe(self) -> None:
-        rows = {prefix: dict(bucket) for prefix, bucket in self.rows.items()}
-        again = LastingStore(rows)
+        rows = dict(self.rows)
+        again = lasting_state(rows)
         assert delivered_to(again) == self.safe
 
 

@@ -23,18 +23,6 @@ def test_every_method_judges_a_crawl(crawl: Crawl, name: str) -> None:
     assert (result.count("unique"), result.count("duplicate"), result.count("errors")) == (2, 1, 0)
 
 
-@pytest.mark.parametrize("name", ["imatch", "idf_terms"])
-def test_a_page_in_a_language_that_the_lexicon_does_not_know_passes_and_the_log_names_the_command(
-    crawl: Crawl, name: str
-) -> None:
-    items = [*ITEMS, *({"url": f"http://d.example/{n}", "text": text("kelp-en")} for n in range(2))]
-    result = crawl(spider="OwnContentSpider", items=items, NEARDUP_METHOD=name, NEARDUP_STORE="memory:", **ALONE)
-    assert len(result.items) == 4
-    assert (result.count("unjudged/no_lexicon"), result.count("errors")) == (2, 0)
-    assert result.log.count("scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv") == 1
-    assert "Traceback" not in result.log
-
-
 def test_a_method_that_keeps_too_much_for_a_disk_stops_the_crawl_at_its_start(crawl: Crawl) -> None:
     result = crawl(spider="OwnContentSpider", items=ITEMS, NEARDUP_METHOD="cosine", **ALONE)
     assert result.items == []

@@ -14,8 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from scrapy_neardup.crawl import session
-from scrapy_neardup.crawl.addon import Addon
-from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.pipeline import Addon
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
@@ -114,18 +113,6 @@ def test_an_item_without_the_field_is_told_of_once_with_the_cure(
     assert closed == (["neardup_no_tag_field"] if closes else [])
 
 
-def test_each_kind_of_trouble_is_told_once_and_counted_each_time(caplog: pytest.LogCaptureFixture) -> None:
-    told: Notes = notes()
-    for reason in ("no_text", "no_text", "too_short"):
-        told.warn_once(reason, "%s passes.", reason)
-        told.count(f"neardup/unjudged/{reason}")
-    assert [record.message for record in caplog.records] == [
-        "no_text passes. (Further cases of 'no_text' are only counted.)",
-        "too_short passes. (Further cases of 'too_short' are only counted.)",
-    ]
-    assert told.stats.get_value("neardup/unjudged/no_text") == 2
-
-
 # A crawl that does not begin, or does not end as it should: the state is closed all the same.
 
 
@@ -142,12 +129,13 @@ def crawled(place: Path, scheme: str) -> dict[str, Any]:
 
 def is_let_go(place: Path, scheme: str) -> bool:
     """Whether nobody holds the state any more, in this process or by its lock."""
-    return str(place) not in opening._open and not is_held(STORES[scheme].lock_of(str(place)))
+    lock = place / "lock" if scheme == "leveldb" else Path(f"{place}.lock")
+    return str(place) not in opening._open_stores and not is_held(lock)
 
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
 @pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["remember_crawl", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
+@pytest.mark.parametrize("step", ["DropWatch", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
 ) -> None:
@@ -166,7 +154,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     ("where", "step"),
     [
         *((Detector, "trim"), (Detector, "end"), (PageStore, "size"), (AsyncPageReader, "close")),
-        *((session, "log_unsealed"), (session.Session, "_remember_end")),
+        *((session, "log_unsealed"), (session.Session, "_remember_counts")),
     ],
 )
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import scrapy
-from packaging.version import Version
 
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import article, html
@@ -108,25 +106,3 @@ def test_without_dropping_every_item_is_tagged_whatever_the_policy_says(alike: S
         **{f"/{kind}": kind for kind in KINDS},
     }
     assert {path for path, tag in found.items() if tag["verdict"] == "unique"} == {"/port", "/tea", "/same_title"}
-
-
-def test_an_item_class_without_the_field_passes_untagged_with_one_warning(alike: Site, crawl: Crawl) -> None:
-    alike.content["/second"] = under("tea-zh", "hospital-zh")
-    result = crawl([*PATHS, "/second"], kinds=["untaggable"])
-    assert result.stats["finish_reason"] == "finished"
-    assert list(tags(result)) == ["/port", "/tea", "/excerpt", "/same_title", "/second"]
-    assert set(tags(result).values()) == {None}
-    assert result.count("kind/same_title") == 2
-    [line] = [line for line in result.log.splitlines() if "UntaggableItem" in line and "cannot be tagged" in line]
-    assert " WARNING: " in line
-    assert "neardup = scrapy.Field()" in line
-    assert line.endswith("These items pass untagged.")
-    assert result.stats.get("log_count/ERROR", 0) == 0
-
-
-def test_an_impossible_policy_keeps_the_crawl_from_starting(alike: Site, crawl: Crawl) -> None:
-    result = crawl(PATHS, NEARDUP_POLICY={"retitled": "keep"})
-    assert result.items == []
-    assert "NEARDUP_POLICY has 'retitled': 'keep'" in result.log
-    if Version(scrapy.__version__) >= Version("2.15"):  # before, Scrapy ended as if nothing had been wrong
-        assert result.code == 1

@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import migrate
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import pack_recipe
 from tests.cli import run
 from tests.crawl.conftest import NEWS, Crawl, Site
-from tests.crawl.pages import html
 
 
 @pytest.fixture
@@ -65,20 +63,6 @@ def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(news: S
     assert "response_received_count" not in refused.stats
     assert "which reads the test samples differently. Fingerprints of two recipes cannot be compared" in refused.log
     assert "scrapy neardup migrate" in refused.log
-    assert run(migrate, "--store", url) == 0
+    assert run("migrate", "--store", url) == 0
     again = crawl(NEWS, NEARDUP_STORE=url)
     assert (again.items, again.count("unchanged"), again.count("duplicate")) == ([], 2, 1)
-
-
-def test_another_method_goes_on_with_what_was_delivered(news: Site, crawl: Crawl, url: str) -> None:
-    """Pages of HTML, of which the state keeps no text: by the former method they are known to be unchanged."""
-    settings = {"NEARDUP_STORE": url, "NEARDUP_METHOD": "simhash"}
-    crawl(NEWS, NEARDUP_STORE=url)
-    assert "method is 'cascade' in the state and 'simhash' here" in crawl(NEWS, **settings).log
-    assert run(migrate, "--store", url, NEARDUP_METHOD="simhash") == 0
-    news.content["/new"] = html("ferry-zh")
-    news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
-    second = crawl(["/copy", "/bridge-zh", "/tea-zh", "/new"], **settings)
-    assert second.paths == ["/bridge-zh", "/new"], second.log[-3000:]
-    assert (second.count("updated"), second.count("unchanged"), second.count("duplicate")) == (1, 1, 1)
-    assert crawl(["/copy", "/bridge-zh", "/tea-zh", "/new"], **settings).items == []

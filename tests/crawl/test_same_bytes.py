@@ -15,7 +15,7 @@ from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.model import Kind
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.tasks import ReadPage
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import html
@@ -72,7 +72,7 @@ class Court:
     def __init__(self) -> None:
         self.read: list[str] = []
         self.notes = notes()
-        self.detector = detector(MemoryStore("memory:", {}))
+        self.detector = detector(memory_state({}))
         source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=self.detector.bodies)
         reader = cast(AsyncPageReader, Slow(source, self))
         self.judge = Judge(source, reader, self.detector, self.notes, outage(self.notes), wait=5.0)

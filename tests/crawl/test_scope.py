@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +12,12 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.cli import stats
 from scrapy_neardup.cli.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url, placeholders_filled
-from tests.cli import environment, make_project, run, run_process
-from tests.crawl.engineless import article, crawl
+from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url
+from tests.cli import make_project, run, run_scrapy, start_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
@@ -118,32 +114,7 @@ def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure(spider: ob
     assert said in str(refused.value)
 
 
-def test_no_part_of_the_spider_that_is_its_own_is_a_placeholder() -> None:
-    with pytest.raises(SettingsError, match="has no __class__"):
-        state_url(config(NEARDUP_STORE="sqlite:///data/%(__class__)s"), named("news"))
-
-
-def test_a_value_of_another_type_is_refused_in_a_sentence() -> None:
-    with pytest.raises(SettingsError, match=r"%\(name\)d cannot be filled in"):
-        placeholders_filled("sqlite:///data/%(name)d", lambda name: "news")
-
-
-def test_crawls_of_a_spider_meet_in_the_state_of_its_name(folder: Path) -> None:
-    store = f"sqlite://{folder}/%(name)s.sqlite"
-    assert crawl([article(1)], NEARDUP_STORE=store)["neardup/unique"] == 1
-    assert (folder / "articles.sqlite").is_file()
-    assert crawl([article(1)], NEARDUP_STORE=store)["neardup/unchanged"] == 1
-
-
 # The default.
-
-
-def test_each_spider_has_a_state_of_its_own_by_default(folder: Path) -> None:
-    one, other = (place(state_url(config(), named(name))) for name in ("one", "other"))
-    directory = folder / ".scrapy" / "neardup"
-    assert (one, other) == (directory / "spiders" / "one" / DEFAULT, directory / "spiders" / "other" / DEFAULT)
-    assert place(state_url(config(NEARDUP_SCOPE="project"), named("one"))) == directory / DEFAULT
-    assert not directory.exists()
 
 
 def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
@@ -167,16 +138,6 @@ def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
     caplog.clear()
     log_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
     assert caplog.messages == []
-
-
-def test_two_spiders_keep_what_each_has_found_or_share_it(folder: Path) -> None:
-    assert crawl([article(1)])["neardup/unique"] == 1
-    assert crawl([article(1)])["neardup/unchanged"] == 1
-    assert crawl([article(1)], NEARDUP_SCOPE="project")["neardup/unique"] == 1
-    # Now the project has one, which is met by whoever does not ask for another.
-    assert crawl([article(1, 1)])["neardup/duplicate"] == 1
-    assert crawl([article(1, 1)], NEARDUP_SCOPE="spider")["neardup/duplicate"] == 1
-    assert states_there(config()) == [default_url(folder / ".scrapy" / "neardup")]
 
 
 # Commands, which have no spider.
@@ -226,7 +187,7 @@ def test_a_spider_that_no_project_has_is_known_by_its_name(folder: Path) -> None
 def test_a_state_that_is_named_needs_no_spider(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite://{folder}/one"
     begin(url)
-    assert run(stats, "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
+    assert run("stats", "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
     assert json.loads(capsys.readouterr().out)["pages"] == 0
 
 
@@ -257,25 +218,18 @@ def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     for name, many, settings in (("first", 1, {}), ("second", 2, own)):
         code = SPIDER.format(kind=name.title(), name=name, many=many, settings=settings)
         (spiders / f"{name}.py").write_text(code, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", "second"],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = start_scrapy("crawl", "second", cwd=folder)
     assert "State: 2 pages" in done.stderr, done.stderr
     assert (folder / "the site.sqlite").is_file()
     for name in ("first", "third"):
         begin(state_url(config(), named(name)))
     for name, many in (("second", 2), ("third", 0)):
-        told = run_process("stats", "--json", "--spider", name, cwd=folder)
+        told = run_scrapy("stats", "--json", "--spider", name, cwd=folder)
         assert json.loads(told.stdout)["pages"] == many, told.stderr
-    told = run_process("stats", "--spider", "secnod", cwd=folder)
+    told = run_scrapy("stats", "--spider", "secnod", cwd=folder)
     assert told.returncode == 2
     assert "the spiders here are first, second" in told.stderr
-    told = run_process("stats", cwd=folder)
+    told = run_scrapy("stats", cwd=folder)
     assert told.returncode == 2
     assert f"spiders/first/{DEFAULT}" in told.stderr
     assert f"spiders/third/{DEFAULT}" in told.stderr

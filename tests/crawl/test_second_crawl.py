@@ -9,12 +9,11 @@ import pytest
 
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import html
-from tests.crawl.test_policy import KINDS, ORIGINALS, PATHS, alike, sums, tags
+from tests.crawl.test_policy import PATHS, alike, sums, tags
 from tests.crawl.test_two_runs import PLYVEL
 
 __all__ = ["alike"]
 
-COPIES = ["identical", "near", "retitled"]
 SCHEMES = [pytest.param("leveldb", marks=pytest.mark.skipif(not PLYVEL, reason="no plyvel here")), "sqlite"]
 
 
@@ -32,46 +31,6 @@ def test_copies_that_the_policy_let_pass_are_unchanged(
     assert first.count("state/pages") == second.count("state/pages") == 7
 
 
-def test_what_was_dropped_as_a_copy_is_dropped_by_the_same_pages_crawled_again(alike: Site, crawl: Crawl) -> None:
-    """Though by now other pages of the site hold its lines, and so they say less of it."""
-    first, second, third = (crawl(PATHS) for _ in range(3))
-    assert list(tags(first)) == ["/port", "/tea", "/excerpt", "/same_title"]
-    for again in (second, third):
-        assert again.items == []
-        assert sums(again) == (7, 0, 3, dict.fromkeys(COPIES, 1))
-        assert again.count("unchanged") == 4
-        assert again.count("state/pages") == 7
-
-
-def test_a_dropped_copy_that_has_become_an_article_of_its_own_is_delivered(alike: Site, crawl: Crawl) -> None:
-    crawl(PATHS)
-    alike.content["/near"] = html("hospital-zh")
-    assert crawl(PATHS).paths == ["/near"]
-    alike.content["/identical"] = html("port-excerpt-zh")
-    assert crawl(PATHS).items == [], "it is a copy of another one by now"
-
-
-def test_a_policy_that_lets_more_pass_delivers_what_was_dropped_once(alike: Site, crawl: Crawl) -> None:
-    dropped = crawl(PATHS)
-    assert list(tags(dropped)) == ["/port", "/tea", "/excerpt", "/same_title"]
-    passing = [crawl(PATHS, NEARDUP_POLICY=dict.fromkeys(COPIES, "tag")) for _ in range(2)]
-    assert [one.paths for one in passing] == [[f"/{kind}" for kind in ["identical", "near", "retitled"]], []]
-
-
-def test_where_nothing_is_dropped_the_second_crawl_tags_all_as_unchanged_with_their_originals(
-    alike: Site, crawl: Crawl
-) -> None:
-    first, second, third = (crawl(PATHS, DROP_DUPLICATES=drop) for drop in (False, False, True))
-    before, after = tags(first), tags(second)
-    assert {tag["verdict"] for tag in after.values()} == {"unchanged"}
-    for kind in COPIES:
-        assert after[f"/{kind}"]["original"] == alike.base + ORIGINALS[kind] == before[f"/{kind}"]["original"]
-    assert [tag["similar_id"] for tag in after.values()] == [tag["similar_id"] for tag in before.values()]
-    assert {tag["kind"] for tag in after.values()} == {None}
-    assert (third.items, third.count("unchanged")) == ([], len(PATHS))
-    assert len(KINDS) + 2 == len(PATHS)
-
-
 def copies(site: Site, name: str) -> list[str]:
     site.content |= {"/a": html("bridge-zh"), f"/{name}": html("bridge-zh", "Copied."), "/tea": html("tea-zh")}
     return ["/a", f"/{name}", "/tea"]
@@ -85,29 +44,6 @@ def test_a_copy_that_passed_and_whose_item_was_lost_is_not_counted(site: Site, c
     assert (first.count("duplicate"), first.count("rolled_back"), first.count("state/pages")) == (1, 1, 2)
     second, third = (crawl(paths, NEARDUP_POLICY={"near": "tag"}) for _ in range(2))
     assert (second.paths, third.paths) == ([f"/{fate}"], [])
-
-
-def test_a_copy_that_passed_into_a_feed_that_was_not_stored_is_taken_back(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
-    paths, policy = copies(site, "copy"), {"NEARDUP_POLICY": {"near": "pass"}}
-    broken = {
-        "FEEDS": {f"broken://{tmp_path}/out.jsonl": {"format": "jsonlines"}},
-        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-    }
-    assert crawl(paths, **broken, **policy).count("unsealed") == 3
-    second = crawl(paths, **policy, FEEDS={f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}})
-    assert (second.count("taken_back"), second.paths) == (3, paths)
-    assert crawl(paths, **policy).items == []
-
-
-def test_a_copy_that_passed_is_taken_back_after_a_kill(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    paths, policy = copies(site, "copy"), {"NEARDUP_POLICY": {"near": "pass"}}
-    feed = {"FEEDS": {f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}}}
-    killed = crawl(paths, **policy, **feed, ITEM_PIPELINES={"tests.crawl.project.Kill": 900}, env={"KILL_AFTER": "3"})
-    assert killed.code == 9
-    second = crawl(paths, **policy)
-    assert (second.count("taken_back"), second.paths) == (2, paths)
 
 
 def test_copies_that_pass_are_each_counted_once_however_many_are_on_their_way(

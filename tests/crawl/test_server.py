@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -25,8 +24,8 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
-from tests.crawl.conftest import NEWS, Crawl, Result, Site
+from scrapy_neardup.state.opening import close_store, open_at, open_store, parse_url
+from tests.crawl.conftest import NEWS, Crawl, Site
 from tests.crawl.killed_crawl import LEASE
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
@@ -57,28 +56,6 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
     assert check(store).sound
     assert list(store.rows(b"j")) == []
     close_store(store)
-
-
-def test_a_feed_that_is_not_stored_gives_its_pages_back(news: Site, crawl: Crawl, url: str) -> None:
-    broken = {
-        "FEEDS": {"broken://out.jsonl": {"format": "jsonlines"}},
-        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-    }
-    first = crawl(NEWS, NEARDUP_STORE=url, **broken)
-    assert first.count("unsealed") == 2, first.log
-    second = crawl(NEWS, NEARDUP_STORE=url)
-    assert (second.paths, second.count("taken_back")) == (NEWS[:2], 2)
-
-
-def test_pages_that_a_later_pipeline_drops_are_taken_back(news: Site, crawl: Crawl, url: str) -> None:
-    news.content["/tea-zh?drop"] = html("tea-zh")
-    first = crawl(
-        ["/bridge-zh", "/tea-zh?drop", "/copy"],
-        NEARDUP_STORE=url,
-        ITEM_PIPELINES={"tests.crawl.project.DropSome": 900},
-    )
-    assert (first.paths, first.count("rolled_back")) == (["/bridge-zh", "/copy"], 1), first.log
-    assert crawl(NEWS, NEARDUP_STORE=url).count("duplicate") == 1
 
 
 def test_pages_are_forgotten_beside_the_judging(news: Site, crawl: Crawl, url: str) -> None:
@@ -241,20 +218,6 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
         assert "wrong-one" not in found.log + str(found.stats)
 
 
-def test_two_crawls_of_one_process_share_a_state(news: Site, run: Callable[..., list[Result]], url: str) -> None:
-    job = {
-        "spider": "PathSpider",
-        "arguments": {"base": news.base, "paths": NEWS},
-        "settings": {"ADDONS": {"scrapy_neardup.Addon": 500}, "NEARDUP_STORE": url},
-    }
-    found = run(job, job)
-    assert sorted(path for one in found for path in one.paths) in (
-        ["/bridge-zh", "/copy"],
-        ["/bridge-zh", "/tea-zh"],
-    ), found[0].log
-    assert sum(one.count("errors") for one in found) == 0
-
-
 def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -262,14 +225,14 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
     kind, location = parse_url(url)
 
     async def work() -> None:
-        with closing(kind(location, method.recipe())) as store:
+        with closing(open_at(kind, location, method.recipe())) as store:
             assert isinstance(store, RedisStore)
             detector = Detector(method, store, who="test")
             sharing = ServerCrawl(detector, told, waits=True, bounds=None, on_error=errors.append)
             page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
             for _ in range(2):
-                async with sharing.crawl.judgement(page) as judgement:
-                    ruling = await judgement.check()
+                async with sharing.crawl.judgement() as judgement:
+                    ruling = await judgement.check(page)
                 assert isinstance(ruling, Ruled)
                 assert ruling.reservation is not None
                 await judgement.unregister()  # as if the server had never heard of it

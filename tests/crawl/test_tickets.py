@@ -40,18 +40,6 @@ def test_an_item_that_was_announced_has_its_visit_though_another_pipeline_replac
     assert in_a_chain(chain).visit is own
 
 
-def test_an_item_that_was_never_announced_has_a_visit_to_itself() -> None:
-    tickets = Tickets()
-
-    def chain() -> Visit:
-        tickets.issue({})
-        return use_ticket().visit
-
-    one, other = in_a_chain(chain), in_a_chain(chain)
-    assert one is not other
-    assert one.served is None
-
-
 def test_one_object_may_be_announced_for_several_visits_and_has_them_in_turn() -> None:
     tickets, item, visits = Tickets(), {"same": "object"}, [visit(), visit(), visit()]
     for one in visits:
@@ -63,29 +51,6 @@ def test_one_object_may_be_announced_for_several_visits_and_has_them_in_turn() -
 
     assert [in_a_chain(chain) for _ in visits] == visits
     assert in_a_chain(chain) not in visits
-
-
-def test_items_that_are_equal_but_not_the_same_are_told_apart() -> None:
-    tickets, visits = Tickets(), [visit(), visit()]
-    items: list[dict[str, Any]] = [{}, {}]
-    for item, one in zip(items, visits, strict=True):
-        tickets.announce(item, one)
-
-    def chain(item: dict[str, Any]) -> Visit:
-        tickets.issue(item)
-        return use_ticket().visit
-
-    assert [in_a_chain(partial(chain, item)) for item in reversed(items)] == visits[::-1]
-
-
-def test_without_a_pipeline_before_ours_every_item_of_a_context_gets_a_ticket_of_its_own() -> None:
-    def chain() -> list[Ticket]:
-        return [use_ticket(), use_ticket()]
-
-    first, second = in_a_chain(chain)
-    assert first is not second
-    assert first.is_used
-    assert second.is_used
 
 
 def test_the_end_of_an_item_is_seen_once() -> None:
@@ -159,28 +124,26 @@ def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fa
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
 
 
-def test_what_holds_no_item_is_not_held_back() -> None:
-    request = Request(URL)
-    assert announced(HtmlResponse(URL, body=b"<p>"), None, request) == [(None, None), (request, None)]
+def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
+    """Else the first of them would be judged under that URL."""
+    items = [{"text": "One."}, {"text": "Two.", "url": "http://a.example/2"}, {"text": "Three.", "url": URL}, {"n": 4}]
+    middleware, claimed = NearDupSpiderMiddleware(), list[bool]()
 
+    async def collect() -> None:
+        async def result() -> AsyncIterator[Any]:
+            for item in items:
+                yield item
 
-def test_items_of_two_responses_do_not() -> None:
-    ((_, one),), ((_, other),) = (announced(HtmlResponse(URL, body=b"<p>"), {"n": 1}) for _ in range(2))
-    assert one is not other
+        async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+            middleware.tickets.issue(one)
+            claimed.append(use_ticket().visit.is_claimed)
+
+    asyncio.run(collect())
+    assert claimed == [True] * 4
 
 
 def test_the_item_of_an_errback_has_no_response() -> None:
     assert announced(Failure(OSError("refused")), {"n": 1}) == [({"n": 1}, None)]  # type: ignore[no-untyped-call]
-
-
-def test_items_of_start_pass() -> None:
-    async def start() -> AsyncIterator[Any]:
-        yield {"n": 1}
-
-    async def collect() -> list[Any]:
-        return [one async for one in NearDupSpiderMiddleware().process_start(start())]
-
-    assert asyncio.run(collect()) == [{"n": 1}]
 
 
 def request(url: str = URL, **meta: Any) -> Request:

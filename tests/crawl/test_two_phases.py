@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -121,23 +120,6 @@ def test_after_a_kill_no_article_is_lost_and_what_was_stored_is_remembered(
     assert third.count("taken_back") == 0
 
 
-def test_pages_of_a_feed_that_cannot_be_stored_are_taken_back_by_the_next_crawl(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
-    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied."), "/c": html("tea-zh")}
-    broken = {
-        "FEEDS": {f"broken://{tmp_path}/out.jsonl": {"format": "jsonlines"}},
-        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-    }
-    first = crawl(["/a", "/b", "/c"], **broken)
-    assert first.count("unsealed") == 2
-    [warning] = [line for line in first.log.splitlines() if "[scrapy_neardup.crawl.notes] WARNING" in line]
-    assert f"{tmp_path}/out.jsonl" in warning
-    second = crawl(["/a", "/b", "/c"])
-    assert second.count("taken_back") == 2
-    assert second.paths == ["/a", "/c"]
-
-
 def test_pages_are_sealed_at_once_where_the_setting_says_so_or_there_is_no_feed(
     site: Site, crawl: Crawl, tmp_path: Path
 ) -> None:
@@ -181,26 +163,3 @@ def test_a_failing_state_loses_no_item_and_closes_the_crawl_or_not(site: Site, c
     assert passed.stats["finish_reason"] == "finished"
     assert len(passed.items) == 8
     assert passed.count("unjudged/store_failed") == 5
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1800)
-def test_however_often_a_crawl_is_killed_every_article_reaches_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    # Of an article and its edited copy either may come first; here each stands for itself.
-    slugs = [slug for slug in SLUGS if not re.search("edited|retitled|reordered|excerpt", slug)]
-    site.content |= {f"/{slug}": html(slug) for slug in slugs}
-    site.content |= {f"/copy/{slug}": html(slug, "Copied.") for slug in slugs}
-    paths = [f"/{slug}" for slug in slugs] + [f"/copy/{slug}" for slug in slugs]
-    feeds = tmp_path / "feeds"
-    reference = crawl(paths, NEARDUP_STORE="memory:")
-    for number in range(30):
-        crawl(
-            paths,
-            FEEDS={f"file://{feeds}/{number}-%(batch_id)d.jsonl": {"format": "jsonlines", "batch_item_count": 3}},
-            ITEM_PIPELINES={"tests.crawl.project.Kill": 900},
-            CONCURRENT_REQUESTS=8,
-            env={"KILL_AFTER": str(1 + number * 7 % 11)},
-        )
-    last = crawl(paths, FEEDS={f"file://{feeds}/last.jsonl": {"format": "jsonlines"}})
-    assert last.code == 0
-    assert lines(feeds) == {path.rpartition("/")[2] for path in reference.paths} == set(slugs)

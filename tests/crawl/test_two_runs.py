@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.conftest import ADDONS, NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
@@ -30,12 +28,6 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
     assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
     assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 2
     assert f"{scheme} at {tmp_path}/state, with 3 pages" in second.log
-
-
-def test_the_default_state_lies_in_the_data_directory_of_scrapy(news: Site, crawl: Crawl, tmp_path: Path) -> None:
-    crawl(NEWS)
-    expected = "state.leveldb" if PLYVEL else "state.sqlite"
-    assert expected in [path.name for path in (tmp_path / ".scrapy" / "neardup" / "spiders" / "paths").iterdir()]
 
 
 def test_an_updated_page_passes_and_takes_the_place_of_its_old_text(news: Site, crawl: Crawl) -> None:
@@ -70,22 +62,6 @@ def test_two_spiders_of_one_process_share_the_state(
     assert "Traceback" not in results[0].log
 
 
-def test_a_second_process_is_told_who_holds_the_state(news: Site, crawl: Crawl, tmp_path: Path) -> None:
-    holder = (
-        "import sys; from scrapy_neardup.state.opening import open_store;"
-        f"open_store('sqlite://{tmp_path}/state', {{}}); print('open', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "open\n"
-        result = crawl(NEWS, NEARDUP_STORE=f"sqlite://{tmp_path}/state")
-        process.kill()
-    assert "response_received_count" not in result.stats
-    assert f"Another process is using the state at {tmp_path}/state" in result.log
-
-
 def test_the_state_remembers_each_crawl_with_its_counts(site: Site, crawl: Crawl, tmp_path: Path) -> None:
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied."), "/c": html("tea-zh")}
     store = f"sqlite://{tmp_path}/state.db"
@@ -93,7 +69,7 @@ def test_the_state_remembers_each_crawl_with_its_counts(site: Site, crawl: Crawl
     assert crawl(["/a", "/b", "/c"], NEARDUP_STORE=store, **killed).code == 9
     crawl(["/a", "/b", "/c"], NEARDUP_STORE=store)
     opened = open_store(store, None)
-    dead, ended = crawls(opened)
+    dead, ended = CRAWLS.read(opened)
     close_store(opened)
     assert (dead.who, dead.ended, dict(dead.counts)) == ("paths", 0, {})
     assert ended.begun - 1 <= ended.ended <= ended.begun + 100

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import neardup_reference as reference
 import neardup_site
 import pytest
 
-from scrapy_neardup.model import REASONS
+from scrapy_neardup.errors import REASONS, Reason
 from tests.docs.pages import DOCS, READMES, ROOT, anchors, blocks, links, pages, source
 
 #: Other pages of the repository, which link to the site.
@@ -70,6 +71,7 @@ def test_every_reason_for_not_judging_is_described() -> None:
     reasons = set(re.findall(r'(?:reason=|(?:ExtractionError|LexiconNeeded)\(\s*)"(\w+)"', sources))
     assert len(reasons) >= 10
     assert reasons - set(REASONS) == set()
+    assert set(REASONS) == set(get_args(Reason))
 
 
 def test_everything_in_the_reference_has_a_description() -> None:

@@ -124,7 +124,7 @@ ZSTD = PACKERS[".zst"]
         ("gzip", b"\0\1 no gzip", "packed as gzip: Error -3"),
         ("deflate", zlib.compress(LONG)[:-9], "packed as deflate: the data ends too early"),
         ("deflate", b"\0\1 no zlib", "packed as deflate: Error -3"),
-        ("zstd", ZSTD(LONG)[:-9], "packed as zstd: the file ends within a frame"),
+        ("zstd", ZSTD(LONG)[:-9], "packed as zstd: the data ends too early"),
         ("zstd", b"\0\1 no frame", "packed as zstd: "),
         ("compress", b"\x1f\x9d\0", "packed as compress: this encoding is not supported"),
         ("br, gzip", gzip.compress(b"\xff\0\1"), "packed as br: "),

@@ -6,20 +6,20 @@ import io
 from pathlib import Path
 
 import pytest
-import zstandard
 
-from scrapy_neardup.files import compression as zst
 from scrapy_neardup.files.compression import (
+    FAILURES,
     PACKINGS,
+    detect_packing,
+    find_packing,
     open_packed,
     open_packed_for_writing,
     open_zst,
-    packing,
-    packing_of,
     seekable,
-    unpacked,
+    unpack,
+    zstd,
 )
-from scrapy_neardup.files.entry import reading
+from scrapy_neardup.files.entry import file_errors
 from tests.files.samples import PACKERS
 
 TEXT = "渡口 and ferry, line after line\n".encode() * 5000
@@ -30,7 +30,7 @@ TEXT = "渡口 and ferry, line after line\n".encode() * 5000
     [("a.jsonl", ""), ("a.jsonl.gz", ".gz"), ("A.XZ", ".xz"), (Path("b/a.zst"), ".zst"), ("a.bz2.txt", ""), ("-", "")],
 )
 def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
-    assert packing(name) == expected
+    assert find_packing(name) == expected
 
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])
@@ -47,8 +47,8 @@ def test_what_is_written_is_read_again_and_always_the_same(tmp_path: Path, suffi
     with open_packed(names[0]) as read:
         assert read.read() == TEXT
     with names[0].open("rb") as raw:
-        assert packing_of(raw) == suffix
-        with unpacked(raw, suffix) as read:
+        assert detect_packing(raw) == suffix
+        with unpack(raw, suffix) as read:
             assert read.readline() == TEXT[: TEXT.index(b"\n") + 1]
         assert not raw.closed
 
@@ -71,26 +71,17 @@ def test_files_that_were_put_behind_each_other_are_read_as_one(tmp_path: Path, s
         assert list(read) == [b"one\n", b"two"]
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 1000])
-def test_frames_are_complete_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(zst, "_CHUNK", chunk)
+def test_zstandard_has_frames_of_metadata_and_long_windows_and_no_broken_frame_is_the_end() -> None:
     notes = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
-    packed = zstandard.compress(b"one ") + notes + zstandard.compress(b"two " * 50_000) + notes
+    long = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.enable_long_distance_matching: 1}
+    packed = zstd.compress(b"one ") + notes + zstd.compress(b"two " * 50_000, options=long) + notes
     with open_zst(io.BytesIO(packed)) as read:
         assert read.read() == b"one " + b"two " * 50_000
     for end in (3, 12, len(packed) - 1, len(packed) - 12):
-        with open_zst(io.BytesIO(packed[:end])) as read, pytest.raises(EOFError, match="ends within a frame"):
+        with open_zst(io.BytesIO(packed[:end])) as read, pytest.raises(EOFError):
             read.read()
-    with open_zst(io.BytesIO(packed + b"rubbish")) as read, pytest.raises(OSError, match="Unknown frame"):
+    with open_zst(io.BytesIO(packed + b"rubbish")) as read, pytest.raises(FAILURES):
         read.read()
-
-
-def test_frames_of_a_long_window_are_read() -> None:
-    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=28, enable_ldm=True)
-    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    packed = packer.compress(TEXT) + packer.flush()
-    with open_zst(io.BytesIO(packed)) as read:
-        assert read.read() == TEXT
 
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])
@@ -106,5 +97,5 @@ def test_a_packed_file_is_copied_to_be_read_in_any_order(tmp_path: Path, suffix:
 
 
 def test_other_errors_than_those_of_files_are_not_touched() -> None:
-    with pytest.raises(ZeroDivisionError), reading("feed.jsonl"):
+    with pytest.raises(ZeroDivisionError), file_errors("feed.jsonl"):
         _ = 1 / 0

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.files import FORMATS, Entry, format_of, read_input
-from scrapy_neardup.files.json_records import read_jsonl
+from scrapy_neardup.files import FORMATS, Entry, compression, find_format, read_input
+from scrapy_neardup.files.feeds import read_jsonl
 from scrapy_neardup.files.tables import read_csv
 from tests.files import samples
 from tests.files.samples import PACKERS, RECORDS, fields, packed, read
@@ -43,7 +43,7 @@ def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> 
         ("csv", ["feed.csv, line 2", "feed.csv, line 10"]),
         ("tsv", ["feed.tsv, line 2", "feed.tsv, line 10"]),
         ("xml", ["feed.xml, item 1", "feed.xml, item 5"]),
-        ("excel", ["book.xlsx, sheet Articles, row 2", "book.xlsx, sheet Articles, row 6"]),
+        ("excel", ["book.xlsx, sheet articles, row 2", "book.xlsx, sheet articles, row 6"]),
         ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
     ],
 )
@@ -67,10 +67,10 @@ def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format:
 
 
 def test_formats_are_known_by_suffix_in_any_case() -> None:
-    known = {name: format_of(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
+    known = {name: find_format(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
     assert known == {name: name for name in FORMATS}
     with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
-        format_of("feed.jsonl", "yaml")
+        find_format("feed.jsonl", "yaml")
 
 
 @pytest.mark.parametrize("format", ["", *samples.FORMATS])
@@ -136,7 +136,6 @@ def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     [
         ("book.xlsx", "openpyxl", "files"),
         ("pages.warc", "warcio.archiveiterator", "files"),
-        ("feed.jsonl.zst", "zstandard", "files"),
         ("table.parquet", "pyarrow.parquet", "parquet"),
     ],
 )
@@ -147,6 +146,13 @@ def test_a_missing_library_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(NearDupError, match=rf"{module.split('.')[0]}.*pip install 'scrapy-neardup\[{extra}\]'"):
         read(tmp_path / name)
+
+
+def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "feed.jsonl.zst").write_bytes(PACKERS[".zst"](packed("jsonl")))
+    monkeypatch.setattr(compression, "zstd", None)
+    with pytest.raises(NearDupError, match=r"pip install 'scrapy-neardup\[files\]'"):
+        read(tmp_path / "feed.jsonl.zst")
 
 
 JSON = st.recursive(

@@ -59,15 +59,6 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, format: str) -> Non
     assert grown < RECORDS * 1_500, f"{grown:,} bytes more for {len(raw):,} bytes"
 
 
-def test_a_list_nested_without_end_costs_no_memory(tmp_path: Path) -> None:
-    file = tmp_path / "feed.json"
-    file.write_bytes(b'[{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b'}, {"a": 1}]')
-    done = subprocess.run([sys.executable, "-c", READ, file], capture_output=True, text=True, timeout=60)
-    count, grown = map(int, done.stdout.split())
-    assert count == 2
-    assert grown < 50_000_000
-
-
 def test_a_record_is_given_before_the_next_is_there(tmp_path: Path) -> None:
     """A crawl that still writes into a pipe is judged as it goes."""
     code = "from scrapy_neardup.files import read_input\nfor one in read_input('-'): print(one.place, flush=True)"

@@ -25,7 +25,7 @@ with instrumented:
     from scrapy_neardup.methods import make_method
     from scrapy_neardup.page.limits import is_risky
     from scrapy_neardup.page.source import PageResponse, PageSource
-    from scrapy_neardup.state.memory import MemoryStore
+    from scrapy_neardup.state.opening import memory_state
 
 FIELDS = {name: name for name in ("url", "title", "keywords", "description", "text", "html", "part")}
 URL = "http://a.example/page"
@@ -35,9 +35,7 @@ SOURCE = PageSource(FIELDS, 100_000, None)
 def one(data: bytes) -> str:
     """The verdict on a page, or why there is none: the first byte says what the others are."""
     kind, body = data[:1], data[1:]
-    detector = Detector(
-        make_method("cascade", {}), MemoryStore("memory:", {}), who="fuzz", policy=Policy(min_letters=5)
-    )
+    detector = Detector(make_method("cascade", {}), memory_state({}), who="fuzz", policy=Policy(min_letters=5))
     try:
         if kind < b"\x60":
             page = SOURCE.page({}, PageResponse(URL, body), URL)

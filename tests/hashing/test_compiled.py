@@ -17,7 +17,7 @@ from scrapy_neardup.hashing import compiled, mix_one
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade.features import TitleWords
-from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
 from scrapy_neardup.text import backend, characters
 from scrapy_neardup.text.backend import NativeBackend, PythonBackend
 from scrapy_neardup.text.lexicon import _jieba_table
@@ -180,7 +180,7 @@ def test_pages_are_counted_the_same_both_ways() -> None:
         page = step % 12 if step % 4 == 1 else None
 
         def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, page)) -> object:
-            common = counts.are_common(noted, site, KEYED)
+            common = CountsOfSite(counts, site, KEYED).is_common(noted)
             done = counts.note(noted, site, KEYED, everywhere=how[0], page=how[1])
             skipped.append(not done)
             return done, common.dtype, common.tolist()

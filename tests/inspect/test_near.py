@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.inspect.lookup import near_urls, variants
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.inspect.urls import near_urls, variants
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Record
 
 NEWS = "https://a.example/%E6%96%B0%E9%97%BB?q=%E6%A2%A8"
@@ -33,7 +33,7 @@ NEWS = "https://a.example/%E6%96%B0%E9%97%BB?q=%E6%A2%A8"
     ],
 )
 def test_a_url_is_found_by_another_way_to_write_it(there: str, typed: str) -> None:
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     for url in (there, "https://other.example/b"):
         id = store.new_id()
         store.add(Record(id, url, id))
@@ -49,7 +49,7 @@ def test_variants_are_other_urls_each_once(url: str) -> None:
 
 
 def test_no_more_are_named_than_asked_for() -> None:
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     for url in variants("https://a.example/b")[:9]:
         id = store.new_id()
         store.add(Record(id, url, id))

@@ -18,12 +18,12 @@ from pathlib import Path
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation
-from scrapy_neardup.judge.remote_crawl import RemoteCrawl
+from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from tests.build import story
 
 ARTICLES = 30
@@ -41,22 +41,20 @@ def article(family: int, host: str) -> Page:
 async def crawl(url: str, number: int, feed: Path) -> None:
     method = make_method("cascade", {})
     kind, location = parse_url(url)
-    store = kind(location, method.recipe())
+    store = open_at(kind, location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, who=f"crawler {number}")
-    link = AsyncLink(location)
     errors: list[StoreError] = []
-    shared = RemoteCrawl(detector, store, link, errors.append)
+    shared = RemoteCrawl(detector, errors.append)
     chance = random.Random(f"{number} {os.getpid()}")
     there: list[tuple[int, int]] = []
     lost: set[int] = set()
 
     async def comes(family: int) -> None:
-        async with shared.judgement(article(family, f"host{number}x{chance.randrange(10**9)}")) as judgement:
-            while isinstance(ruling := await judgement.check(), Blocked):
-                settled = asyncio.Event()
-                ruling.by.when_settled(settled.set)
-                await asyncio.wait_for(settled.wait(), 30)
+        page = article(family, f"host{number}x{chance.randrange(10**9)}")
+        async with shared.judgement() as judgement:
+            while isinstance(ruling := await judgement.check(page), Blocked):
+                await judgement.wait(ruling.by, 30)
         assert ruling.verdict.kind in (Kind.UNIQUE, Kind.DUPLICATE), ruling
         if ruling.reservation is not None:
             await comes_through(family, ruling.reservation)
@@ -97,12 +95,12 @@ async def crawl(url: str, number: int, feed: Path) -> None:
         lost.clear()
     await store_feed()
     detector.end()
-    await link.close()
+    await shared.close()
     store.close()
 
 
 if __name__ == "__main__":
-    RedisStore.lease = LEASE
+    Redis.lease = LEASE
     try:
         asyncio.run(crawl(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
     except StoreError as error:

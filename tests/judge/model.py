@@ -16,7 +16,8 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from tests.build import story
 from tests.state.clock import Clock
 from tests.state.model import Pages
@@ -67,9 +68,9 @@ class Text(NamedTuple):
 
 
 @cache
-def _method() -> tuple[Method, MemoryStore]:
+def _method() -> tuple[Method, PageStore]:
     """Under the secret that all states of these tests draw."""
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     return make_method("cascade", {}).with_hashes(store.hashes), store
 
 

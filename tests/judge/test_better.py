@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.inspect.lookup import known
+from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
@@ -18,11 +18,12 @@ from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
-from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, leader
-from tests.build import answer, find_record, kind, page, reserve, story
+from scrapy_neardup.state.records import Clock
+from tests.build import answer, find_record, kind, make_detector, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 
 TEXT = story(1, 30)
@@ -36,21 +37,12 @@ HOSTS = ("times.example", "paper.example")
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
-def crawl(store: PageStore, policy: KeepPolicy = HOSTS, *, drops: bool = True, method: str = "cascade") -> Detector:
+def crawl(store: PageStore, policy: KeepPolicy = HOSTS, method: str = "cascade") -> Detector:
     """The detector of one more crawl."""
-    return Detector(
-        make_method(method, {}),
-        store,
-        who="test",
-        policy=Policy(
-            passes=lambda verdict: not (drops and verdict.is_copy),
-            keep=Keep.NOTHING,
-            preference=make_preference(policy),
-        ),
-    )
+    return make_detector(store, method, policy=policy)
 
 
 def changed(one: Page, *sentences: str) -> Page:
@@ -85,108 +77,7 @@ def test_a_better_page_passes_and_says_what_it_supersedes(store: PageStore) -> N
     assert is_sound(store)
 
 
-def test_no_page_that_is_as_good_or_worse_is_better(store: PageStore) -> None:
-    detector = crawl(store)
-    assert kind(detector, TIMES) is Kind.UNIQUE
-    for one in (PAPER, BLOG, replace(TIMES, url=f"{TIMES.url}again", text=LATE.text)):
-        assert said(answer(detector, one)) == (Kind.DUPLICATE, TIMES.url)
-
-
-def test_without_a_policy_the_first_one_stays(store: PageStore) -> None:
-    detector = crawl(store, "first")
-    assert [kind(detector, one) for one in (WIRE, PAPER, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert leader(store, find_record(store, WIRE).id) is None
-
-
-@pytest.mark.parametrize("policy", ["first", HOSTS])
-def test_in_the_next_crawl_all_of_the_group_are_known_whatever_the_policy_is_then(
-    store: PageStore, policy: KeepPolicy
-) -> None:
-    detector = crawl(store)
-    group = answer(detector, WIRE).similar_id
-    answer(detector, TIMES)
-    answer(detector, BLOG)
-    detector = crawl(store, policy)
-    found = [answer(detector, one) for one in (WIRE, TIMES, BLOG, LATE)]
-    kinds = [Kind.UNCHANGED, Kind.UNCHANGED, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert [said(one) for one in found] == [(one, TIMES.url) for one in kinds]
-    assert {one.similar_id for one in found} == {group}
-
-
-def test_a_copy_that_was_dropped_passes_once_there_is_a_policy_that_likes_it_better(store: PageStore) -> None:
-    assert [kind(crawl(store, "first"), one) for one in (WIRE, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE]
-    assert kind(crawl(store), TIMES) is Kind.BETTER
-    assert kind(crawl(store), TIMES) is Kind.UNCHANGED
-    assert store.pages == 2
-
-
 # What changes
-
-
-def test_a_superseded_page_that_changes_passes_each_time_and_the_better_one_stays(store: PageStore) -> None:
-    """Nobody can have the updates of an article dropped by publishing a better copy of it."""
-    group = answer(crawl(store), WIRE).similar_id
-    answer(crawl(store), TIMES)
-    new = WIRE
-    for number in range(3):
-        new = changed(new, f"更正第{number}次。")
-        updated = answer(crawl(store), new)
-        assert (updated.kind, updated.similar_id) == (Kind.UPDATED, group)
-        assert said(answer(crawl(store), new)) == (Kind.UNCHANGED, TIMES.url)
-    late = answer(crawl(store), LATE)
-    assert (said(late), late.similar_id) == ((Kind.DUPLICATE, TIMES.url), group)
-    assert is_sound(store)
-    assert check(store).lost == 0
-
-
-def test_a_page_that_was_another_article_in_between_is_delivered_again_beside_a_better_copy(store: PageStore) -> None:
-    answer(crawl(store), WIRE)
-    answer(crawl(store), TIMES)
-    assert kind(crawl(store), replace(WIRE, text="".join(story(9, 30)))) is Kind.UPDATED
-    assert kind(crawl(store), changed(WIRE, "更正：第一班船是空的。")) is Kind.UPDATED
-    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
-    assert is_sound(store)
-
-
-def test_the_better_page_stays_where_it_is_when_it_changes(store: PageStore) -> None:
-    group = answer(crawl(store), WIRE).similar_id
-    answer(crawl(store), TIMES)
-    new = changed(TIMES, "更正：第一班船是空的。")
-    updated = answer(crawl(store), new)
-    assert (updated.kind, updated.similar_id) == (Kind.UPDATED, group)
-    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
-    assert kind(crawl(store), PAPER) is Kind.DUPLICATE
-
-
-def test_the_better_page_that_becomes_another_article_leaves_its_place_to_the_first(store: PageStore) -> None:
-    answer(crawl(store), WIRE)
-    answer(crawl(store), TIMES)
-    assert kind(crawl(store), replace(TIMES, text="".join(story(9, 30)))) is Kind.UPDATED
-    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, WIRE.url)
-
-
-def test_the_first_page_that_becomes_another_article_leaves_the_group_to_the_better_one(store: PageStore) -> None:
-    group = answer(crawl(store), WIRE).similar_id
-    answer(crawl(store), TIMES)
-    other = answer(crawl(store), replace(WIRE, text="".join(story(9, 30))))
-    assert (other.kind, other.similar_id == group) == (Kind.UPDATED, False)
-    late = answer(crawl(store), LATE)
-    assert (said(late), late.similar_id) == ((Kind.DUPLICATE, TIMES.url), group)
-    assert check(store).lost == 0
-
-
-def test_no_group_goes_further_from_its_first_page_than_copies_of_that_do(store: PageStore) -> None:
-    """A copy of the better page that is none of the first one is dropped for it, and cannot take its place."""
-    other = story(2, 30)
-    first = page("wire", TEXT, "标题甲", site="wire.example")
-    better = page("paper", TEXT[:24] + other[:8], "标题甲", site="paper.example")
-    further = page("times", TEXT[8:24] + other[:8], "标题甲", site="times.example")
-    alone = crawl(MemoryStore("memory:", {}))
-    assert [kind(alone, one) for one in (first, further)] == [Kind.UNIQUE, Kind.UNIQUE]
-    detector = crawl(store)
-    assert [kind(detector, one) for one in (first, better)] == [Kind.UNIQUE, Kind.BETTER]
-    assert said(answer(detector, further)) == (Kind.DUPLICATE, better.url)
-    assert not find_record(store, further).keys
 
 
 # What is on its way
@@ -248,13 +139,13 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
 ) -> None:
     scheme, root = lasting
     recipe = make_method("cascade", {}).recipe()
-    store = STORES[scheme](str(root / "one" / "state"), recipe)
+    store = open_at(STORES[scheme], str(root / "one" / "state"), recipe)
     answer(crawl(store), WIRE)
     detector = crawl(store)
     detector.commit(reserve(detector, TIMES), sealed=False)
     assert kind(detector, BLOG) is Kind.DUPLICATE
     copy_as_killed(root / "one", root / "two")
-    killed = STORES[scheme](str(root / "two" / "state"), recipe)
+    killed = open_at(STORES[scheme], str(root / "two" / "state"), recipe)
     assert killed.taken_back.pages == 1
     assert killed.find(TIMES.url) is None
     assert said(answer(crawl(killed), WIRE)) == (Kind.UNCHANGED, WIRE.url)
@@ -266,7 +157,7 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
     detector.seal()
     copy_as_killed(root / "one", root / "three")
     store.close()
-    stored = STORES[scheme](str(root / "three" / "state"), recipe)
+    stored = open_at(STORES[scheme], str(root / "three" / "state"), recipe)
     assert stored.taken_back.pages == 0
     assert said(answer(crawl(stored), WIRE)) == (Kind.UNCHANGED, TIMES.url)
     assert said(answer(crawl(stored), LATE)) == (Kind.DUPLICATE, TIMES.url)
@@ -287,23 +178,13 @@ def test_a_better_page_that_is_forgotten_leaves_its_place_and_the_first_takes_th
 # With whatever there is
 
 
-def test_every_item_passes_and_says_so_where_copies_are_tagged(store: PageStore) -> None:
-    detector = crawl(store, drops=False)
-    found = [answer(detector, one) for one in (WIRE, BLOG, TIMES, LATE)]
-    assert [one.kind for one in found] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.BETTER, Kind.DUPLICATE]
-    assert [one.as_tag()["original"] for one in found] == [None, WIRE.url, None, TIMES.url]
-    again = [answer(crawl(store, drops=False), one) for one in (WIRE, BLOG, TIMES, LATE)]
-    assert [said(one) for one in again] == [(Kind.UNCHANGED, TIMES.url)] * 4
-    assert {one.similar_id for one in [*found, *again]} == {found[0].similar_id}
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_takes_every_policy(store: PageStore, name: str) -> None:
     """By the same text on another host, that names itself, and is held against one that names it."""
     first = page("wire", TEXT, "标题甲", canonical="http://times.example/")
     better = replace(first, url="http://times.example/", canonical="http://times.example/")
     for policy in (HOSTS, "canonical"):
-        store = MemoryStore("memory:", {})
+        store = memory_state({})
         assert kind(crawl(store, policy, method=name), first) is Kind.UNIQUE
         found = answer(crawl(store, policy, method=name), better)
         assert (found.kind, found.as_tag()["supersedes"]) == (Kind.BETTER, first.url)
@@ -321,7 +202,7 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
     for first, second in (("short", "long"), ("long", "short")):
         detector = Detector(
             make_method(name, mildest),
-            MemoryStore("memory:", {}),
+            memory_state({}),
             who="test",
             policy=Policy(preference=make_preference("longest")),
         )
@@ -339,7 +220,7 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
 
 
 def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_here() -> None:
-    ours, theirs = MemoryStore("memory:", {}), MemoryStore("memory:", {})
+    ours, theirs = memory_state({}), memory_state({})
     answer(crawl(ours), page("other", story(7, 30)))
     answer(crawl(ours), WIRE)
     answer(crawl(theirs), WIRE)
@@ -353,7 +234,7 @@ def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_her
 
 
 def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies() -> None:
-    ours, theirs = MemoryStore("memory:", {}), MemoryStore("memory:", {})
+    ours, theirs = memory_state({}), memory_state({})
     answer(crawl(ours), BLOG)
     answer(crawl(theirs), WIRE)
     answer(crawl(theirs), TIMES)
@@ -367,14 +248,12 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
 def test_the_state_tells_who_superseded_whom(store: PageStore) -> None:
     for one in (WIRE, PAPER, TIMES, LATE):
         answer(crawl(store), one)
-    found = {
-        one.record.url: one for one in known(store, [find_record(store, one) for one in (WIRE, PAPER, TIMES, LATE)])
-    }
-    assert [one.verdict for one in found.values()] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
-    assert [one.is_superseded for one in found.values()] == [True, True, False, False]
-    best = find_record(store, TIMES)
-    assert [one.original for one in found.values()] == [best, best, None, best]
-    assert not any(one.original_is_gone for one in found.values())
+    records = [find_record(store, one) for one in (WIRE, PAPER, TIMES, LATE)]
+    found = inspect_pages(store, records, Config())
+    assert [one.verdict for one in found] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
+    assert [one.superseded for one in found] == [True, True, False, False]
+    assert [one.original and one.original.url for one in found] == [TIMES.url, TIMES.url, None, TIMES.url]
+    assert not any(one.original_is_gone for one in found)
 
 
 def test_what_pages_are_weighed_by_is_kept_with_them_and_nothing_else_is(store: PageStore) -> None:
@@ -391,7 +270,7 @@ def test_the_first_page_of_a_group_is_seen_in_the_better_one_and_in_its_copies(
 ) -> None:
     """So it expires no sooner than they do; but an older version of a page is not what is known of its URL."""
     now = [4_000_000_000.0]
-    monkeypatch.setattr(MemoryStore, "now", lambda _: now[0])
+    monkeypatch.setattr(Clock, "now", lambda _: now[0])
     for one, verdict in (
         (WIRE, Kind.UNIQUE),
         (PAPER, Kind.BETTER),

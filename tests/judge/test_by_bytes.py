@@ -31,7 +31,7 @@ from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from tests.build import story
@@ -154,9 +154,9 @@ def filed(store: PageStore) -> set[tuple[Any, ...]]:
     }
 
 
-def state() -> MemoryStore:
+def state() -> PageStore:
     """Two of them hash alike: under secrets of their own a pair at a border is a copy in one and none in the other."""
-    return MemoryStore("memory:", {}, secret=NO_SECRET)
+    return memory_state({}, secret=NO_SECRET)
 
 
 @pytest.fixture
@@ -275,27 +275,6 @@ def test_a_copy_that_was_dropped_is_dropped_again_by_its_bytes_with_its_evidence
     assert again.match.shared == before.match.shared
 
 
-def test_a_dropped_copy_whose_original_says_something_else_by_now_is_read(store: PageStore) -> None:
-    crawl = Crawl(store)
-    for url, content in ((ONE, FIRST), (MIRROR, html(1, more="由编辑部转载。")), (ONE, html(2))):
-        crawl.judge(url, content, sealed=False)
-    crawl.judge(MIRROR, html(1, more="由编辑部转载。"))
-    assert crawl.read == [ONE, MIRROR, ONE, MIRROR]
-
-
-@pytest.mark.parametrize("keep", [Keep.NOTHING, Keep.TEXTS])
-def test_what_is_kept_of_a_copy_is_what_would_be_kept_if_it_had_been_read(store: PageStore, keep: Keep) -> None:
-    long, short = Crawl(state(), short_way=False, keep=keep), Crawl(store, keep=keep)
-    for crawl in (long, short):
-        crawl.judge(ONE, FIRST)
-        crawl.judge(MIRROR, FIRST)
-    assert short.read == [ONE]
-    assert len(long.read) == 2
-    assert {one[:6] for one in filed(short.store)} == {one[:6] for one in filed(long.store)}
-    texts = [{(told.text, told.about) for *_, told in filed(crawl.store)} for crawl in (long, short)]
-    assert texts[0] == {(text, about.replace("mirror", "river")) for text, about in texts[1]} or texts[0] == texts[1]
-
-
 def test_a_page_that_is_on_its_way_is_waited_for_and_read_if_it_is_lost(store: PageStore) -> None:
     crawl = Crawl(store)
     before = crawl.asked(ONE, FIRST)
@@ -373,17 +352,6 @@ def test_a_state_without_such_rows_gains_them(store: PageStore) -> None:
             crawl.judge(url, content)
     assert crawl.read == [url for url, _ in pages]
     assert not set(check(store).counts) - {"left over"}
-
-
-@pytest.mark.parametrize("policy", [("mirror.example",), "longest", "canonical"])
-def test_a_better_copy_is_read(store: PageStore, policy: KeepPolicy) -> None:
-    crawls = (
-        Crawl(state(), short_way=False, policy=policy),
-        Crawl(store, policy=policy),
-    )
-    pages = [(ONE, FIRST), (OTHER, FIRST), (MIRROR, FIRST), (PRINT, FIRST), (MIRROR, FIRST), (ONE, FIRST)]
-    long, short = ([told(crawl.judge(*page)) for page in pages] for crawl in crawls)
-    assert short == long
 
 
 class Other(BodyHasher):
@@ -476,6 +444,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "all pass": {"passes": all_pass},
     "more are copies": {"also_copies": frozenset([Likeness.EXCERPT, Likeness.SAME_TITLE])},
     "texts": {"keep": Keep.TEXTS},
+    "nothing": {"keep": Keep.NOTHING},
     "hosts": {"policy": ("mirror.example", "third.example")},
     "longest": {"policy": "longest"},
     "simhash": {"method": "simhash"},

@@ -41,10 +41,10 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
+from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
-from tests.build import LastingStore
+from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
     Expected,
@@ -83,7 +83,7 @@ class Side:
     def __init__(self, scheme: str, root: Path, server: Server | None = None) -> None:
         self.scheme, self.root, self.server = scheme, root, server
         self.state = server.new_state() if server is not None else ""
-        self.files: dict[bytes, dict[bytes, bytes]] = {}
+        self.files: dict[bytes, bytes] = {}
         self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
         self.coming: dict[str, Reservation] = {}
@@ -92,15 +92,15 @@ class Side:
 
     def open(self) -> None:
         with pytest.MonkeyPatch.context() as patch:  # what is taken back at the opening is seen at that time
-            patch.setattr(PageStore, "now", lambda _: self.clock.now)
+            patch.setattr("scrapy_neardup.state.records.Clock.now", lambda _: self.clock.now)
             if self.scheme == "memory":
-                self.store: PageStore = LastingStore(self.files)
+                self.store: PageStore = lasting_state(self.files)
             elif self.server is not None:
                 kind, location = parse_url(self.server.url(self.state))
-                self.store = kind(location, make_method("cascade", {}).recipe())
+                self.store = open_at(kind, location, make_method("cascade", {}).recipe())
             else:
                 self.root.mkdir(exist_ok=True)
-                self.store = STORES[self.scheme](str(self.root / "state"), make_method("cascade", {}).recipe())
+                self.store = open_at(STORES[self.scheme], str(self.root / "state"), make_method("cascade", {}).recipe())
         self.clock.govern(self.store)
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class Side:
             self.close()
             return
         if self.scheme == "memory":
-            self.files = {prefix: dict(rows) for prefix, rows in self.files.items()}
+            self.files = dict(self.files)
         else:
             copy_as_killed(self.root, copy)
         self.close()

@@ -8,14 +8,13 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
-from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sentence_counts import Sentences
-from tests.build import answer, find_record, judge_page, kind, page, reserve, story
+from tests.build import answer, find_record, judge_page, kind, make_detector, page, reserve, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -27,17 +26,12 @@ THIRD = page("third", TEXT[9:34] + OTHER[:4], "标题乙")
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
-def crawl(store: PageStore, *, drops: bool = False, method: str = "cascade") -> Detector:
+def crawl(store: PageStore, method: str = "cascade", *, drops: bool = False) -> Detector:
     """The detector of one more crawl; unless it ``drops`` copies, their items pass."""
-    return Detector(
-        make_method(method, {}),
-        store,
-        who="test",
-        policy=Policy(keep=Keep.EVIDENCE, passes=lambda verdict: not (drops and verdict.is_copy)),
-    )
+    return make_detector(store, method, drops=drops, keep=Keep.EVIDENCE)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -54,18 +48,6 @@ def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
     assert again.as_tag()["original"] == FIRST.url
     assert again.as_tag()["similarity"] == 1.0
     assert again.as_tag()["kind"] is None
-    assert store.pages == 2
-
-
-@pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
-def test_a_copy_that_was_dropped_stays_a_duplicate(store: PageStore, copy: Page) -> None:
-    answer(crawl(store), FIRST)
-    assert kind(crawl(store, drops=True), copy) is Kind.DUPLICATE
-    assert not find_record(store, copy).delivered
-    assert kind(crawl(store, drops=True), copy) is Kind.DUPLICATE
-    assert kind(crawl(store), copy) is Kind.DUPLICATE, "it passes now, and is delivered for the first time"
-    assert find_record(store, copy).delivered
-    assert kind(crawl(store, drops=True), copy) is Kind.UNCHANGED
     assert store.pages == 2
 
 
@@ -147,47 +129,6 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, m
     assert len(counted) == 2, "it is like its original, which counted"
 
 
-CORRECTED = replace(COPY, text=COPY.text + "更正一处。")
-
-
-@pytest.mark.parametrize("drops", [False, True])
-def test_a_copy_whose_text_has_changed_is_judged_as_any_page(store: PageStore, drops: bool) -> None:
-    answer(crawl(store), FIRST)
-    answer(crawl(store), COPY)
-    assert kind(crawl(store, drops=drops), CORRECTED) is Kind.DUPLICATE
-    assert kind(crawl(store), CORRECTED) is (Kind.DUPLICATE if drops else Kind.UNCHANGED)
-    assert store.pages == 2
-
-
-def test_what_was_delivered_is_known_also_after_another_text_was_dropped(store: PageStore) -> None:
-    for one in (FIRST, page("another", OTHER)):
-        answer(crawl(store), one)
-    answer(crawl(store), COPY)
-    assert kind(crawl(store, drops=True), replace(COPY, text="".join(OTHER))) is Kind.DUPLICATE
-    assert kind(crawl(store), COPY) is Kind.UNCHANGED
-
-
-def test_a_copy_with_a_text_of_its_own_now_is_updated(store: PageStore) -> None:
-    answer(crawl(store), FIRST)
-    answer(crawl(store), COPY)
-    new = replace(COPY, text="".join(story(7)))
-    found = answer(crawl(store), new)
-    assert (found.kind, found.match and found.match.url) == (Kind.UPDATED, COPY.url)
-    assert kind(crawl(store), new) is Kind.UNCHANGED
-    assert find_record(store, COPY).is_original
-
-
-def test_an_original_that_has_become_a_copy_and_was_delivered_as_such_is_unchanged(store: PageStore) -> None:
-    """Its new text takes the place of the old one, as that of an updated page does."""
-    for one in (FIRST, page("second", OTHER)):
-        answer(crawl(store), one)
-    become = page("second", TEXT, "标题甲")
-    assert kind(crawl(store), become) is Kind.DUPLICATE
-    found = answer(crawl(store), become)
-    assert (found.kind, found.as_tag()["original"]) == (Kind.UNCHANGED, FIRST.url)
-    assert store.pages == 2
-
-
 def test_a_copy_whose_original_is_gone_is_unchanged_all_the_same(store: PageStore) -> None:
     first = answer(crawl(store), FIRST)
     answer(crawl(store), COPY)
@@ -198,7 +139,7 @@ def test_a_copy_whose_original_is_gone_is_unchanged_all_the_same(store: PageStor
 
 
 def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_dropped(store: PageStore) -> None:
-    other = MemoryStore("memory:", {})
+    other = memory_state({})
     verdicts: list[Verdict] = []
     for one, drops in ((store, False), (other, True)):
         detector = crawl(one, drops=drops)

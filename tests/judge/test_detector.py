@@ -59,17 +59,6 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
     assert len(store.postings(key, 1000)) == filed
 
 
-def test_a_copy_of_a_copy_is_found_through_its_witness_and_named_a_copy_of_the_original(detector: Detector) -> None:
-    text, other = story(1, 40), story(2, 40)
-    judge_page(detector, page("first", text, "标题甲"))
-    second = judge_page(detector, page("second", text[:34] + other[:4], "标题甲")).verdict
-    third = judge_page(detector, page("third", text[3:32] + other[:6], "标题乙")).verdict
-    assert second.match is not None
-    assert second.match.similarity < 0.9
-    assert (third.kind, third.match and third.match.url) == (Kind.DUPLICATE, "http://first.example/")
-    assert second.similar_id == third.similar_id
-
-
 def test_a_page_found_through_a_witness_is_no_witness(detector: Detector, store: PageStore) -> None:
     text, other = story(1, 40), story(2, 40)
     judge_page(detector, page("first", text, "标题甲"))
@@ -116,24 +105,6 @@ def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: 
     assert kind(detector, page("first", text)) is Kind.DUPLICATE
 
 
-def test_two_detectors_on_one_store_see_each_others_pages_on_their_way(detector: Detector, store: PageStore) -> None:
-    other = Detector(make_method("cascade", {}), store, who="other")
-    first = reserve(detector, page("first", story(1)))
-    assert other.check(page("second", story(1))) == Blocked(first)
-
-
-def test_the_same_url_is_unchanged_or_updated_and_never_its_own_duplicate(detector: Detector, store: PageStore) -> None:
-    text = story(1)
-    assert kind(detector, page("first", text, "标题")) is Kind.UNIQUE
-    assert kind(detector, page("first", text, "标题")) is Kind.UNCHANGED
-    assert kind(detector, page("first", [*text, "更正一处。"], "标题")) is Kind.UPDATED
-    assert kind(detector, page("first", [*text, "更正一处。"], "新的标题")) is Kind.UPDATED
-    assert store.pages == 1
-    assert kind(detector, page("second", [*text, "更正一处。"])) is Kind.DUPLICATE
-    assert kind(detector, page("second", [*text, "更正一处。"])) is Kind.DUPLICATE
-    assert store.pages == 2
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [("", "no_text"), (" \n ", "no_text"), ("一张照片。", "too_short"), ("首页\n新闻\n" * 40, "too_short")],
@@ -142,42 +113,6 @@ def test_a_page_with_too_little_prose_is_not_judged(detector: Detector, text: st
     for _ in range(2):
         verdict = answer(detector, Page("http://a.example/", text=text))
         assert (verdict.kind, verdict.reason) == (Kind.UNJUDGED, reason)
-
-
-def test_an_original_that_became_a_copy_keeps_its_place_for_those_that_stand_on_it(
-    detector: Detector, store: PageStore
-) -> None:
-    judge_page(detector, page("first", story(1)))
-    judge_page(detector, page("second", story(2)))
-    judge_page(detector, page("third", story(2)))
-    assert kind(detector, page("second", story(1))) is Kind.DUPLICATE
-    verdict = judge_page(detector, page("fourth", story(2))).verdict
-    assert verdict.match is not None
-    assert verdict.match.url == "http://second.example/"
-
-
-def test_a_page_with_too_little_text_passes_again_only_if_its_html_has_changed(
-    detector: Detector, store: PageStore
-) -> None:
-    def gallery(html: int, name: str = "a") -> Page:
-        return Page(f"http://{name}.example/", "渔港", text="一张照片。", html=html)
-
-    assert kind(detector, gallery(1)) is Kind.UNJUDGED
-    assert kind(detector, gallery(1)) is Kind.UNCHANGED
-    assert kind(detector, gallery(2)) is Kind.UNJUDGED
-    assert kind(detector, gallery(2)) is Kind.UNCHANGED
-    assert kind(detector, gallery(2, "b")) is Kind.UNJUDGED
-    assert kind(detector, page("a", story(1))) is Kind.UNIQUE
-    assert store.pages == 2
-
-
-def test_a_page_that_cannot_be_judged_does_not_take_the_place_of_its_own_text(
-    detector: Detector, store: PageStore
-) -> None:
-    assert kind(detector, page("a", story(1))) is Kind.UNIQUE
-    assert kind(detector, Page("http://a.example/", html=7)) is Kind.UNJUDGED
-    assert kind(detector, page("a", story(1))) is Kind.UNCHANGED
-    assert store.pages == 1
 
 
 def test_an_unjudged_page_whose_item_is_lost_is_not_seen(detector: Detector) -> None:

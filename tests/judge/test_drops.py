@@ -10,22 +10,23 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.inspect.dropped import Dropped, dropped, originals_of
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.drops import Dropped, dropped, originals_of
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import drop_key
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.sqlite import SQLiteStore
-from tests.build import LastingStore, answer, kind, page, story
+from tests.build import answer, kind, page, story
+from tests.faults import lasting_state
 from tests.judge.test_delivered import COPY, FIRST
 
 EDITED = replace(FIRST, text="".join(story(5, 30)))
@@ -34,7 +35,7 @@ SECOND = page("b", story(5, 30), "标题丁")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[PageStore]:
-    store = SQLiteStore(str(tmp_path / "state"), {})
+    store = open_at(SQLite, str(tmp_path / "state"), {})
     yield store
     store.close()
 
@@ -54,8 +55,7 @@ def crawl(store: PageStore, keep: Keep = Keep.EVIDENCE, *, passes: bool = False)
 
 
 def told(one: Dropped) -> tuple[str | None, str | None, str, str]:
-    url, original = (record.url if record else None for record in (one.record, one.original))
-    return url, original, one.title, one.drop.likeness
+    return one.url, one.original, one.title or "", one.drop.likeness
 
 
 def test_each_crawl_tells_what_it_dropped_also_what_an_earlier_one_did(store: PageStore) -> None:
@@ -69,7 +69,7 @@ def test_each_crawl_tells_what_it_dropped_also_what_an_earlier_one_did(store: Pa
     for detector, found in ((first, expected), (second, expected), (third, [])):
         assert [told(one) for one in dropped(store, detector.generation)] == found
     assert [one.drop.generation for one in dropped(store)] == [first.generation, second.generation]
-    assert all(before <= one.when <= time.time() and 0.8 < one.drop.similarity < 1 for one in dropped(store))
+    assert all(before <= one.drop.id / 1e9 <= time.time() and 0.8 < one.drop.similarity < 1 for one in dropped(store))
     assert is_sound(store)
 
 
@@ -114,13 +114,13 @@ def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypa
     answer(detector, FIRST)
     answer(detector, COPY)
     writes: list[set[bytes]] = []
-    write = store._write
+    write = store.kv.write
 
     def noting(changes: Changes, *, sync: bool) -> None:
         writes.append({key[:1] for key in changes.puts} - {b"m"})
         write(changes, sync=sync)
 
-    monkeypatch.setattr(store, "_write", noting)
+    monkeypatch.setattr(store.kv, "write", noting)
     answer(detector, COPY)
     answer(detector, replace(COPY, url="http://new.example/"))
     assert writes == [{b"u", b"d"}, {b"u", b"d", b"r", b"e"}]
@@ -135,8 +135,8 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
     monkeypatch.setattr(drops, "_MOST", 7)
     monkeypatch.setattr(drops, "_STEP", 3)
     location = str(tmp_path / "state")
-    store: PageStore = LastingStore({}) if scheme == "memory" else STORES[scheme](location, {})
-    monkeypatch.setattr(type(store), "lasts", True)
+    store: PageStore = lasting_state({}) if scheme == "memory" else open_at(STORES[scheme], location, {})
+    monkeypatch.setattr(store, "lasts", True)
     one, other = crawl(store), crawl(store)
     answer(one, FIRST)
     urls = [f"http://{number}.example/" for number in range(25)]
@@ -151,7 +151,7 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
         detector.end()
     store.close()
     if scheme != "memory":
-        again = STORES[scheme](location, {})
+        again = open_at(STORES[scheme], location, {})
         assert [found.record.url for found in dropped(again) if found.record] == left
         again.close()
 
@@ -178,7 +178,7 @@ def test_a_row_that_is_none_of_a_drop_is_told_of_and_left_behind_by_repair(
         list(dropped(store))
     assert dict(check(store).counts) == {"broken drop": 1}
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
-    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
+    mended = open_at(SQLite, str(tmp_path / "mended"), {})
     assert [one.drop for one in dropped(mended)] == [whole]
     mended.close()

@@ -9,7 +9,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from tests.build import answer, judge_page, kind, page, reserve, story
 from tests.state.clock import HOUR, Clock
 
@@ -23,7 +23,7 @@ class Crawl:
 
     def __init__(self, bounds: Bounds, *, drops: bool = True) -> None:
         self.clock, self.expired = Clock(), 0
-        self.store = MemoryStore("memory:", {})
+        self.store = memory_state({})
         self.clock.govern(self.store)
         self.detector = Detector(
             make_method("cascade", {}),

@@ -87,8 +87,8 @@ class Run:
 
 async def crawl(name: str, crawler: Crawler, run: Run) -> None:
     """A copy of the one article comes, and its item comes through. It would give up at once who is heard of."""
-    async with crawler.crawl.judgement(page(name)) as judgement:
-        while isinstance(ruling := await judgement.check(), Blocked):
+    async with crawler.crawl.judgement() as judgement:
+        while isinstance(ruling := await judgement.check(page(name)), Blocked):
             await judgement.wait(ruling.by, 0)
     if ruling.reservation is not None:
         crawler.crawl.commit(ruling.reservation, sealed=True)
@@ -140,7 +140,6 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for another looks again when it is told to."""
-    monkeypatch.setattr(remote, "_AGAIN", 0)
     monkeypatch.setattr(remote, "_SOON", 0)
     monkeypatch.setattr(remote, "_LATE", 0)
 

@@ -14,20 +14,19 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
-    ManualVerdicts,
     find_manual_verdict,
     manual_verdicts,
     remove_manual_verdicts,
     write_manual_verdicts,
 )
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.layout import judgement_key
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.build import answer, find_record, kind, page, reserve, story
 from tests.judge.test_delivered import COPY, FIRST, THIRD, WITNESS, crawl
 from tests.judge.test_drops import is_sound
@@ -37,7 +36,7 @@ OTHER = page("other", story(9, 30), "标题丙")
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {})
+    return memory_state({})
 
 
 def keep(store: PageStore, of: Page) -> None:
@@ -158,15 +157,6 @@ def test_two_pages_that_are_copies_of_each_other_are_not_both_dropped(store: Pag
     assert is_sound(store)
 
 
-def test_where_nothing_was_said_nothing_is_looked_up(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = ManualVerdicts(store)
-    keep(store, COPY)
-    some = ManualVerdicts(store)
-    assert some.of(COPY.url) == ManualVerdict(COPY.url, ManualKind.KEEP, FIRST.url, 7)
-    monkeypatch.setattr(store, "value", lambda key: pytest.fail("it was looked up"))
-    assert empty.of(COPY.url) is None
-
-
 def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:
     odd = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 4)
     keep(store, COPY)
@@ -194,15 +184,15 @@ def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:
 def test_a_row_that_is_none_of_a_judgement_is_told_of_and_left_behind_by_repair(
     tmp_path: Path, key: bytes | None, value: bytes
 ) -> None:
-    store = SQLiteStore(str(tmp_path / "state"), {})
+    store = open_at(SQLite, str(tmp_path / "state"), {})
     keep(store, FIRST)
     store.write(Changes({key or judgement_key(COPY.url, store.hashes): value}))
     with pytest.raises(StoreDamaged, match="manual verdict"):
         list(manual_verdicts(store))
     found = check(store)
-    assert (dict(found.counts), found.judgements) == ({"broken judgement": 1}, 2)
+    assert (dict(found.counts), found.rows["judgement"]) == ({"broken judgement": 1}, 2)
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
-    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
+    mended = open_at(SQLite, str(tmp_path / "mended"), {})
     assert [one.url for one in manual_verdicts(mended)] == [FIRST.url]
     mended.close()

@@ -10,7 +10,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, Preference, make_preference
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from tests.build import answer, page, story
 
 TEXT = story(3, 40)
@@ -20,7 +20,7 @@ def kinds(policy: KeepPolicy, *pages: Page, method: str = "cascade") -> list[str
     """What is said of pages that come one after the other, where excerpts are copies too."""
     detector = Detector(
         make_method(method, {}),
-        MemoryStore("memory:", {}),
+        memory_state({}),
         who="test",
         policy=Policy(also_copies=frozenset([Likeness.EXCERPT]), preference=make_preference(policy)),
     )
@@ -111,7 +111,7 @@ def test_what_is_boilerplate_on_its_site_makes_no_text_longer() -> None:
     lines = story(50, 9)
     detector = Detector(
         make_method("cascade", {}),
-        MemoryStore("memory:", {}),
+        memory_state({}),
         who="test",
         policy=Policy(preference=make_preference("longest")),
     )
@@ -127,7 +127,7 @@ def test_what_is_boilerplate_on_its_site_makes_no_text_longer() -> None:
 def test_of_a_page_that_was_judged_without_the_policy_some_methods_do_not_know_the_length() -> None:
     for name, kind in (("cascade", Kind.BETTER), ("shingle", Kind.DUPLICATE)):
         method = make_method(name, {make_method(name, {}).threshold: 0.6})
-        store = MemoryStore("memory:", {})
+        store = memory_state({})
         found = [
             answer(Detector(method, store, who="", policy=Policy(preference=preference)), one).kind
             for preference, one in ((None, of_length("a", 34)), (make_preference("longest"), of_length("b", 38)))

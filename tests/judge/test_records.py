@@ -120,7 +120,7 @@ def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
     def fail(page: Page, **_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(detector, "check", fail)
+    monkeypatch.setattr(detector, "judge_now", fail)
     assert batch.judge(entry(id="a", text=TEXT)).verdict.reason == "method_failed"
     assert "feed.jsonl" in caplog.text
     monkeypatch.undo()
@@ -131,7 +131,7 @@ def test_a_state_that_fails_ends_the_work(batch: Batch, detector: Detector, monk
     def fail(page: Page, **_: object) -> None:
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(detector, "check", fail)
+    monkeypatch.setattr(detector, "judge_now", fail)
     with pytest.raises(StoreError, match="disk is full"):
         batch.judge(entry(id="a", text=TEXT))
 

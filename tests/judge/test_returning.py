@@ -15,12 +15,12 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from tests.build import answer, find_record, kind, page, story, summary
+from scrapy_neardup.state.records import Clock
+from tests.build import answer, find_record, kind, story, summary
 from tests.judge.test_delivered import FIRST, THIRD, WITNESS
 
-EXCERPT = page("excerpt", story(1, 40)[:12], "标题丁")
 #: Of the length and under the title of the third page, and no copy of anything.
 OWN = replace(THIRD, text="".join(story(7, 29)))
 
@@ -54,7 +54,7 @@ def forget(store: PageStore, one: Page) -> None:
 @pytest.fixture
 def store() -> PageStore:
     """With a page, a copy of that which speaks for itself, and one of this: dropped, and by now like nothing."""
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     for one, verdict in ((FIRST, Kind.UNIQUE), (WITNESS, Kind.DUPLICATE), (THIRD, Kind.DUPLICATE)):
         assert kind(crawl(store), one) is verdict
     forget(store, WITNESS)
@@ -79,8 +79,8 @@ def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store:
 def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(MemoryStore, "now", lambda _: 4_000_000_000.0)
-    monkeypatch.setattr(MemoryStore, "lasts", True)
+    monkeypatch.setattr(Clock, "now", lambda _: 4_000_000_000.0)
+    monkeypatch.setattr(store, "lasts", True)
     before = sum(1 for _ in store.rows(b"d"))
     assert kind(crawl(store), THIRD) is Kind.DUPLICATE
     assert sum(1 for _ in store.rows(b"d")) == before + 1
@@ -127,14 +127,6 @@ def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
     assert find_record(store, THIRD).is_original
 
 
-def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
-    store: PageStore = MemoryStore("memory:", {})
-    dropping = frozenset([Likeness.EXCERPT])
-    kinds = [kind(crawl(store, also_copies=dropping), one) for one in (FIRST, EXCERPT, EXCERPT)]
-    assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert summary(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
-
-
 @pytest.mark.parametrize("change", ["gone", "updated"])
 def test_it_passes_once_its_original_is_not_there_any_more(store: PageStore, change: str) -> None:
     if change == "gone":
@@ -150,7 +142,7 @@ def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> N
 
 
 def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
-    store: PageStore = MemoryStore("memory:", {})
+    store: PageStore = memory_state({})
     for one in (FIRST, OWN):
         if one is OWN:
             write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, FIRST.url, 7))

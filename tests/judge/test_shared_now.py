@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,12 +22,12 @@ from scrapy_neardup.judge.remote import RemoteJudgement
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_at, open_store, parse_url
 from tests.build import story
 from tests.server.redis_server import Server
 
-ROOT = Path(__file__).parents[2]
 ARTICLES = 40
 METHOD = make_method("cascade", {})
 SCRIPT = """\
@@ -39,19 +37,6 @@ with Deduplicator(sys.argv[1]) as seen:
     for line in sys.stdin:
         if not seen.check(**json.loads(line)).is_copy:
             print(line, end="", flush=True)
-"""
-#: Settings of a project: what reads a page waits for the other process.
-MEETING = """\
-import re, time
-from pathlib import Path
-NEARDUP_EXTRACTOR = "meeting.text"
-def text(html, url):
-    host, number = re.fullmatch("http://(.).example/(.+)", url).groups()
-    Path(number).touch()
-    end = time.monotonic() + 60
-    while not Path("..", "ab".replace(host, ""), number).exists() and time.monotonic() < end:
-        time.sleep(0.0005)
-    return html
 """
 
 
@@ -73,7 +58,7 @@ def url(redis_server: Server) -> str:
 def opened(url: str, wait: float = 10.0) -> Iterator[ImmediateJudge]:
     """As of a process of its own: with connections and a lease of its own."""
     kind, location = parse_url(url)
-    store = kind(location, METHOD.recipe())
+    store = open_at(kind, location, METHOD.recipe())
     now = make_immediate_judge(Detector(METHOD, store, who="test"), wait)
     try:
         yield now
@@ -83,40 +68,15 @@ def opened(url: str, wait: float = 10.0) -> Iterator[ImmediateJudge]:
         store.close()
 
 
-def started(folder: Path, *command: str) -> list[subprocess.Popen[str]]:
-    """Two processes, each in a folder of its own."""
-    running = []
-    for host in "ab":
-        (folder / host).mkdir(exist_ok=True)
-        running.append(
-            subprocess.Popen(
-                [sys.executable, *command],
-                cwd=folder / host,
-                env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-            )
-        )
-    return running
-
-
-def kept_once(url: str, running: list[subprocess.Popen[str]]) -> None:
-    told = [process.communicate(timeout=100)[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    kept = [json.loads(line)["url"].rpartition("/")[2] for out in told for line in out.splitlines()]
-    assert sorted(kept) == sorted(map(str, range(ARTICLES)))
-    store = open_store(url, None)
-    assert store.pages == 2 * ARTICLES
-    assert check(store).sound
-    assert list(store.rows(b"j")) == []
-    close_store(store)
-
-
 @pytest.mark.slow
-def test_two_scripts_at_once_keep_every_article_once(url: str, redis_server: Server, tmp_path: Path) -> None:
+def test_two_scripts_at_once_keep_every_article_once(url: str, redis_server: Server) -> None:
     """Once both hold a lease, they are given one article after the other, at the same moment."""
-    running = started(tmp_path, "-c", SCRIPT, url)
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+        for _ in "ab"
+    ]
     while len(redis_server.client.keys(f"{{neardup:{url.rpartition('=')[2]}}}L*")) < 2:
         assert [process.poll() for process in running] == [None, None]
         time.sleep(0.01)
@@ -126,20 +86,15 @@ def test_two_scripts_at_once_keep_every_article_once(url: str, redis_server: Ser
             process.stdin.write(json.dumps(article(number, host)) + "\n")
             process.stdin.flush()
         time.sleep(0.02)
-    kept_once(url, running)
-
-
-@pytest.mark.slow
-def test_two_commands_at_once_keep_every_article_once(url: str, tmp_path: Path) -> None:
-    """Each waits with an article until the other has come to it too."""
-    for host in "ab":
-        (tmp_path / host).mkdir()
-        (tmp_path / host / "scrapy.cfg").write_text("[settings]\ndefault = meeting\n")
-        pages = (article(number, host) for number in range(ARTICLES))
-        lines = [json.dumps({"url": one["url"], "html": f"<p>{one['text']}</p>"}) for one in pages]
-        (tmp_path / host / "in.jsonl").write_text("\n".join(lines))
-    (tmp_path / "meeting.py").write_text(MEETING)
-    kept_once(url, started(tmp_path, "-m", "scrapy", "neardup", "dedup", "in.jsonl", "--store", url))
+    told = [process.communicate(timeout=100)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    kept = [json.loads(line)["url"].rpartition("/")[2] for out in told for line in out.splitlines()]
+    assert sorted(kept) == sorted(map(str, range(ARTICLES)))
+    store = open_store(url, None)
+    assert store.pages == 2 * ARTICLES
+    assert check(store).sound
+    assert list(store.rows(b"j")) == []
+    close_store(store)
 
 
 def test_what_one_has_judged_the_other_knows(url: str) -> None:
@@ -153,7 +108,7 @@ def test_what_one_has_judged_the_other_knows(url: str) -> None:
 
 def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not kept meanwhile. If that takes too long it is judged without it, and known from then on."""
-    monkeypatch.setattr(RedisStore, "lease", 2.0)
+    monkeypatch.setattr(Redis, "lease", 2.0)
     with opened(url) as one, opened(url, wait=0.2) as hasty, opened(url) as patient:
         goes_on, is_filed = threading.Event(), threading.Event()
         filed = RemoteJudgement._register

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import Reason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from tests.build import story
 
 URL = "http://river.example/ferry"
@@ -18,7 +18,7 @@ URL = "http://river.example/ferry"
 
 @pytest.fixture
 def detector() -> Detector:
-    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), who="test")
+    return Detector(make_method("cascade", {}), memory_state({}), who="test")
 
 
 def judged(detector: Detector, page: Page) -> str:
@@ -36,14 +36,6 @@ def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Re
     assert not detector.is_unchanged(URL, 8)
     assert judged(detector, replace(page, html=8)) == f"unjudged ({reason})"
     assert not detector.is_unchanged(URL, 7)
-
-
-def test_what_is_known_of_an_article_stays_though_it_is_too_much_once(detector: Detector) -> None:
-    article = Page(URL, text="".join(story(1, 12)), html=6)
-    assert judged(detector, article) == "unique"
-    assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
-    assert not detector.is_unchanged(URL, 7)
-    assert judged(detector, article) == "unchanged"
 
 
 def test_an_article_that_was_too_much_before_is_judged(detector: Detector) -> None:

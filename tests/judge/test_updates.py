@@ -9,7 +9,8 @@ import pytest
 
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.repair import repair
@@ -17,11 +18,10 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.sqlite import SQLiteStore
-from tests.build import answer, kind, page, story
+from tests.build import answer, kind, make_detector, page, story
 
 #: The border between copy and original depends on the secret; under this one the new page is just no copy.
 SECRET = Secret(bytes(32))
@@ -36,23 +36,14 @@ def edited(version: int) -> Page:
     return replace(ARTICLE, text="".join([*BODY[:version], f"更正：第{version}版，无人受伤。", *BODY[version + 1 :]]))
 
 
-def crawl(store: PageStore, policy: KeepPolicy = "first", *, excerpts: bool = False, passes: bool = False) -> Detector:
-    return Detector(
-        make_method("cascade", {}),
-        store,
-        who="test",
-        policy=Policy(
-            also_copies=frozenset({Likeness.EXCERPT} if excerpts else ()),
-            passes=lambda verdict: passes or not verdict.is_copy,
-            keep=Keep.EVIDENCE,
-            preference=make_preference(policy),
-        ),
-    )
+def crawl(store: PageStore, policy: KeepPolicy = "first", *, excerpts: bool = False, drops: bool = True) -> Detector:
+    also = frozenset({Likeness.EXCERPT} if excerpts else ())
+    return make_detector(store, drops=drops, keep=Keep.EVIDENCE, policy=policy, also_copies=also)
 
 
 @pytest.fixture
 def store() -> PageStore:
-    return MemoryStore("memory:", {}, secret=SECRET)
+    return memory_state({}, secret=SECRET)
 
 
 @pytest.mark.parametrize("policy", ["first", "longest", "canonical", ("attacker.example",)], ids=str)
@@ -95,17 +86,17 @@ def test_a_page_that_becomes_a_copy_of_an_older_one_is_a_duplicate(store: PageSt
 
 def test_a_copy_that_the_policy_lets_pass_stays_one_when_its_original_is_updated(store: PageStore) -> None:
     mirror = page("mirror", BODY, "渡船事故", site="mirror.example")
-    tags = crawl(store, passes=True)
+    tags = crawl(store, drops=False)
     assert [kind(tags, one) for one in (ARTICLE, mirror, edited(1))] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.UPDATED]
-    assert kind(crawl(store, passes=True), replace(mirror, text=edited(1).text + "转载。")) is Kind.DUPLICATE
+    assert kind(crawl(store, drops=False), replace(mirror, text=edited(1).text + "转载。")) is Kind.DUPLICATE
 
 
 def test_the_first_delivery_outlives_export_import_merge_and_repair(tmp_path: Path) -> None:
     """One update came after the longer page; the next one passes in each of these states."""
     recipe = make_method("cascade", {}).recipe()
 
-    def opened(name: str) -> SQLiteStore:
-        return SQLiteStore(str(tmp_path / name), recipe, secret=SECRET)
+    def opened(name: str) -> PageStore:
+        return open_at(SQLite, str(tmp_path / name), recipe, secret=SECRET)
 
     store = opened("state")
     for one in (ARTICLE, LONGER, edited(1)):
@@ -116,14 +107,14 @@ def test_the_first_delivery_outlives_export_import_merge_and_repair(tmp_path: Pa
     import_state(ExportFile(tmp_path / "state.gz"), imported)
     merge(OpenState(store), merged, make_method("cascade", {}))
     store.close()
-    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
+    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
     for found in (imported, merged, opened("mended"), opened("state")):
         assert kind(crawl(found), edited(2)) is Kind.UPDATED, found.location
         found.close()
 
 
 def test_a_merge_takes_over_the_earlier_first_delivery(store: PageStore) -> None:
-    early, method = MemoryStore("memory:", {}, secret=SECRET), make_method("cascade", {})
+    early, method = memory_state({}, secret=SECRET), make_method("cascade", {})
     kind(crawl(early), ARTICLE)
     for one in (LONGER, replace(ARTICLE, text="".join(story(7, 20)))):
         kind(crawl(store), one)

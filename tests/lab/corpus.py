@@ -9,6 +9,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from scrapy_neardup.lab.corpus import Corpus, read_corpus
+from scrapy_neardup.lab.documents import Document, DocumentReader
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.settings import DEFAULT_FIELDS
+
 _ENGLISH = {
     "who": ["the baker", "a ferryman", "our mayor", "the choir", "a beekeeper", "the surveyor", "a glazier"],
     "did": ["repaired", "painted", "sold", "measured", "borrowed", "hid", "described", "auctioned"],
@@ -101,3 +107,40 @@ def mixed(*, chinese: bool = True) -> Made:
     made.add("闭馆一天。" if chinese else "Closed today.")
     made.add("闭馆一天。" if chinese else "Closed today.")
     return made
+
+
+def document(id: str, text: str = "", title: str = "", url: str = "") -> Document:
+    """A document without metadata."""
+    return Document(Page(id, title, text=text), url)
+
+
+def reader(**renamed: str) -> DocumentReader:
+    """A reader with the usual names of fields, but for some."""
+    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, 100_000, None, hashes_items=False))
+
+
+def read(path: Path, pairs: Path | None = None, gold: Path | None = None) -> Corpus:
+    """The corpus in a folder or file."""
+    return read_corpus(path, list(reader().read(path)), pairs, gold)
+
+
+def drafts(*, of: int = 24) -> list[dict[str, Any]]:
+    """Articles, then each once more with 0 to 9 of its 12 sentences replaced; every second one on the same site."""
+    made = [
+        {"url": f"https://daily.example/{seed}", "title": f"Article {seed}", "text": article(seed, chinese=False)}
+        for seed in range(of)
+    ]
+    again = []
+    for seed, one in enumerate(made):
+        changed = seed % 10
+        text = edited(one["text"], changed, chinese=False) if changed else one["text"]
+        site = "daily" if seed % 2 else "mirror"
+        again.append({"url": f"https://{site}.example/again/{seed}", "title": f"Article {seed}, again", "text": text})
+    return made + again
+
+
+def write_feed(folder: Path, records: list[dict[str, Any]] | None = None) -> Path:
+    """The feed as a file."""
+    file = folder / "feed.jsonl"
+    file.write_text(lines(drafts() if records is None else records), encoding="utf-8")
+    return file

@@ -1,168 +1,112 @@
-"""Documents from every kind of file, and what is said of those that are malformed."""
+"""Documents from files of every format, under the names that a crawl knows their pages by."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-import re
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-import zstandard
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.compression import find_file
-from scrapy_neardup.lab.documents import Document, read_documents, with_distinct_ids
+from scrapy_neardup.lab.documents import Document, open_spool
 from scrapy_neardup.model import Page
-from tests.files.samples import PACKERS
+from tests.files.samples import PACKERS, Archive
+from tests.lab.corpus import document, reader, write_feed
 
-TWO = '{"id": "a", "title": "渡口", "text": "船来了。"}\n{"id": "b", "text": "The boat is here."}\n'.encode()
-A, B = Document("a", "渡口", "船来了。"), Document("b", "", "The boat is here.")
+TEXT = "The ferry to the island sails again from Monday on, at nine and at four, weather permitting."
+
+
+def summary(documents: Any) -> list[tuple[str, str]]:
+    return [(one.id, one.page.text) for one in documents]
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"text": TEXT}, Document(Page("line 2", text=TEXT))),
+        ({"id": None, "title": None, "text": TEXT, "keywords": None}, Document(Page("line 2", text=TEXT))),
+        ({"id": 7, "url": "https://a.example/1", "text": TEXT}, "7"),
+        ({"id": True, "url": " https://a.example/1 ", "text": TEXT}, "https://a.example/1"),
+        ({"id": " ", "text": TEXT}, "line 2"),
+        (
+            {"id": "x", "text": TEXT, "keywords": "桥, 船；塔", "title": "渡口", "description": "d", "date": 5},
+            Document(Page("x", "渡口", ("桥", "船", "塔"), "d", TEXT)),
+        ),
+        ({"id": 7, "title": "no matter", "text": " "}, Document(Page("7"))),
+        ({"id": "x", "text": "half \ud83d a smile"}, Document(Page("x", text="half \ud83d a smile"))),
+    ],
+)
+def test_a_record_is_a_document_under_its_name(
+    tmp_path: Path, record: dict[str, Any], expected: Document | str
+) -> None:
+    (tmp_path / "crawl.jsonl").write_text(f"\n{json.dumps(record)}\n")
+    [found] = reader().read(tmp_path / "crawl.jsonl")
+    if isinstance(expected, str):
+        assert (found.id, found.page.site) == (expected, "a.example" if "url" in record else "")
+        assert found.url == str(record.get("url", "")).strip()
+    else:
+        assert found == expected
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_json_lines_are_read_plain_and_packed(tmp_path: Path, suffix: str) -> None:
-    file = tmp_path / f"crawl.jsonl{suffix}"
-    file.write_bytes(PACKERS[suffix](TWO))
-    assert list(read_documents(file)) == [A, B]
+def test_a_folder_holds_documents_or_pages_or_texts(tmp_path: Path, suffix: str) -> None:
+    pack = PACKERS[suffix]
+    (tmp_path / f"b.txt{suffix}").write_bytes(pack("\ufeff旧桥\n修好了。\n".encode()))
+    (tmp_path / f"a.txt{suffix}").write_bytes(pack(TEXT.encode()))
+    assert summary(reader().read(tmp_path)) == [(f"a.txt{suffix}", TEXT), (f"b.txt{suffix}", "旧桥\n修好了。")]
+    html = f"<html><title>Ferry</title><body><article><h1>Ferry</h1><p>{TEXT}</p></article></body></html>"
+    (tmp_path / f"c.html{suffix}").write_bytes(pack(html.encode()))
+    [page] = reader().read(tmp_path)
+    assert (page.id, page.page.title, TEXT in page.page.text) == (f"c.html{suffix}", "Ferry", True)
+    (tmp_path / f"docs.jsonl{suffix}").write_bytes(pack(json.dumps({"id": "d", "text": TEXT}).encode()))
+    assert summary(reader().read(tmp_path)) == [("d", TEXT)]
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_a_text_file_is_one_document_whose_first_line_is_no_title(tmp_path: Path, suffix: str) -> None:
-    file = tmp_path / f"桥.txt{suffix}"
-    file.write_bytes(PACKERS[suffix]("\ufeff旧桥\n修好了。\n".encode()))
-    assert list(read_documents(file)) == [Document(f"桥.txt{suffix}", "", "旧桥\n修好了。\n")]
+def test_several_files_of_several_formats_are_read_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(f'url,body\nhttps://a.example/1,"{TEXT}"\n', encoding="utf-8")
+    (tmp_path / "lines.of.today").write_text(json.dumps({"body": TEXT}) + "\n")
+    found = reader(text="body").read(tmp_path / "lines.of.today", tmp_path / "table.csv", tmp_path / "lines.of.today")
+    assert [one.id for one in found] == ["line 1", "https://a.example/1", "line 1"]
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_of_a_folder_the_documents_file_is_read(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / f"docs.jsonl{suffix}").write_bytes(PACKERS[suffix](TWO))
-    (tmp_path / "notes.txt").write_text("no part of it")
-    assert list(read_documents(tmp_path)) == [A, B]
-    assert find_file(tmp_path, "docs.jsonl") == tmp_path / f"docs.jsonl{suffix}"
-    assert find_file(tmp_path, "pairs.jsonl") is None
-
-
-def test_a_text_without_a_word_is_a_document_too(tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").touch()
-    assert list(read_documents(tmp_path)) == [Document("empty.txt")]
-
-
-def test_several_files_are_read_one_after_the_other(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(TWO)
-    (tmp_path / "b.txt").write_text("by itself")
-    found = read_documents(tmp_path / "b.txt", tmp_path / "a.jsonl")
-    assert list(found) == [Document("b.txt", "", "by itself"), A, B]
-
-
-def test_of_a_folder_without_one_every_text_file_is_read_by_name(tmp_path: Path) -> None:
-    for name in ("b.txt", "a.txt", "c.html"):
-        (tmp_path / name).write_text(f"text of {name}")
-    assert [(one.id, one.text) for one in read_documents(tmp_path)] == [
-        ("a.txt", "text of a.txt"),
-        ("b.txt", "text of b.txt"),
+def test_records_that_are_no_documents_are_left_out_and_counted(tmp_path: Path) -> None:
+    records = [
+        {"url": "https://a.example/1", "text": TEXT},
+        {"url": "https://a.example/2"},
+        {"url": "https://a.example/1", "text": "another version"},
+        {"id": "long", "text": "x" * 1_000_000},
     ]
+    file = write_feed(tmp_path, records)
+    file.write_text('{"broken\n' + file.read_text())
+    (tmp_path / "pages.warc").write_bytes(Archive().add(b"<p>x", status="404 Gone").bytes())
+    feed = reader()
+    assert summary(feed.read(file, tmp_path / "pages.warc")) == [("https://a.example/1", TEXT)]
+    assert feed.left_out == {
+        "malformed": 1,
+        "no_content": 1,
+        "another version of a page": 1,
+        "too_large": 1,
+        "status 404": 1,
+    }
 
 
-@pytest.mark.parametrize(
-    ("line", "document"),
-    [
-        ('{"text": "t"}', Document("line 2", "", "t")),
-        ('{"id": null, "title": null, "text": "t", "keywords": null}', Document("line 2", "", "t")),
-        ('{"id": 7, "text": ""}', Document("7")),
-        ('{"id": "x", "text": "t", "keywords": "桥, 船；塔"}', Document("x", "", "t", ("桥", "船", "塔"))),
-        (
-            '{"id": "x", "text": "t", "keywords": ["old bridge", "boat"]}',
-            Document("x", "", "t", ("old bridge", "boat")),
-        ),
-        (
-            '{"id": "x", "text": "t", "description": "d", "url": "http://a.example/", "date": 5}',
-            Document("x", "", "t", (), "d", "http://a.example/"),
-        ),
-        ('{"id": "x", "text": "half \\ud83d a smile"}', Document("x", "", "half \ud83d a smile")),
-        ('{"id": "x", "text": "one\u2028document"}', Document("x", "", "one\u2028document")),
-    ],
-)
-def test_fields_of_a_line(tmp_path: Path, line: str, document: Document) -> None:
-    file = tmp_path / "crawl.jsonl"
-    file.write_text(f"\n{line}\r\n  \n", encoding="utf-8")
-    assert list(read_documents(file)) == [document]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
-    file = tmp_path / "crawl.jsonl"
-    file.write_bytes(b"\xef\xbb\xbf" + TWO)
-    assert list(read_documents(file)) == [A, B]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (b"a,b,c", "is not JSON: Expecting value at character 1; each line must be"),
-        (b'{"id": "c", "text": "\xff"}', "is not UTF-8: invalid start byte at byte 22; each line must be"),
-        (b"[" * 100_000, "is JSON with lists or objects nested too deeply"),
-        (b"[1, 2]", "is not an object but a list; each line must be"),
-        (b"null", "is not an object but null; each line must be"),
-        (b'{"id": "c", "title": "no text"}', "has no text"),
-        (b'{"id": "c", "text": null}', "text must be a string, not None"),
-        (b'{"id": "c", "text": 5}', "text must be a string, not 5"),
-        (b'{"id": "c", "text": "t", "title": ["t"]}', r"title must be a string, not \['t'\]"),
-        (b'{"id": 1.5, "text": "t"}', "id must be a string or a whole number, not 1.5"),
-        (b'{"id": true, "text": "t"}', "id must be a string or a whole number, not True"),
-        (b'{"id": "c", "text": "t", "keywords": ["t", 1]}', "keywords must be a string or a list of strings"),
-    ],
-)
-def test_a_malformed_line_is_named_after_those_before_it(tmp_path: Path, line: bytes, said: str) -> None:
-    file = tmp_path / "crawl.jsonl"
-    file.write_bytes(TWO + line + b"\n")
-    read = read_documents(file)
-    assert [next(read), next(read)] == [A, B]
-    with pytest.raises(NearDupError, match=f"{re.escape(str(file))}, line 3:? {said}"):
-        next(read)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("cut.jsonl.gz", gzip.compress(TWO, mtime=0)[:-9], "cannot be read to its end"),
-        ("cut.jsonl.xz", lzma.compress(TWO)[:-9], "cannot be read to its end"),
-        ("cut.jsonl.bz2", bz2.compress(TWO)[:-9], "cannot be read to its end"),
-        ("cut.jsonl.zst", zstandard.compress(TWO)[:-9], "cannot be read to its end"),
-        ("plain.jsonl.gz", TWO, "cannot be read to its end"),
-        ("plain.jsonl.xz", TWO, "cannot be read to its end"),
-        ("plain.txt.bz2", TWO, "cannot be read to its end"),
-        ("plain.txt.zst", TWO, "cannot be read to its end"),
-        ("latin.txt", "Straße".encode("latin-1"), "is not UTF-8: .* at byte 5"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(NearDupError, match=f"{re.escape(name)} {said}"):
-        list(read_documents(tmp_path / name))
-
-
-def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_breaks_off_is_named_after_its_documents(tmp_path: Path) -> None:
     with pytest.raises(NearDupError, match=r"gone\.jsonl does not exist"):
-        list(read_documents(tmp_path / "gone.jsonl"))
-    with pytest.raises(NearDupError, match=r"contains neither docs\.jsonl"):
-        list(read_documents(tmp_path))
+        list(reader().read(tmp_path / "gone.jsonl"))
+    with pytest.raises(NearDupError, match=r"contains no HTML files, docs\.jsonl"):
+        list(reader().read(tmp_path))
+    (tmp_path / "cut.jsonl.xz").write_bytes(PACKERS[".xz"](b'{"text": "%s"}\n' % TEXT.encode() * 3)[:-9])
+    documents = reader().read(tmp_path / "cut.jsonl.xz")
+    assert next(documents).page.text == TEXT
+    with pytest.raises(NearDupError, match="cannot be read to its end"):
+        list(documents)
 
 
-def test_documents_are_read_one_at_a_time(tmp_path: Path) -> None:
-    file = tmp_path / "crawl.jsonl"
-    file.write_bytes(TWO + b"broken")
-    assert next(read_documents(file)) == A
-
-
-def test_a_page_goes_by_the_id_of_its_document_and_keeps_its_site() -> None:
-    document = Document("d1", "标题", "正文", ("词",), "摘要", "http://a.example/")
-    assert document.page() == Page("d1", "标题", ("词",), "摘要", "正文", site="a.example")
-
-
-def test_an_id_that_comes_twice_is_refused_when_it_comes() -> None:
-    read = with_distinct_ids([A, B, A])
-    assert [next(read), next(read)] == [A, B]
-    with pytest.raises(NearDupError, match="Two documents have the id 'a'"):
-        next(read)
+def test_documents_stay_the_same_on_disk() -> None:
+    page = Page("a", "Ferry", ("x", "y"), "d", TEXT, site="a.example", html=5, reader="r", quotes=(3,))
+    made = [Document(page, "https://a.example/1"), document("\ud800", "half a character \ud800")]
+    with open_spool(made) as spool:
+        assert list(spool) == made
+        assert spool[-1:] == made[1:]
+        assert len(spool) == 2

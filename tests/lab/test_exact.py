@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.lab.exact import GRAM, Alike, Grams, alike_pairs, common, gram_file, grams, similarity
+from scrapy_neardup.lab.exact import (
+    GRAM,
+    Alike,
+    Grams,
+    count_common,
+    find_similar_pairs,
+    make_grams,
+    measure_similarity,
+    open_gram_file,
+)
 from tests.lab.corpus import five_grams, mixed
 
 
@@ -50,7 +59,7 @@ shares = st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.6, 2 / 3, 0.75, 0.8, 0.9, 1.0
 def test_the_pairs_are_those_of_comparing_each_with_each(
     sets: list[set[int]], jaccard: float, containment: float, room: int
 ) -> None:
-    found = list(alike_pairs(Sets(sets), jaccard, containment, room=room))
+    found = list(find_similar_pairs(Sets(sets), jaccard, containment, room=room))
     assert len(found) == len(set(found))
     assert set(found) == compared_each_with_each(sets, jaccard, containment)
 
@@ -58,10 +67,10 @@ def test_the_pairs_are_those_of_comparing_each_with_each(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("ab 船来了。", max_size=30), min_size=2, max_size=8))
 def test_texts_are_compared_by_their_letters(texts: list[str]) -> None:
-    with gram_file() as sets:
+    with open_gram_file() as sets:
         for text in texts:
             sets.add(text)
-        found = {(one.a, one.b): one.jaccard for one in alike_pairs(sets, 0.3, 1.0)}
+        found = {(one.a, one.b): one.jaccard for one in find_similar_pairs(sets, 0.3, 1.0)}
     for (a, one), (b, other) in combinations(enumerate(map(five_grams, texts)), 2):
         jaccard = len(one & other) / max(1, len(one | other))
         if one and other and jaccard >= 0.3:
@@ -69,23 +78,24 @@ def test_texts_are_compared_by_their_letters(texts: list[str]) -> None:
 
 
 def test_sets_of_a_file_come_back_and_a_short_text_has_none() -> None:
-    with gram_file() as sets:
+    with open_gram_file() as sets:
         for text in ("渡口今天早上开航", "", "渡口", "The ferry sails again"):
             sets.add(text)
         assert sets.sizes().tolist() == [4, 0, 0, 14]
-        assert sets[0].tolist() == grams("渡口今天早上开航").tolist()
+        assert sets[0].tolist() == make_grams("渡口今天早上开航").tolist()
         assert len(sets[1]) == len(sets[2]) == 0
-        assert common(sets[0], sets[3]) == 0
-        assert similarity(3, 0, sets) == Alike(0, 3, 0.0, 0.0)
+        assert count_common(sets[0], sets[3]) == 0
+        assert measure_similarity(3, 0, sets) == Alike(0, 3, 0.0, 0.0)
+        assert measure_similarity(1, 2, sets) == Alike(1, 2, 0.0, 0.0)
     assert len("渡口今天早上开航") - GRAM + 1 == 4
 
 
 def test_on_a_corpus_they_are_the_reference_pairs_that_it_was_made_with() -> None:
     made = mixed()
-    with gram_file() as sets:
+    with open_gram_file() as sets:
         for document in made.documents:
             sets.add(document["text"])
-        found = {(one.a, one.b): one for one in alike_pairs(sets)}
+        found = {(one.a, one.b): one for one in find_similar_pairs(sets)}
     place = {document["id"]: at for at, document in enumerate(made.documents)}
     expected = {(place[pair["a"]], place[pair["b"]]): pair["jaccard"] for pair in made.pairs()}
     assert len(expected) > 5

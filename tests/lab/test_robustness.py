@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Set
 from pathlib import Path
 from typing import ClassVar
@@ -12,21 +10,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.edits import EDITS
-from scrapy_neardup.lab.robustness import (
-    AMOUNTS,
-    CONTROL,
-    Point,
-    check_drawable,
-    draw_curves,
-    method_label,
-    robustness,
-    sample_documents,
-)
+from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, format_method, measure_robustness, sample_documents
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.base import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
+from tests.lab.corpus import document
 
 WHO = ["老周", "小禾", "陈船长", "林老师", "镇长", "阿芬", "木匠", "邮递员"]
 WHAT = [
@@ -51,7 +42,7 @@ def documents(count: int = 8) -> list[Document]:
             f"花了{7 * number + line}元。{WHY[(number + line) % 5]}{WHO[(number + 2 * line) % 8]}也不例外！\n"
             for line in range(14)
         )
-        found.append(Document(f"d{number}", f"{WHO[number % 8]}的第{number}封信", text))
+        found.append(document(f"d{number}", text, f"{WHO[number % 8]}的第{number}封信"))
     return found
 
 
@@ -87,7 +78,7 @@ def shares(points: list[Point]) -> set[tuple[float, float]]:
 
 
 def test_there_is_a_point_for_each_method_edit_and_amount_and_the_control() -> None:
-    points = robustness([Fake("yes", says=True), Fake("no", says=False)], documents())
+    points = measure_robustness([Fake("yes", says=True), Fake("no", says=False)], documents())
     steps = [(name, amount) for name, edit in EDITS.items() for amount in (AMOUNTS if edit.has_amount else (0.0,))]
     steps.append((CONTROL, 0.0))
     assert [(point.method, point.edit, point.amount) for point in points] == [
@@ -107,13 +98,13 @@ def test_there_is_a_point_for_each_method_edit_and_amount_and_the_control() -> N
     ids=lambda value: value.name if isinstance(value, Fake) else "",
 )
 def test_a_page_is_recognised_if_it_is_found_and_taken_for_a_copy(method: Fake, expected: tuple[float, float]) -> None:
-    assert shares(robustness([method], documents(4))) == {expected}
+    assert shares(measure_robustness([method], documents(4))) == {expected}
 
 
 def test_cascade_bears_small_edits_and_tells_other_pages_apart() -> None:
     points = {
         (point.edit, point.amount): point
-        for point in robustness([make_method("cascade", {})], documents(), amounts=(0.01, 0.05, 0.6))
+        for point in measure_robustness([make_method("cascade", {})], documents(), amounts=(0.01, 0.05, 0.6))
     }
     for step in (("add", 0.01), ("delete", 0.01), ("add", 0.05), ("retitle", 0.0), ("wrap", 0.0), ("width", 0.0)):
         assert points[step].recognised == 1.0, step
@@ -124,18 +115,18 @@ def test_cascade_bears_small_edits_and_tells_other_pages_apart() -> None:
 
 def test_every_method_sees_the_same_edits_and_originals_once() -> None:
     alone, first, second = (Fake(name, says=True) for name in ("alone", "first", "second"))
-    robustness([alone], documents(3))
-    robustness([first, second], documents(3))
+    measure_robustness([alone], documents(3))
+    measure_robustness([first, second], documents(3))
     assert alone.seen == first.seen == second.seen
-    for document in documents(3):
-        assert alone.seen.count(document.page()) == 1
+    for one in documents(3):
+        assert alone.seen.count(one.page) == 1
 
 
 def test_the_same_seed_gives_the_same_edits_and_another_others() -> None:
     seen = []
     for seed in (1, 1, 2):
         method = Fake("", says=True)
-        robustness([method], documents(3), edits=["add"], seed=seed)
+        measure_robustness([method], documents(3), edits=["add"], seed=seed)
         seen.append(method.seen)
     assert seen[0] == seen[1] != seen[2]
 
@@ -143,15 +134,17 @@ def test_the_same_seed_gives_the_same_edits_and_another_others() -> None:
 def test_a_page_is_edited_with_parts_of_others_only() -> None:
     texts = ["甲甲甲。甲。甲甲。" * 9, "乙乙乙。乙。乙乙。" * 9]
     method = Fake("", says=True)
-    robustness([method], [Document(text[0], text[0], text) for text in texts], edits=["add", "retitle", "replace"])
+    measure_robustness(
+        [method], [document(text[0], text, text[0]) for text in texts], edits=["add", "retitle", "replace"]
+    )
     edits = [page for page in method.seen if page.text not in texts]
     assert len(edits) == 2 * 12
     assert all(set(page.text) - {"\n"} == {"甲", "乙", "。"} for page in edits)
 
 
 def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
-    english = [Document(str(n), "", f"Boat number {n} left the harbour at {n} with {n + 3} people.") for n in range(3)]
-    points = robustness([Fake("yes", says=True)], english, edits=["script", "retitle", "reorder", "width"])
+    english = [document(str(n), f"Boat number {n} left the harbour at {n} with {n + 3} people.") for n in range(3)]
+    points = measure_robustness([Fake("yes", says=True)], english, edits=["script", "retitle", "reorder", "width"])
     assert [(point.edit, point.pages, point.recognised) for point in points[:4]] == [
         ("script", 0, 0.0),
         ("retitle", 0, 0.0),
@@ -162,48 +155,29 @@ def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [[], documents(1), [*documents(1), Document("empty", "标题")], documents(1) * 3],
+    [[], documents(1), [*documents(1), document("empty", title="标题")], documents(1) * 3],
     ids=["none", "one", "one and an empty one", "one three times"],
 )
 def test_fewer_than_two_different_texts_are_refused(given: list[Document]) -> None:
     with pytest.raises(NearDupError, match=r"only [01] differ.*two or more"):
-        robustness([Fake("yes", says=True)], given)
-
-
-def test_an_unknown_edit_is_refused() -> None:
-    with pytest.raises(SettingsError, match="no edit 'shuffle'"):
-        robustness([Fake("yes", says=True)], documents(2), edits=["shuffle"])
-
-
-def test_a_failure_names_the_method() -> None:
-    with pytest.raises(NearDupError, match=r"^weak: no lexicon for this page$"):
-        robustness([Fake("weak", says=True, fails_on="3号")], documents())
+        measure_robustness([Fake("yes", says=True)], given)
 
 
 def test_a_method_that_fails_is_told_once_and_left_out() -> None:
     told: list[str] = []
+    with pytest.raises(NearDupError, match=r"^weak: no lexicon for this page$"):
+        measure_robustness([Fake("weak", says=True, fails_on="3号")], documents())
     methods = [Fake("weak", says=True, fails_on="3号"), Fake("yes", says=True)]
-    points = robustness(methods, documents(), edits=["wrap"], on_failure=lambda error: told.append(str(error)))
+    points = measure_robustness(methods, documents(), edits=["wrap"], on_failure=lambda error: told.append(str(error)))
     assert told == ["weak: no lexicon for this page"]
     assert [(point.method, point.edit, point.pages) for point in points] == [("yes", "wrap", 8), ("yes", CONTROL, 56)]
 
 
-def test_progress_goes_through_the_pages() -> None:
-    told: list[int] = []
-
-    def progress(pages: range) -> list[int]:
-        told.extend(pages)
-        return list(pages)
-
-    robustness([Fake("yes", says=True)], documents(3), edits=["width"], progress=progress)  # type: ignore[arg-type]
-    assert told == [0, 1, 2]
-
-
 def test_a_label_tells_parameters_apart() -> None:
-    assert method_label(make_method("cascade", {})) == "cascade"
-    assert method_label(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
+    assert format_method(make_method("cascade", {})) == "cascade"
+    assert format_method(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
     methods = [make_method("cascade", {"base": base}) for base in (0.7, 0.8)]
-    points = robustness(methods, documents(2), edits=["width"])
+    points = measure_robustness(methods, documents(2), edits=["width"])
     assert {point.method for point in points} == {"cascade:base=0.7", "cascade:base=0.8"}
 
 
@@ -211,12 +185,12 @@ def test_documents_are_drawn_with_equal_chances() -> None:
     whole = documents(6)
     assert sample_documents(iter(whole), 6, 1) == sample_documents(iter(whole), 9, 2) == whole
     assert sample_documents(whole, 2, 1) == sample_documents(whole, 2, 1)
-    counts = dict.fromkeys((document.id for document in whole), 0)
+    counts = dict.fromkeys((one.id for one in whole), 0)
     for seed in range(600):
         few = sample_documents(iter(whole), 2, seed)
-        assert len({document.id for document in few}) == 2
-        for document in few:
-            counts[document.id] += 1
+        assert len({one.id for one in few}) == 2
+        for one in few:
+            counts[one.id] += 1
     assert all(150 < count < 250 for count in counts.values()), counts
 
 
@@ -231,31 +205,44 @@ def some_points(names: tuple[str, ...] = ("cascade", "simhash:distance=6", "othe
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.mark.slow
-def test_the_picture_has_a_line_for_each_method_and_edit(tmp_path: Path) -> None:
-    draw_curves(some_points(), tmp_path / "curves.svg")
-    root = ET.parse(tmp_path / "curves.svg").getroot()
-    assert root.tag == f"{SVG}svg"
-    lines = {
-        group.get("id"): group for group in root.iter(f"{SVG}g") if (group.get("id") or "")[:4] in ("add ", "dele")
+def draw(folder: Path, points: list[Point]) -> ET.Element:
+    draw_curves(points, folder / "curves.svg")
+    return ET.parse(folder / "curves.svg").getroot()
+
+
+def test_the_picture_has_a_line_for_each_method_and_edit_and_they_differ_without_colour(tmp_path: Path) -> None:
+    names = tuple("abcdefghijkl")
+    lines = {group.get("id") or "": group for group in draw(tmp_path, some_points(names)).iter(f"{SVG}g")}
+    assert {id for id in lines if id[:4] in ("add ", "dele")} == {
+        f"{edit} {n}" for edit in ("add", "delete") for n in names
     }
-    names = ("cascade", "simhash:distance=6", "other")
-    assert set(lines) == {f"{edit} {name}" for edit in ("add", "delete") for name in names}
-    points = {len(list(lines[f"add {name}"].iter(f"{SVG}use"))) for name in names}
-    assert points == {len(AMOUNTS)}
-
-
-def test_the_lines_differ_without_colour(tmp_path: Path) -> None:
-    draw_curves(some_points(tuple("abcdefghijkl")), tmp_path / "curves.svg")
-    root = ET.parse(tmp_path / "curves.svg").getroot()
     looks = set()
-    for group in root.iter(f"{SVG}g"):
-        if (group.get("id") or "").startswith("add "):
-            style = next(path.get("style", "") for path in group.iter(f"{SVG}path"))
-            marker = next(path.get("d") for path in group.find(f"{SVG}defs").iter(f"{SVG}path"))  # type: ignore[union-attr]
-            dashes = [part for part in style.split(";") if "dasharray" in part]
-            looks.add((marker, *dashes))
-    assert len(looks) == 12
+    for name in names:
+        line = lines[f"add {name}"]
+        assert len(list(line.iter(f"{SVG}use"))) == len(AMOUNTS)
+        style = next(path.get("style", "") for path in line.iter(f"{SVG}path"))
+        marker = next(path.get("d") for path in line.find(f"{SVG}defs").iter(f"{SVG}path"))  # type: ignore[union-attr]
+        looks.add((marker, *(part for part in style.split(";") if "dasharray" in part)))
+    assert len(looks) == len(names)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [Point("one", "add", 0.1, 0.5, 0.5, 4)],
+        [Point("one", CONTROL, 0.0, 0.0, 0.0, 4)],
+        [Point("one", "script", 0.0, 0.0, 0.0, 0), Point("two", "add", 0.1, 0.0, 0.0, 0)],
+    ],
+    ids=["lines alone", "bars alone", "no pages"],
+)
+def test_a_picture_of_little_is_drawn_and_leaves_the_settings_of_matplotlib_alone(
+    points: list[Point], tmp_path: Path
+) -> None:
+    import matplotlib as mpl
+
+    before = mpl.rcParams.copy()
+    assert draw(tmp_path, points).tag == f"{SVG}svg"
+    assert mpl.rcParams.copy() == before
 
 
 @pytest.mark.slow
@@ -268,65 +255,13 @@ def test_the_same_points_give_the_same_file(tmp_path: Path) -> None:
         assert one.read_bytes().startswith(begin)
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        [Point("one", "add", 0.1, 0.5, 0.5, 4)],
-        [Point("one", CONTROL, 0.0, 0.0, 0.0, 4)],
-        [Point("one", "script", 0.0, 0.0, 0.0, 0), Point("two", "add", 0.1, 0.0, 0.0, 0)],
-    ],
-    ids=["lines alone", "bars alone", "no pages"],
-)
-def test_a_picture_of_little_is_drawn(points: list[Point], tmp_path: Path) -> None:
-    draw_curves(points, tmp_path / "curves.svg")
-    assert ET.parse(tmp_path / "curves.svg").getroot().tag == f"{SVG}svg"
-
-
-def test_drawing_leaves_the_settings_of_matplotlib_alone(tmp_path: Path) -> None:
-    import matplotlib as mpl
-
-    before = mpl.rcParams.copy()
-    draw_curves(some_points(), tmp_path / "curves.svg")
-    assert mpl.rcParams.copy() == before
-
-
-@pytest.mark.slow
-def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['matplotlib.pyplot'] = None\n"
-        "from pathlib import Path\n"
-        "from scrapy_neardup.lab.robustness import Point, draw_curves\n"
-        f"draw_curves([Point('one', 'add', 0.1, 0.5, 0.5, 4)], Path({str(tmp_path)!r}) / 'curves.png')"
-    )
-    done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("curves.jpg", r"\.svg or \.png or \.pdf"), ("none/curves.svg", "does not exist")],
-)
-def test_a_file_that_cannot_be_drawn_is_refused_beforehand(name: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=message):
-        check_drawable(tmp_path / name)
-
-
-def test_a_file_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_drawn_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, said in (("curves.jpg", r"\.svg or \.png or \.pdf"), ("none/curves.svg", "does not exist")):
+        with pytest.raises(SettingsError, match=said):
+            check_drawable(tmp_path / name)
     (tmp_path / "curves.svg").mkdir()
     with pytest.raises(NearDupError, match=r"curves\.svg cannot be written"):
         draw_curves(some_points(), tmp_path / "curves.svg")
-
-
-@pytest.mark.slow
-def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "from pathlib import Path\n"
-        "from scrapy_neardup.lab.robustness import draw_curves\n"
-        f"draw_curves([], Path({str(tmp_path)!r}) / 'curves.svg')"
-    )
-    done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("scrapy_neardup.errors.NearDupError: ")
-    assert 'pip install "scrapy-neardup[plot]"' in last
+    monkeypatch.setattr("scrapy_neardup.lab.curves.find_spec", lambda name: None)
+    with pytest.raises(NearDupError, match=r"scrapy-neardup\[plot\]"):
+        check_drawable(tmp_path / "other.svg")

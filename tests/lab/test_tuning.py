@@ -2,62 +2,60 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import LexiconNeeded, NearDupError
+from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods, count_copies
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
-    agreement,
-    candidates,
-    drawn,
-    quotas,
-    strata,
-    thresholds,
-    urgency,
+    draw_pairs,
+    find_candidates,
+    judge_pairs,
+    make_strata,
+    make_thresholds,
+    measure_urgency,
+    share_pairs,
 )
-from scrapy_neardup.lab.documents import Document, spooled
-from scrapy_neardup.lab.estimates import (
-    Answer,
-    LabelFile,
-    by_stratum,
-    estimated,
-    read_answers,
-    weighted,
-    wilson,
-)
-from scrapy_neardup.lab.exact import Alike, gram_file
-from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.lab.documents import Document
+from scrapy_neardup.lab.estimates import Answer, estimate_thresholds, group_answers, weigh_answers, wilson_interval
+from scrapy_neardup.lab.exact import Alike, open_gram_file
+from scrapy_neardup.lab.pairs import Pair
+from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Page
-from tests.lab.corpus import article
-from tests.lab.drafts import drafts
+from scrapy_neardup.page.urls import site_of
+from tests.lab.corpus import article, document, drafts
+from tests.lab.methods import Broken, First, Picky
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
 
 @pytest.fixture(scope="module")
 def found() -> list[Candidate]:
-    documents = (Document(one["url"], one["title"], one["text"], url=one["url"]) for one in drafts())
-    with spooled(documents) as spool, gram_file() as sets:
-        return candidates(spool, sets, thresholds("cascade", {}), 40)
+    documents = [
+        Document(Page(one["url"], one["title"], text=one["text"], site=site_of(one["url"]))) for one in drafts()
+    ]
+    with open_gram_file() as sets:
+        return find_candidates(documents, sets, make_thresholds("cascade", {}), 40)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) -> None:
-    tried = thresholds(name, {})
+    tried = make_thresholds(name, {})
     sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
     assert len(sketches) == 1 or not tried.share_sketches
     assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
     assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
     lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
     assert lenient_first == list(tried.values)
-    assert set(type(tried.methods[0]).sweep) <= set(tried.values)
+    sweep = type(tried.methods[0]).sweep
+    assert [value for value in tried.values if value in sweep] == list(sweep)
 
 
 def test_each_page_is_held_against_the_earlier_one_that_it_is_most_like(found: list[Candidate]) -> None:
@@ -74,15 +72,17 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
     """The first letter is the same, by which the one method goes, and nothing else."""
     texts = "甲" + "渡口今天早上开航，第一班船是空的。" * 3, "甲" + "面包师傅把烤炉卖给了两位姐妹，邻居很高兴。" * 3
     for name, expected in (("cascade", []), ("tests.lab.methods.First", [Alike(0, 1, 0.0, 0.0)])):
-        with spooled([Document("a", text=texts[0]), Document("b", text=texts[1])]) as spool, gram_file() as sets:
-            found = candidates(spool, sets, thresholds(name, {}), 40)
+        with open_gram_file() as sets:
+            found = find_candidates(
+                [document(*one) for one in zip("ab", texts, strict=True)], sets, make_thresholds(name, {}), 40
+            )
         assert [one.alike for one in found] == expected
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
 
 def test_strata_hold_every_candidate_once_and_know_what_each_value_says(found: list[Candidate]) -> None:
-    tried = thresholds("cascade", {})
-    parts = strata(found, tried)
+    tried = make_thresholds("cascade", {})
+    parts = make_strata(found, tried)
     assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
     assert len({one.name for one in parts}) == len(parts)
     for one in parts:
@@ -91,26 +91,26 @@ def test_strata_hold_every_candidate_once_and_know_what_each_value_says(found: l
 
 
 def test_the_same_seed_draws_the_same_pairs_and_every_stratum_has_one(found: list[Candidate]) -> None:
-    tried = thresholds("cascade", {})
-    parts = strata(found, tried)
-    first = drawn(parts, tried, 18, seed=3)
-    assert first == drawn(parts, tried, 18, seed=3)
-    assert first != drawn(parts, tried, 18, seed=4)
+    tried = make_thresholds("cascade", {})
+    parts = make_strata(found, tried)
+    first = draw_pairs(parts, tried, 18, seed=3)
+    assert first == draw_pairs(parts, tried, 18, seed=3)
+    assert first != draw_pairs(parts, tried, 18, seed=4)
     assert len(first) == 18 == len({place for place, _ in first})
     assert {one.name for _, one in first} == {one.name for one in parts}
-    assert len(drawn(parts, tried, 1000, seed=3)) == len(found)
+    assert len(draw_pairs(parts, tried, 1000, seed=3)) == len(found)
 
 
 def test_the_less_certain_a_stratum_the_more_of_it_is_drawn() -> None:
-    tried = thresholds("cascade", {})
+    tried = make_thresholds("cascade", {})
     count = len(tried.values)
     sure = Stratum("sure", (True,) * count, tuple(range(100)))
     near = Stratum("near", tuple(at <= tried.now for at in range(count)), tuple(range(100, 200)))
-    assert urgency(near, tried) == 1
-    assert urgency(sure, tried) < 0.5
-    many = quotas({"sure": 100, "near": 100}, {"sure": urgency(sure, tried), "near": 1.0}, 30)
+    assert measure_urgency(near, tried) == 1
+    assert measure_urgency(sure, tried) < 0.5
+    many = share_pairs({"sure": 100, "near": 100}, {"sure": measure_urgency(sure, tried), "near": 1.0}, 30)
     assert many["near"] > 3 * many["sure"] > 0
-    assert sum(quotas({"a": 2, "b": 1}, {"a": 1.0, "b": 1.0}, 10).values()) == 3
+    assert sum(share_pairs({"a": 2, "b": 1}, {"a": 1.0, "b": 1.0}, 10).values()) == 3
 
 
 VALUES = (0.4, 0.5, 0.6, 0.7)
@@ -148,7 +148,9 @@ def test_estimates_are_right_on_average_and_intervals_hold_the_truth(name: str, 
     wrong, missed = called @ (sizes - copies), ~called @ copies
     recall = (called @ copies) / copies.sum()
     runs = 200
-    found = [estimated(parts, labelled(parts, truth, each, seed), VALUES, NOW).estimates for seed in range(runs)]
+    found = [
+        estimate_thresholds(parts, labelled(parts, truth, each, seed), VALUES, NOW).estimates for seed in range(runs)
+    ]
     for at in range(len(VALUES)):
         assert found[0][at].called == sizes[called[at]].sum()
         for figure, true in (("wrong", wrong[at]), ("missed", missed[at]), ("recall", recall[at])):
@@ -167,46 +169,56 @@ def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None
     all_of_it = {
         part.name: [Answer(bool(copy), 1.0) for copy in copies] for part, copies in zip(parts, truth, strict=True)
     }
-    outlook = estimated(parts, all_of_it, VALUES, NOW)
+    outlook = estimate_thresholds(parts, all_of_it, VALUES, NOW)
     wrong = [one.wrong for one in outlook.estimates]
     assert [(one.low, one.estimate, one.high) for one in wrong] == [(35, 35, 35), (17, 17, 17), (2, 2, 2), (0, 0, 0)]
     assert [one.missed.estimate for one in outlook.estimates] == [0, 2, 17, 35]
+    for one in outlook.estimates:
+        assert {one.precision.low, one.precision.estimate, one.precision.high} == {1 - one.wrong.estimate / one.called}
     assert VALUES[outlook.chosen] == 0.5  # 0.5 and 0.6 cost 19 each: of equals the nearer
     assert outlook.estimates[1].best == outlook.estimates[2].best == 0.5
     assert outlook.better == 0
-    assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=3).chosen] == 0.6
-    assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=100).chosen] == 0.7
+    assert VALUES[estimate_thresholds(parts, all_of_it, VALUES, NOW, cost=3).chosen] == 0.6
+    assert VALUES[estimate_thresholds(parts, all_of_it, VALUES, NOW, cost=100).chosen] == 0.7
 
 
 def test_a_few_labels_are_not_enough_to_compare_values() -> None:
     parts, truth = population("sharp")
-    assert not estimated(parts, {}, VALUES, NOW).enough
+    assert not estimate_thresholds(parts, {}, VALUES, NOW).enough
     two = {part.name: [Answer(copy=True, weight=1.0)] * 2 for part in parts[:1]}
-    assert not estimated(parts, two, VALUES, NOW).enough
-    many = estimated(parts, labelled(parts, truth, 12, 1), VALUES, NOW)
+    assert not estimate_thresholds(parts, two, VALUES, NOW).enough
+    many = estimate_thresholds(parts, labelled(parts, truth, 12, 1), VALUES, NOW)
     assert (many.enough, many.deciding) == (True, 12 * sum(len(set(one.copy)) > 1 for one in parts))
     of_one = labelled(parts, truth, 12, 1)
     smallest = min((one for one in parts if len(set(one.copy)) > 1), key=lambda one: one.size)
-    alone = estimated(parts, {smallest.name: of_one[smallest.name]}, VALUES, NOW)
+    alone = estimate_thresholds(parts, {smallest.name: of_one[smallest.name]}, VALUES, NOW)
     assert (alone.deciding, alone.enough) == (12, False)
 
 
 def test_few_pairs_are_enough_where_all_of_them_have_labels() -> None:
     part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
-    outlook = estimated(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
+    outlook = estimate_thresholds(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
     assert (outlook.enough, outlook.safe) == (True, 1.0)
+
+
+def test_one_label_counts_for_its_whole_stratum_with_a_wide_interval() -> None:
+    part = [Stratum("2", (True, True, False, False), tuple(range(10)))]
+    wrong = estimate_thresholds(part, {"2": [Answer(copy=False, weight=10.0)]}, VALUES, NOW).estimates[0].wrong
+    assert wrong.estimate == 10
+    assert 1 < wrong.low < 5
+    assert wrong.high == 10
 
 
 def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
     del answers["no"]
-    for one in estimated(parts, answers, VALUES, NOW).estimates:
+    for one in estimate_thresholds(parts, answers, VALUES, NOW).estimates:
         assert one.missed.high >= 400
         assert one.missed.estimate >= 200
         assert one.recall.low < 0.6
-    nothing = estimated(parts, {}, VALUES, NOW).estimates[0]
-    assert (nothing.wrong.low, nothing.wrong.high) == (0, 270)
+    nothing = estimate_thresholds(parts, {}, VALUES, NOW).estimates[0]
+    assert (nothing.wrong.low, nothing.wrong.estimate, nothing.wrong.high) == (0, 135, 270)
     assert (nothing.recall.low, nothing.recall.high) == (0, 1)
 
 
@@ -216,63 +228,79 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
     unequal = {"2": [Answer(at % 2 == 0, 100.0 if at < 2 else 1.0) for at in range(20)]}
 
     def width(answers: dict[str, list[Answer]]) -> float:
-        wrong = estimated(part, answers, VALUES, NOW).estimates[0].wrong
+        wrong = estimate_thresholds(part, answers, VALUES, NOW).estimates[0].wrong
         assert wrong.estimate == pytest.approx(500)
         return wrong.high - wrong.low
 
     assert width(unequal) > 1.8 * width(equal)
-    assert width(equal) == pytest.approx(1000 * (wilson(0.5, 20)[1] - wilson(0.5, 20)[0]))
+    assert width(equal) == pytest.approx(1000 * (wilson_interval(0.5, 20)[1] - wilson_interval(0.5, 20)[0]))
 
 
-def test_agreement_counts_the_pairs_that_both_call_copies() -> None:
-    said = {"a": [True, True, False, True], "b": [False, True, True, True]}
-    assert agreement(said).called == ((3, 2), (2, 3))
-    assert agreement(said, [0, 1]).as_dict() == {"pairs": 2, "called": {"a": {"a": 2, "b": 1}, "b": {"a": 1, "b": 1}}}
+def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> None:
+    verdicts = {"a": [True, True, False, True], "b": [False, True, True, True]}
+    called = {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
+    assert asdict(count_copies(verdicts)) == {"pairs": 4, "called": called}
 
 
-def row(a: str, stratum: str = "near", size: int = 6) -> dict[str, Any]:
-    return {"a": a, "b": "z", "jaccard": 0.5, "containment": 0.6, "stratum": stratum, "stratum_size": size}
+@pytest.mark.parametrize(("english", "is_refused"), [(2, False), (3, True)])
+def test_a_method_that_cannot_read_most_pages_judges_no_pairs(english: int, is_refused: bool) -> None:
+    """Picky refuses texts with a Latin letter in front."""
+    documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
+    pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
+    if is_refused:
+        with pytest.raises(LexiconNeeded):
+            judge_pairs(documents, pairs, [Picky()])
+    else:
+        assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)]
 
 
-def test_answers_are_on_disk_at_once_and_a_torn_line_is_asked_again(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    file = LabelFile(path)
-    file.add(row("p"), "copy")
-    file.add(row("q"), "different")
-    assert [one.said for one in read_answers(path)] == ["copy", "different"]
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
-    again = LabelFile(path)
-    assert [a for a, _ in again.labels] == ["p"]
-    again.add(row("q"), "skip")
-    again.add(row("p"), "different")
-    assert [(one.a, one.said) for one in read_answers(path)] == [("p", "different"), ("q", "skip")]
-    path.write_bytes(path.read_bytes().rstrip())  # as an editor may save it
-    LabelFile(path).add(row("r"), "copy")
-    assert len(read_answers(path)) == 3
+def test_methods_are_compared_on_the_drawn_pairs_and_on_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [
+        document(str(number), f"{number % 3} and so on, a text of forty letters at least") for number in range(9)
+    ]
+    tried = make_thresholds("tests.lab.methods.First", {})
+    found = [Candidate(Alike(a, a + 3, 0.5, 0.5), None, (True, a < 2)) for a in range(6)]
+    failures: list[str] = []
+
+    def compare(*others: Method | NearDupError) -> MethodAgreement | None:
+        def make(other: Method | NearDupError) -> Method:
+            if isinstance(other, NearDupError):
+                raise other
+            return other
+
+        named = {f"other {place}": partial(make, other) for place, other in enumerate(others)}
+        return compare_methods(documents, found, tried, named, [0, 5], lambda name, error: failures.append(name))
+
+    agreement = compare(NearDupError("no lexicon"), First(), Broken())
+    assert agreement is not None
+    assert (agreement.drawn.pairs, agreement.all.pairs, agreement.is_sample) == (2, 6, False)
+    assert agreement.all.called == {
+        tried.name: {tried.name: 2, "other 1": 2},
+        "other 1": {tried.name: 2, "other 1": 6},
+    }
+    assert agreement.drawn.called["other 1"] == {tried.name: 1, "other 1": 2}
+    assert failures == ["other 0", "other 2"]
+    assert compare() is None
+    monkeypatch.setattr("scrapy_neardup.lab.agreement.SAMPLE", 3)
+    sampled = compare(First())
+    assert sampled is not None
+    assert (sampled.drawn.pairs, sampled.all.pairs, sampled.is_sample) == (2, 3, True)
 
 
-def test_each_label_stands_for_its_share_of_the_stratum(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    said = [(row("p"), "copy"), (row("q"), "different"), (row("r"), "skip"), (row("s", "far", 50), "copy")]
-    path.write_text("".join(json.dumps({**one, "label": answer}) + "\n" for one, answer in said))
-    labels = read_answers(path)
-    assert [(label.a, answer.copy, answer.weight) for label, answer in weighted(labels)] == [
+def test_each_label_counts_for_its_share_of_the_stratum() -> None:
+    labels = [
+        Pair(a, "z", stratum=stratum, stratum_size=size, answer=answer)
+        for a, stratum, size, answer in (
+            ("p", "near", 6, "copy"),
+            ("q", "near", 6, "different"),
+            ("r", "near", 6, "skip"),
+            ("s", "far", 50, "copy"),
+        )
+    ]
+    assert [(label.a, answer.copy, answer.weight) for label, answer in weigh_answers(labels)] == [
         ("p", True, 3.0),
         ("q", False, 3.0),
         ("s", True, 50.0),
     ]
     where = {("p", "z"): "now here", ("s", "z"): "now here"}
-    assert by_stratum(labels, where) == {"now here": [Answer(True, 3.0), Answer(True, 50.0)]}
-
-
-@pytest.mark.parametrize(
-    "line", ['{"a": "p", "b": "q"}', json.dumps({**row("p"), "label": "maybe"}), json.dumps(row("p")), "[]"]
-)
-def test_another_file_is_no_file_of_labels(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "labels.jsonl"
-    path.write_text(line + "\n")
-    with pytest.raises(NearDupError, match=r"labels\.jsonl"):
-        read_answers(path)
-    with pytest.raises(NearDupError, match="does not exist"):
-        read_answers(tmp_path / "missing.jsonl")
+    assert group_answers(labels, where) == {"now here": [Answer(True, 3.0), Answer(True, 50.0)]}

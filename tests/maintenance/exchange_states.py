@@ -14,10 +14,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.export import ExportFile, Filed, write_export
+from scrapy_neardup.maintenance.export import ExportFile, write_export
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -47,7 +48,7 @@ _told = st.builds(
 
 
 @st.composite
-def pages(draw: st.DrawFn, most: int = 6) -> list[Filed]:
+def pages(draw: st.DrawFn, most: int = 6) -> list[PageEntry]:
     """Pages of one state by id: originals, their copies and witnesses, copies of what has gone, unjudged ones."""
     urls = draw(st.lists(st.sampled_from(URLS), unique=True, max_size=most))
     ids = sorted(draw(st.lists(st.sampled_from(IDS), unique=True, min_size=len(urls), max_size=len(urls))))
@@ -64,11 +65,11 @@ def pages(draw: st.DrawFn, most: int = 6) -> list[Filed]:
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *GONE])))
-        found.append(Filed(record, draw(st.sampled_from([0, 1, 2, 2**32 - 1])), told))
+        found.append(PageEntry(record, draw(st.sampled_from([0, 1, 2, 2**32 - 1])), told))
     return found
 
 
-def fill(store: PageStore, filed: list[Filed], notes: int = 0) -> PageStore:
+def fill(store: PageStore, filed: list[PageEntry], notes: int = 0) -> PageStore:
     """Put pages into a store, and count some sentences."""
     for one in filed:
         store.add(one.record, one.evidence, seen=one.seen)
@@ -77,16 +78,16 @@ def fill(store: PageStore, filed: list[Filed], notes: int = 0) -> PageStore:
     return store
 
 
-def state(filed: list[Filed], notes: int = 0) -> PageStore:
+def state(filed: list[PageEntry], notes: int = 0) -> PageStore:
     """A state in memory."""
-    return fill(MemoryStore("memory:", RECIPE), filed, notes)
+    return fill(memory_state(RECIPE), filed, notes)
 
 
 def rows(store: PageStore) -> dict[bytes, bytes]:
     """All that the state knows of pages and sentences."""
-    found = {key: value for key, value in store._scan(b"") if key[:1] not in (b"m", b"b", b"k")}
+    found = {key: value for key, value in store.kv.scan(b"") if key[:1] not in (b"m", b"b", b"k")}
     # Which of many postings stand in one row depends on the order in which they came.
-    found |= {layout.posting_key(key, id): b"" for row in store._scan(b"k") for key, id in pairs(row)}
+    found |= {layout.posting_key(key, id): b"" for row in store.kv.scan(b"k") for key, id in pairs(row)}
     return found | {layout.block_key(block): packed for block, packed in store.counted().items()}
 
 
@@ -115,13 +116,13 @@ def check(store: PageStore) -> None:
     """Whatever points to a page points to one that is there, and nothing is left of a generation."""
     records = list(store.records())
     assert store.pages == len(records)
-    assert {one for row in store._scan(b"k") for one in pairs(row)} == {
+    assert {one for row in store.kv.scan(b"k") for one in pairs(row)} == {
         (key, record.id) for record in records for key in record.keys
     }
-    assert {key for key, _ in store._scan(b"u")} == {layout.url_key(record.url, store.hashes) for record in records}
+    assert {key for key, _ in store.kv.scan(b"u")} == {layout.url_key(record.url, store.hashes) for record in records}
     assert all(store.find(record.url) == record for record in records)
-    assert {key[1:] for key, _ in store._scan(b"e")} <= {key[1:] for key, _ in store._scan(b"r")}
-    assert not [*store._scan(b"j"), *store._scan(b"g")]
+    assert {key[1:] for key, _ in store.kv.scan(b"e")} <= {key[1:] for key, _ in store.kv.scan(b"r")}
+    assert not [*store.kv.scan(b"j"), *store.kv.scan(b"g")]
 
 
 class Killed(BaseException):
@@ -131,7 +132,7 @@ class Killed(BaseException):
 @contextmanager
 def killed_before(store: PageStore, writes: int) -> Iterator[None]:
     """Let so many writes through, and then none."""
-    write, left = store._write, writes
+    write, left = store.kv.write, writes
 
     def until(changes: Changes, *, sync: bool) -> None:
         nonlocal left
@@ -140,5 +141,5 @@ def killed_before(store: PageStore, writes: int) -> Iterator[None]:
             raise Killed
         write(changes, sync=sync)
 
-    with mock.patch.object(store, "_write", until):
+    with mock.patch.object(store.kv, "write", until):
         yield

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.maintenance.forget import expired
+from scrapy_neardup.maintenance.forget import select_expired
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.state.clock import HOUR, Clock
 
@@ -15,10 +16,10 @@ PAGES = {1: (1, 50), 2: (2, 40), 3: (1, 5), 4: (2, 45), 5: (5, 30), 6: (9, 60), 
 
 
 @pytest.fixture
-def store() -> MemoryStore:
+def store() -> PageStore:
     """3 is a copy of 1 and was seen lately, 4 one of 2; the original of 6 is gone."""
     clock = Clock()
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     clock.govern(store)
     for number, (original, hours) in PAGES.items():
         store.add(Record(number, f"https://a.example/{number}", original), seen=clock.now - hours * HOUR)
@@ -46,13 +47,13 @@ def store() -> MemoryStore:
     ],
 )
 def test_those_that_were_seen_longest_ago_go_and_no_copy_outlives_its_original(
-    store: MemoryStore, hours: float | None, many: int | None, expected: list[int]
+    store: PageStore, hours: float | None, many: int | None, expected: list[int]
 ) -> None:
-    found = expired(store, Bounds(hours and hours * HOUR, many))
+    found = select_expired(store, Bounds(hours and hours * HOUR, many))
     assert sorted(found.ids) == sorted(expected)
     assert store.forget(found.ids) == len(expected)
     assert all(record.original == 9 or store.record(record.original) for record in store.records())
 
 
 def test_of_an_empty_state_nothing_goes() -> None:
-    assert expired(MemoryStore("memory:", {}), Bounds(1.0, 1)).ids == ()
+    assert select_expired(memory_state({}), Bounds(1.0, 1)).ids == ()

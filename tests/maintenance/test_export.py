@@ -1,27 +1,38 @@
-"""The file: what stands in it, and that a state comes out of it as it went in."""
+"""The file of an export: what stands in it, that a state comes out as it went in, and which files are refused."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import random
 import zlib
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.maintenance.export import ExportFile, Filed, OpenState, from_data, import_state, to_data
+from scrapy_neardup.errors import NearDupError, StoreMismatch
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.maintenance.export import (
+    ExportFile,
+    OpenState,
+    check_recipes,
+    import_state,
+    take_verdicts,
+    write_export,
+)
+from scrapy_neardup.maintenance.lines import PageEntry, page_from_data, page_to_data, verdict_to_data
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -35,7 +46,7 @@ from tests.maintenance.exchange_states import (
     state,
 )
 
-SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+Change = Callable[[list[dict[str, Any]]], object]
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
 
 ORIGINAL = Record(0x1A, "https://a.example/渡口", 0x1A, 1.0, (0, 2**40 - 1), b"\x00\xff sketch")
@@ -45,11 +56,11 @@ UNJUDGED = Record(0x1D, "https://d.example/", 0x1D, 0.0, (), b"\x01" * 8)
 LIKE = Record(0x1E, "https://e.example/", 0x1E)
 TOLD = Evidence("excerpt", 0x1A, 0.2, 0.9512, 812, "渡轮", ("渡轮明天开航。",), "")
 KINDS = [
-    Filed(ORIGINAL, 1714521600),
-    Filed(WITNESS, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
-    Filed(COPY, 0, Evidence()),
-    Filed(UNJUDGED, 2**32 - 1),
-    Filed(LIKE, 1714521602, TOLD),
+    PageEntry(ORIGINAL, 1714521600),
+    PageEntry(WITNESS, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
+    PageEntry(COPY, 0, Evidence()),
+    PageEntry(UNJUDGED, 2**32 - 1),
+    PageEntry(LIKE, 1714521602, TOLD),
 ]
 GOLDEN = """\
 {"scrapy-neardup":"state","version":3,"recipe":{"hash":"none","method":"somebody.Elses","parameters":{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}
@@ -61,55 +72,53 @@ GOLDEN = """\
 """
 
 
+KEEP = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 5)
+COPIED = ManualVerdict("http://b.example/", ManualKind.COPY, "https://a.example/渡口", 4)
+
+
 def last_line(lines: str, pages: int) -> str:
     return f'{{"pages":{pages},"sha256":"{sha256(lines.encode()).hexdigest()}"}}\n'
 
 
-def test_the_lines_of_a_file_are_these() -> None:
-    assert gzip.decompress(packed(state(KINDS))).decode() == GOLDEN + last_line(GOLDEN, 5)
-
-
-def test_a_file_of_this_form_is_read_for_ever(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl.gz"
-    path.write_bytes(gzip.compress((GOLDEN + last_line(GOLDEN, 5)).encode()))
-    source = ExportFile(path)
+def test_the_lines_of_a_file_are_these(tmp_path: Path) -> None:
+    lines = (GOLDEN + last_line(GOLDEN, 5)).encode()
+    found = packed(state(KINDS))
+    assert gzip.decompress(found) == lines
+    assert found[:8] == bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0])  # no name and no time
+    path = tmp_path / "file"
+    path.write_bytes(gzip.compress(lines[:400], 1) + gzip.compress(lines[400:], 1, mtime=5))
+    source, opened = ExportFile(path), OpenState(state(KINDS))
     assert (source.size, source.counts.blocks()) == (5, {})
     assert source.recipe == {**RECIPE, "parameters": {"n": [5, 3], "ü": "新"}, "secret": "cf37fb19e6c8dd50"}
     assert source.secret == Secret(bytes(range(32)))
-    assert list(source.pages()) == KINDS
+    assert list(source.pages()) == list(opened.pages()) == KINDS
+    assert (opened.recipe, opened.secret) == (source.recipe, source.secret)
 
 
-def test_a_key_that_is_longer_than_its_form_has_them_is_damage(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl.gz"
-    lines = GOLDEN.replace("000000ffffffffff", "000001ffffffffff")
-    path.write_bytes(gzip.compress((lines + last_line(lines, 5)).encode()))
-    with pytest.raises(NearDupError, match="line 2: a key of its page has more than 40 bits"):
-        ExportFile(path)
-
-
-def test_counted_sentences_stand_behind_the_pages(tmp_path: Path) -> None:
+def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> None:
     store = state(KINDS, notes=3)
+    write_manual_verdicts(store, KEEP, COPIED)
     lines = [json.loads(line) for line in gzip.decompress(packed(store)).splitlines()]
     blocks = store.counted()
     assert len(blocks) > 1
-    assert lines[6:-1] == [{"block": block, "counts": b64encode(blocks[block]).decode()} for block in sorted(blocks)]
-    assert exported(store, tmp_path / "file").counts.blocks() == blocks
-
-
-def test_the_head_of_the_file_holds_no_name_and_no_time() -> None:
-    found = packed(state(KINDS))
-    assert found == packed(state(KINDS))
-    assert found[:8] == bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0])
+    assert lines[6:-3] == [{"block": block, "counts": b64encode(blocks[block]).decode()} for block in sorted(blocks)]
+    source = exported(store, tmp_path / "file")
+    assert source.counts.blocks() == OpenState(store).counts.blocks() == blocks
+    assert source.verdicts == [COPIED, KEEP]  # by time
+    copy = memory_state(RECIPE)
+    import_state(source, copy)
+    assert sorted(manual_verdicts(copy), key=lambda one: one.when) == [COPIED, KEEP]
+    assert packed(copy) == packed(store)
 
 
 @pytest.mark.slow
-@SMALL
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pages(), st.integers(0, 3))
-def test_what_was_exported_and_imported_is_the_same_state_and_the_same_file(
-    tmp_path: Path, filed: list[Filed], notes: int
+def test_an_exported_and_imported_state_is_the_same_and_makes_the_same_file(
+    tmp_path: Path, filed: list[PageEntry], notes: int
 ) -> None:
     store = state(filed, notes)
-    copy = MemoryStore("memory:", RECIPE)
+    copy = memory_state(RECIPE)
     assert import_state(exported(store, tmp_path / "file"), copy) == len(filed)
     assert rows(copy) == rows(store)
     assert packed(copy) == packed(store)
@@ -118,52 +127,46 @@ def test_what_was_exported_and_imported_is_the_same_state_and_the_same_file(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -> None:
-    store = fill(STORES[scheme](str(tmp_path / "from"), RECIPE), KINDS, notes=3)
+    store = fill(open_at(STORES[scheme], str(tmp_path / "from"), RECIPE), KINDS, notes=3)
     source = exported(store, tmp_path / "file")
     for other in SCHEMES:
-        copy = STORES[other](str(tmp_path / f"to {other}"), source.recipe)
+        copy = open_at(STORES[other], str(tmp_path / f"to {other}"), source.recipe)
         assert import_state(source, copy) == 5
         assert rows(copy) == rows(store)
         assert copy.new_id() > LIKE.id
         copy.close()
         if other != "memory":
-            copy = STORES[other](str(tmp_path / f"to {other}"), RECIPE)
+            copy = open_at(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
             assert (rows(copy), copy.taken_back.pages) == (rows(store), 0)
             check(copy)
             copy.close()
     store.close()
 
 
-def test_a_copy_that_was_delivered_is_told_to_be_one() -> None:
-    filed = Filed(Record(0x1C, "https://c.example/", 0x1A, 1.0, (), b"\x01", delivered=True), 0)
-    data = to_data(filed)
-    assert data["delivered"] is True
-    assert from_data(data) == filed
-    with pytest.raises(ValueError, match="its delivered must be of the type bool"):
-        from_data({**data, "delivered": 1})
+def test_a_line_leaves_out_default_values() -> None:
+    plain = PageEntry(Record(26, "", 26), 0)
+    assert page_to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
+    full = PageEntry(Record(28, "u", 26, 0.5, (1,), b"\x01", True, True, 5, 6, 7), 0)
+    data = page_to_data(full)
+    assert data.keys() == {
+        *("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "body"),
+        "since",
+    }
+    assert page_from_data(data) == full
 
 
-def test_what_is_left_out_of_a_line_is_as_most_pages_have_it() -> None:
-    plain = Filed(Record(26, "", 26), 0)
-    assert to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
-    assert from_data(to_data(plain)) == plain
-
-
-@pytest.mark.parametrize("steps", [0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535])
-def test_the_decimals_of_a_similarity_tell_each_step(steps: int) -> None:
-    record = Record(5, "", 4, steps / 65535)
-    back = from_data(json.loads(json.dumps(to_data(Filed(record, 0))))).record
-    assert back.pack() == record.pack()
-
-
-def test_every_step_of_a_similarity_is_told_apart() -> None:
+def test_the_decimals_of_a_similarity_tell_each_step() -> None:
+    for step in (0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535):
+        record = Record(5, "", 4, step / 65535)
+        back = page_from_data(json.loads(json.dumps(page_to_data(PageEntry(record, 0))))).record
+        assert back.pack() == record.pack()
     assert all(round(round(step / 65535, 5) * 65535) == step for step in range(65536))
 
 
-def test_where_there_are_pages_nothing_is_imported(tmp_path: Path) -> None:
+def test_a_state_with_pages_imports_nothing(tmp_path: Path) -> None:
     store = state(KINDS[:1])
     before = rows(store)
-    with pytest.raises(NearDupError, match=r"already has 1 pages.*scrapy neardup merge"):
+    with pytest.raises(NearDupError, match="scrapy neardup merge"):
         import_state(exported(state(KINDS), tmp_path / "file"), store)
     assert rows(store) == before
 
@@ -172,35 +175,213 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
     """Before each of its writes: the generation, the pages, their seal, the end of the generation, the counts."""
     source = exported(state(KINDS, notes=1), tmp_path / "file")
     for writes in range(len(KINDS) + 4):
-        store = SQLiteStore(str(tmp_path / f"state {writes}"), source.recipe)
+        store = open_at(SQLite, str(tmp_path / f"state {writes}"), source.recipe)
         with killed_before(store, writes), pytest.raises(Killed):
             import_state(source, store)
-        store._disconnect()
-        store = SQLiteStore(store.location, source.recipe)
+        store.kv.close()
+        store = open_at(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
         assert store.pages == (len(KINDS) if sealed else 0)
         assert store.taken_back.pages == (0 if sealed else max(0, writes - 1))
         check(store)
         store.close()
-    with killed_before(whole := MemoryStore("memory:", RECIPE), len(KINDS) + 4):
+    with killed_before(whole := memory_state(RECIPE), len(KINDS) + 4):
         import_state(source, whole)  # there is no further write
 
 
-def test_a_file_that_was_packed_again_in_another_way_is_read_all_the_same(tmp_path: Path) -> None:
-    store = state(KINDS, notes=2)
-    plain = gzip.decompress(packed(store))
+# Damage.
+
+
+def lines_of() -> list[dict[str, Any]]:
+    store = state(KINDS, notes=1)
+    write_manual_verdicts(store, KEEP)
+    return [json.loads(line) for line in gzip.decompress(packed(store)).splitlines()]
+
+
+def written(path: Path, lines: list[dict[str, Any]], *, sealed: bool = True) -> Path:
+    """A file of these lines, with a checksum that fits them."""
+    plain = b"".join(json.dumps(line).encode() + b"\n" for line in lines[:-1])
+    if sealed:
+        lines[-1]["sha256"] = sha256(plain).hexdigest()
+    path.write_bytes(gzip.compress(plain + json.dumps(lines[-1]).encode() + b"\n"))
+    return path
+
+
+def test_a_byte_that_was_flipped_is_found_wherever_it_is(tmp_path: Path) -> None:
+    whole, counted = packed(state(KINDS, notes=1)), state(KINDS, notes=1).counted()
     path = tmp_path / "file"
-    path.write_bytes(gzip.compress(plain[:400], 1) + gzip.compress(plain[400:], 1, mtime=5))
-    copy = MemoryStore("memory:", RECIPE)
-    import_state(ExportFile(path), copy)
-    assert rows(copy) == rows(store)
+    chance = random.Random(1)
+    same = 0
+    for at in range(0, len(whole), 2):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
+        try:
+            source = ExportFile(path)
+        except NearDupError:
+            continue
+        same += 1  # a flag, the time or the system in the head, or a bit that fills up the last byte: it says the same
+        assert list(source.pages()) == KINDS
+        assert source.counts.blocks() == counted
+    assert same < 10
 
 
-def test_the_pages_of_an_open_state_are_those_of_its_file(tmp_path: Path) -> None:
-    store = state(KINDS, notes=2)
-    source, file = OpenState(store), exported(store, tmp_path / "file")
-    assert source.recipe == file.recipe
-    assert list(source.pages()) == list(file.pages()) == KINDS
-    assert source.counts.blocks() == file.counts.blocks() == store.counted()
-    assert all(map(zlib.decompress, store.counted().values()))
-    assert source.secret == file.secret == store.secret
+def test_a_file_that_was_cut_is_refused_wherever_that_is(tmp_path: Path) -> None:
+    whole = packed(state(KINDS, notes=1))
+    path = tmp_path / "file"
+    for end in [*range(0, len(whole) - 20, 5), *range(len(whole) - 20, len(whole))]:
+        path.write_bytes(whole[:end])
+        with pytest.raises(NearDupError, match=r"is no export of a state|is damaged: line \d+: "):
+            ExportFile(path)
+    lines = gzip.decompress(whole).splitlines(keepends=True)
+    for end in range(1, len(lines)):
+        path.write_bytes(gzip.compress(b"".join(lines[:end])))
+        with pytest.raises(NearDupError, match=f"line {end + 1}: "):
+            ExportFile(path)
+
+
+BLOCK = {"block": 0, "counts": b64encode(zlib.compress(bytes(4672))).decode()}
+
+
+_LINES = 13
+
+
+def on(line: int, **values: Any) -> tuple[Change, int]:
+    """Wrong values of a line, counted from 0 or from the end, and its number."""
+    return lambda lines: lines[line].update(values), line + 1 if line >= 0 else _LINES + line + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        *(on(0, secret=wrong) for wrong in ("00" * 32, 5, "no")),
+        (lambda lines: lines[0]["recipe"].pop("secret"), 1),
+        (lambda lines: lines[1].pop("id"), 2),
+        *(on(1, id=wrong) for wrong in ("1a", 26, "0" * 16, "8" + "0" * 15)),
+        *(on(1, seen=wrong) for wrong in (-1, 2**32, True)),
+        *(on(1, keys=wrong) for wrong in (["0" * 16] * 256, ["0" * 17], ["000001ffffffffff"], "0" * 16)),
+        *(on(1, sketch="AP8*"), on(1, url=None), on(1, colour="red"), on(1, delivered=1)),
+        *(on(2, similarity=1.5), on(2, similarity=float("nan")), on(2, original=5), on(2, evidence=[])),
+        (lambda lines: lines[5]["evidence"].update(shared=[1]), 6),
+        (lambda lines: lines[5]["evidence"].update(like=1), 6),
+        (lambda lines: lines[5]["evidence"].update(mood="good"), 6),
+        *((lambda lines, extra=extra: lines.insert(1, lines[extra]), 3) for extra in (1, 2)),
+        (lambda lines: lines.insert(1, BLOCK), 3),
+        (lambda lines: lines.insert(6, dict(lines[6])), 8),
+        *(on(6, block="0"), on(6, more=1), on(6, counts="*"), on(6, counts=3)),
+        *(on(-2, judged="burn"), on(-2, judged=[]), on(-2, url=5), on(-2, other=None), on(-2, more=1)),
+        *(on(-2, when=-1), on(-2, when=2**32), on(-2, when=True), on(-1, pages=4), on(-1, more=4)),
+        (lambda lines: lines.pop(3), 12),
+    ],
+)
+def test_a_wrong_line_is_named_even_if_the_checksum_fits(tmp_path: Path, change: Change, line: int) -> None:
+    lines = lines_of()
+    change(lines)
+    with pytest.raises(NearDupError, match=rf"is damaged: line {line}: .*export the state again\."):
+        ExportFile(written(tmp_path / "file", json.loads(json.dumps(lines))))
+
+
+@pytest.mark.parametrize("change", [on(6, counts=""), on(-3, block=513)])
+def test_blocks_of_counts_that_are_none_are_refused(tmp_path: Path, change: tuple[Change, int]) -> None:
+    lines = lines_of()
+    change[0](lines)
+    with pytest.raises(NearDupError, match="is damaged: "):
+        ExportFile(written(tmp_path / "file", lines))
+
+
+@pytest.mark.parametrize("extra", [b"[]\n", b"\xff\n", b"[" * 100_000 + b"\n", b"\n", b'{"sha256":'])
+def test_a_line_must_be_an_object(tmp_path: Path, extra: bytes) -> None:
+    plain = gzip.decompress(packed(state(KINDS))).splitlines(keepends=True)
+    path = tmp_path / "file"
+    path.write_bytes(gzip.compress(b"".join([*plain[:3], extra, *plain[3:]])))
+    with pytest.raises(NearDupError, match="is damaged: line 4: "):
+        ExportFile(path)
+
+
+def test_the_checksum_must_fit_and_nothing_may_follow(tmp_path: Path) -> None:
+    lines = lines_of()
+    lines[1]["url"] = "https://other.example/"
+    with pytest.raises(NearDupError, match="line 13: "):
+        ExportFile(written(tmp_path / "file", lines, sealed=False))
+    for content in (gzip.compress(gzip.decompress(packed(state(KINDS))) + b"{}\n"), packed(state(KINDS)) + b"more"):
+        (tmp_path / "file").write_bytes(content)
+        with pytest.raises(NearDupError, match="line 7: "):
+            ExportFile(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"\x1f", b"SQLite format 3\0", b"{}\n"),
+        *(gzip.compress(line, mtime=0) for line in (b"{}\n", b"\xff\n")),
+        gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":"3","recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":3,"recipe":[]}\n', mtime=0),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(NearDupError, match="file is no export of a state, or its start is damaged"):
+        ExportFile(path)
+    for missing in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(NearDupError, match="cannot be read: "):
+            ExportFile(missing)
+
+
+@pytest.mark.parametrize("version", [0, 2, 99])
+def test_another_version_is_refused_with_the_way_to_read_it(tmp_path: Path, version: int) -> None:
+    lines = lines_of()
+    lines[0]["version"] = version
+    with pytest.raises(NearDupError, match=rf"format {version}, .*--upgrade"):
+        ExportFile(written(tmp_path / "file", lines))
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(packed(state(KINDS)))
+    source = ExportFile(path)
+    path.write_bytes(packed(state(KINDS))[:-9])
+    store = memory_state(RECIPE)
+    with pytest.raises(NearDupError, match="is damaged"):
+        import_state(source, store)
+    assert len(list(store.rows(b"j"))) == len(KINDS)  # nothing is sealed
+
+
+def test_another_recipe_or_secret_is_refused_with_what_differs() -> None:
+    ours = state(KINDS)
+    before = rows(ours)
+    theirs = memory_state({**RECIPE, "hash": "md5", "parameters": {"n": (5, 4), "ü": "新"}})
+    with pytest.raises(StoreMismatch, match=r"hash is 'md5'.*parameters\.n is \[5, 4\]"):
+        check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
+    for secret in (Secret(b"another"), Secret.shared("a secret of several states")):
+        theirs = memory_state({**RECIPE, "hash": "md5"}, secret=secret)
+        with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
+            check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
+    check_recipes([OpenState(ours), OpenState(ours)], ours.recipe)
+    assert rows(ours) == before
+
+
+def test_a_full_disk_leaves_no_half_of_a_file_unnoticed() -> None:
+    class Full:
+        failed = False
+
+        def write(self, data: bytes) -> int:
+            if not self.failed:  # later than that, when it is tidied up, nobody could be told
+                self.failed = True
+                raise OSError(28, "No space left on device")
+            return len(data)
+
+        def flush(self) -> None: ...
+
+    with pytest.raises(OSError, match="No space left"):
+        write_export(state(KINDS), Full())  # type: ignore[arg-type]
+
+
+def test_of_two_manual_verdicts_the_newer_one_stays_whichever_state_it_is_in() -> None:
+    older, newer = (ManualVerdict("a", ManualKind.KEEP, "", 4), ManualVerdict("a", ManualKind.COPY, "x", 5))
+    for here, there, taken in ((older, newer, 1), (newer, older, 0)):
+        store = memory_state({})
+        write_manual_verdicts(store, here)
+        assert take_verdicts([there, KEEP], store) == (taken + 1, 1)
+        assert {one.url: one for one in manual_verdicts(store)} == {newer.url: newer, KEEP.url: KEEP}
+        assert take_verdicts([older, newer, KEEP], store)[0] == 0, "the same once more changes nothing"
+    assert verdict_to_data(newer) == {"judged": "copy", "url": "a", "other": "x", "when": 5}

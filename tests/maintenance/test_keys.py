@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,14 +14,13 @@ from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
-from scrapy_neardup.model import Fingerprint, Kind, Page
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintOptions, FingerprintTask, WorkerOptions
 from tests.build import story
-from tests.judge.test_shared import Opening
 from tests.server.redis_server import Server
 
 
@@ -47,7 +44,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def opened(url: str, method: str = "cascade") -> PageStore:
     kind, location = parse_url(url)
-    return kind(location, make_method(method, {}).recipe())
+    return open_at(kind, location, make_method(method, {}).recipe())
 
 
 def crawl(store: PageStore, method: str = "cascade") -> Detector:
@@ -109,38 +106,6 @@ def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(metho
     assert {key.bit_length() <= BITS for key in common} == {True}
     assert judge.agreement(made, signature, signature, frozenset()).duplicate
     assert not judge.agreement(made, signature, signature, common).duplicate
-
-
-def test_crawlers_of_one_server_see_each_others_pages(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    opening = Opening(redis_server)
-    better = Policy(preference=make_preference(("better.example",)))
-
-    async def scene() -> None:
-        async with opening(policy=better) as one, opening(policy=better) as other:
-            ruling = await one.judged(page(1, "first"))
-            assert ruling.reservation is not None
-            waiting = asyncio.ensure_future(other.kept(page(1, "copy", "又及。")))
-            await asyncio.sleep(0.3)
-            assert not waiting.done()
-            one.crawl.commit(ruling.reservation, sealed=True)
-            assert (await waiting).kind is Kind.DUPLICATE
-            assert (await one.kept(page(1, "better", "再及。"))).kind is Kind.BETTER
-            found = await other.kept(page(1, "late", "三及。"))
-            assert (found.kind, found.match and found.match.url) == (Kind.DUPLICATE, page(1, "better").url)
-            assert (await other.kept(page(2, "first"))).kind is Kind.UNIQUE
-
-    monkeypatch.setattr("tests.judge.test_shared.METHOD", make_method("cascade", {}))
-    asyncio.run(scene())
-    with closing(opened(opening.url)) as store:
-        assert max(widths(store)) == BITS
-        assert check(store).sound
-
-
-def test_a_fingerprint_under_other_keys_is_the_same_in_all_else() -> None:
-    values = {field.name: (field.name,) for field in fields(Fingerprint)}
-    made = Fingerprint(**values)  # type: ignore[arg-type]
-    found = made.with_keys((1, 2))
-    assert {name: getattr(found, name) for name in values} == {**values, "keys": (1, 2)}
 
 
 def test_what_another_process_has_made_gets_the_keys_of_the_state() -> None:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.scan import last_seen, members
+from scrapy_neardup.maintenance.forget import last_seen
+from scrapy_neardup.maintenance.scan import members
 from scrapy_neardup.state.layout import pack_seen, url_key
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Record
 
 LAST = 2**64 - 1
@@ -60,10 +61,10 @@ def test_places_of_ids(seed: int) -> None:
 
 
 def test_a_page_was_last_seen_when_its_url_says_or_else_when_it_came() -> None:
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     for n in (1, 2, 3):
         store.add(Record(n * 10**18, f"https://a.example/{n}", n * 10**18))
-    store._write(
+    store.kv.write(
         Changes(
             {
                 url_key("https://a.example/1", store.hashes): pack_seen(10**18, 77),

@@ -11,18 +11,21 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import former_method
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.maintenance.export import Filed, OpenState, find_copy, method_of
-from scrapy_neardup.maintenance.merge import Merged, merge
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.lines import PageEntry
+from scrapy_neardup.maintenance.merge import MergeCounts, find_copy, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sqlite import SQLiteStore
-from tests import methods
 from tests.build import page, story
+from tests.faults import engine_of
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -43,7 +46,7 @@ def urls(store: PageStore) -> list[str]:
     return sorted(record.url for record in store.records())
 
 
-def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> Merged:
+def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> MergeCounts:
     return merge(OpenState(theirs), ours, method)
 
 
@@ -53,84 +56,56 @@ def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> 
 @pytest.mark.slow
 @STATES
 @given(pages(), pages())
-def test_the_urls_are_those_of_both_and_nothing_dangles_that_did_not(ours: list[Filed], theirs: list[Filed]) -> None:
-    one, other = state(ours), state(theirs)
-    gone = dangling(one) | dangling(other)
-    before = rows(other)
-    told = merged(one, other)
+def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(
+    ours: list[PageEntry], theirs: list[PageEntry]
+) -> None:
+    one, other = state(ours, notes=1), state(theirs, notes=2)
+    gone, before = dangling(one) | dangling(other), rows(other)
+    originals = [record for record in one.records() if record.is_original]
+    found = merged(one, other)
+    check(one)
     assert urls(one) == sorted({*urls(state(ours)), *urls(other)})
     assert dangling(one) <= gone
     assert rows(other) == before
-    check(one)
-    assert told.added == one.pages - len(ours)
-    assert told.added + told.known + told.newer == len(theirs)
-    assert told.copies == 0
-
-
-@pytest.mark.slow
-@STATES
-@given(pages(), pages())
-def test_the_same_once_more_changes_nothing(ours: list[Filed], theirs: list[Filed]) -> None:
-    one, other = state(ours, notes=1), state(theirs, notes=2)
-    merged(one, other)
+    assert (found.added, found.copies) == (one.pages - len(ours), 0)
+    assert found.added + found.known + found.newer == len(theirs)
+    records = {record.id: record for record in one.records()}
+    assert all(records[record.id].is_original and records[record.id].url == record.url for record in originals)
+    for record in records.values():  # no chains
+        named = records.get(record.original)
+        assert named is None or named.original not in records or named.original == named.id
     once = rows(one)
-    again = merged(one, other)
+    assert merged(one, other) == MergeCounts(0, len(theirs), 0, 0)
     assert rows(one) == once
-    assert again == Merged(0, len(theirs), 0, 0)
-
-
-@pytest.mark.slow
-@STATES
-@given(pages())
-def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[Filed]) -> None:
-    other = state(theirs, notes=2)
-    for source in (OpenState(other), exported(other, tmp_path / "file")):
-        empty = state([])
-        assert merge(source, empty) == Merged(len(theirs), 0, 0, 0)
-        assert rows(empty) == (rows(other) if theirs else {})
-    before = rows(other)
-    assert merged(other, state([])) == Merged(0, 0, 0, 0)
-    assert rows(other) == before
-
-
-@pytest.mark.slow
-@STATES
-@given(pages(), pages())
-def test_the_urls_are_the_same_in_either_order(ours: list[Filed], theirs: list[Filed]) -> None:
-    one, other = state(ours), state(theirs)
-    merged(one, state(theirs))
-    merged(other, state(ours))
-    assert urls(one) == urls(other)
+    merged(other, state(ours))  # the other way round
     assert {url: one.last_seen(url) for url in urls(one)} == {url: other.last_seen(url) for url in urls(other)}
 
 
 @pytest.mark.slow
 @STATES
-@given(pages(), pages())
-def test_originals_stay_and_no_copy_names_a_copy_of_something_that_is_there(
-    ours: list[Filed], theirs: list[Filed]
-) -> None:
-    one = state(ours)
-    originals = [record for record in one.records() if record.is_original]
-    merged(one, state(theirs))
-    found = {record.id: record for record in one.records()}
-    assert all(found[record.id].is_original and found[record.id].url == record.url for record in originals)
-    for record in found.values():
-        named = found.get(record.original)
-        assert named is None or named.original not in found or named.original == named.id
+@given(pages())
+def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[PageEntry]) -> None:
+    other = state(theirs, notes=2)
+    for source in (OpenState(other), exported(other, tmp_path / "file")):
+        empty = state([])
+        assert merge(source, empty) == MergeCounts(len(theirs), 0, 0, 0)
+        assert rows(empty) == (rows(other) if theirs else {})
+    before = rows(other)
+    assert merged(other, state([])) == MergeCounts(0, 0, 0, 0)
+    assert rows(other) == before
 
 
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(
-    [Filed(Record(1, "https://b.example/", 1), 0)],
+    [PageEntry(Record(1, "https://b.example/", 1), 0)],
     [
-        Filed(Record(1, "https://a.example/", 1), 0),
-        Filed(Record(2, "https://b.example/", 2), 1, Evidence("excerpt", like=1)),
+        PageEntry(Record(1, "https://a.example/", 1), 0),
+        PageEntry(Record(2, "https://b.example/", 2), 1, Evidence("excerpt", like=1)),
     ],
 )
 @given(pages(4), pages(4))
-def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], theirs: list[Filed]) -> None:
+def test_a_merge_that_was_killed_is_completed_by_another(ours: list[PageEntry], theirs: list[PageEntry]) -> None:
     whole = state(ours)
     merged(whole, state(theirs))
     for writes in range(20):
@@ -139,8 +114,8 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], thei
             with killed_before(one, writes):
                 merged(one, state(theirs))
         except Killed:
-            one._take_back()
-            one.pages = sum(1 for _ in one.records())
+            one.journal.roll_back(one.journal.crawls())
+            assert one.pages == sum(1 for _ in one.records())
         else:
             break
         check(one)
@@ -153,12 +128,12 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], thei
 # Ids and times
 
 
-def own(id: int, url: str, seen: int = 5, *keys: int, sketch: bytes = b"sketch") -> Filed:
-    return Filed(Record(id, url, id, 1.0, keys, sketch), seen)
+def own(id: int, url: str, seen: int = 5, *keys: int, sketch: bytes = b"sketch") -> PageEntry:
+    return PageEntry(Record(id, url, id, 1.0, keys, sketch), seen)
 
 
-def copy(id: int, url: str, original: int, seen: int = 5, *keys: int) -> Filed:
-    return Filed(Record(id, url, original, 0.5, keys, b"sketch" if keys else b""), seen)
+def copy(id: int, url: str, original: int, seen: int = 5, *keys: int) -> PageEntry:
+    return PageEntry(Record(id, url, original, 0.5, keys, b"sketch" if keys else b""), seen)
 
 
 def record(store: PageStore, url: str) -> Record:
@@ -171,7 +146,7 @@ def test_an_id_that_another_page_has_gives_way_with_all_that_names_it() -> None:
     ours = state([own(5, "a"), own(6, "b")])
     like = replace(own(8, "like"), evidence=Evidence("excerpt", like=5))
     theirs = state([own(5, "x", 5, 1), own(6, "y"), own(7, "z"), like, copy(9, "copy of x", 5, 5, 2)])
-    assert merged(ours, theirs) == Merged(5, 0, 0, 0)
+    assert merged(ours, theirs) == MergeCounts(5, 0, 0, 0)
     ids = {url: record(ours, url).id for url in urls(ours)}
     assert ids == {"a": 5, "b": 6, "x": 7, "y": 8, "z": 9, "like": 10, "copy of x": 11}
     assert record(ours, "copy of x") == Record(
@@ -184,14 +159,14 @@ def test_an_id_that_another_page_has_gives_way_with_all_that_names_it() -> None:
     assert ours.new_id() > 11
     check(ours)
     before = rows(ours)
-    assert merged(ours, theirs) == Merged(0, 5, 0, 0)
+    assert merged(ours, theirs) == MergeCounts(0, 5, 0, 0)
     assert rows(ours) == before
 
 
 def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_our_id() -> None:
     ours = state([own(5, "a", 10, 1), own(6, "b", 10, 1), copy(7, "copy of a", 5)])
     theirs = state([own(2, "a", 11, 2, sketch=b"later"), own(3, "b", 9, 2, sketch=b"earlier"), copy(4, "c", 3)])
-    assert merged(ours, theirs) == Merged(1, 1, 1, 0)
+    assert merged(ours, theirs) == MergeCounts(1, 1, 1, 0)
     assert record(ours, "a") == Record(5, "a", 5, 1.0, (2,), b"later", since=2)  # delivered there before
     assert record(ours, "b") == Record(6, "b", 6, 1.0, (1,), b"sketch", since=3)
     assert (ours.last_seen("a"), ours.last_seen("b")) == (11, 10)
@@ -200,12 +175,16 @@ def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_ou
     check(ours)
 
 
-def unjudged(id: int, url: str, seen: int) -> Filed:
-    return Filed(Record(id, url, id, 0.0, (), b"\x01" * 8), seen)
+def unjudged(id: int, url: str, seen: int) -> PageEntry:
+    return PageEntry(Record(id, url, id, 0.0, (), b"\x01" * 8), seen)
+
+
+def delivered(filed: PageEntry) -> PageEntry:
+    return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
 
 
 @pytest.mark.parametrize(
-    ("known", "theirs", "expected"),
+    ("known", "theirs", "stays"),
     [
         (own(5, "a"), copy(3, "a", 2, 9), "ours"),  # others may stand on it
         (own(5, "a"), unjudged(3, "a", 9), "ours"),  # its text may only have failed to load
@@ -215,16 +194,19 @@ def unjudged(id: int, url: str, seen: int) -> Filed:
         (copy(5, "a", 4), own(3, "a", 9), "theirs"),
         (copy(5, "a", 4), copy(3, "a", 2, 9), "theirs"),
         (copy(5, "a", 4), copy(3, "a", 2, 5), "ours"),
+        (delivered(copy(5, "a", 4)), copy(3, "a", 2, 9), "ours"),
+        (delivered(copy(5, "a", 4)), delivered(copy(3, "a", 2, 9)), "theirs"),
+        (copy(5, "a", 4), delivered(copy(3, "a", 2, 9)), "theirs"),
+        (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
     ],
 )
-def test_which_of_two_verdicts_stays(known: Filed, theirs: Filed, expected: str) -> None:
+def test_which_of_two_versions_stays(known: PageEntry, theirs: PageEntry, stays: str) -> None:
     ours = state([own(4, "first here"), known])
     merged(ours, state([own(2, "first there"), theirs]))
-    found = record(ours, "a")
-    assert found.id == 5
-    of_theirs = 5 if theirs.record.original == theirs.record.id else theirs.record.original
-    assert found.original == (known.record.original if expected == "ours" else of_theirs)
-    assert found.sketch == (known if expected == "ours" else theirs).record.sketch
+    found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
+    names = {known.record.original: known.record.original, 2: 2, 3: 5}
+    assert (found.id, found.original) == (5, names[expected.original])
+    assert (found.delivered, found.sketch) == (expected.delivered, expected.sketch)
     assert ours.last_seen("a") == max(known.seen, theirs.seen)
     check(ours)
 
@@ -283,7 +265,7 @@ def cascade() -> Method:
 
 def crawl(method: Method, found: list[Page], keep: Keep = Keep.EVIDENCE) -> PageStore:
     """What a crawl leaves of these pages."""
-    store = MemoryStore("memory:", method.recipe())
+    store = memory_state(method.recipe())
     detector = Detector(method, store, who="test", policy=Policy(keep=keep))
     for one in found:
         detector.judge_now(one, sealed=True)
@@ -308,7 +290,7 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     ours, theirs = crawl(cascade, [FIRST, page("a", story(3))]), crawl(cascade, [SECOND, THIRD, page("b", story(4))])
     assert originals(theirs) == {"second": "second", "third": "second", "b": "b"}
     assert record(theirs, THIRD.url).sketch
-    assert merged(ours, theirs, cascade) == Merged(3, 0, 0, 1)
+    assert merged(ours, theirs, cascade) == MergeCounts(3, 0, 0, 1)
     assert originals(ours) == {"first": "first", "a": "a", "second": "first", "third": "first", "b": "b"}
     witness, light = record(ours, SECOND.url), record(ours, THIRD.url)
     assert 0.5 < witness.similarity < cascade.witness_below
@@ -320,14 +302,8 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     assert told.similarity == pytest.approx(witness.similarity, abs=1e-4)
     check(ours)
     before = rows(ours)
-    assert merged(ours, theirs, cascade) == Merged(0, 3, 0, 0)
+    assert merged(ours, theirs, cascade) == MergeCounts(0, 3, 0, 0)
     assert rows(ours) == before
-
-
-def test_originals_are_only_united_if_no_method_is_given(cascade: Method) -> None:
-    ours = crawl(cascade, [page("a", story(1))])
-    assert merged(ours, crawl(cascade, [page("b", story(1))])) == Merged(1, 0, 0, 0)
-    assert originals(ours) == {"a": "a", "b": "b"}
 
 
 def test_a_copy_that_is_like_enough_is_no_witness_and_what_was_told_of_it_stays(cascade: Method) -> None:
@@ -351,51 +327,24 @@ def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_
     assert (found.kind, found.match and found.match.url) == (Kind.UNCHANGED, "http://a.example/")
 
 
-def delivered(filed: Filed) -> Filed:
-    return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
-
-
-@pytest.mark.parametrize(
-    ("known", "theirs", "stays"),
-    [
-        (delivered(copy(5, "a", 4)), copy(3, "a", 2, 9), "ours"),
-        (delivered(copy(5, "a", 4)), delivered(copy(3, "a", 2, 9)), "theirs"),
-        (copy(5, "a", 4), delivered(copy(3, "a", 2, 9)), "theirs"),
-        (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
-    ],
-)
-def test_a_copy_that_was_delivered_gives_way_only_to_what_was_delivered_too(
-    known: Filed, theirs: Filed, stays: str
-) -> None:
-    ours = state([own(4, "first here"), known])
-    merged(ours, state([own(2, "first there"), theirs]))
-    found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
-    assert (found.delivered, found.sketch, found.is_original) == (
-        expected.delivered,
-        expected.sketch,
-        expected.is_original,
-    )
-    assert ours.last_seen("a") == 9
-
-
 def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1)), page("b", story(1))])
     theirs = crawl(cascade, [page("b", story(1)), page("c", story(1))])
     later = [replace(one, seen=one.seen + 60) for one in OpenState(theirs).pages()]
-    theirs = fill(MemoryStore("memory:", cascade.recipe()), later)
-    assert merged(ours, theirs, cascade) == Merged(1, 0, 1, 1)
+    theirs = fill(memory_state(cascade.recipe()), later)
+    assert merged(ours, theirs, cascade) == MergeCounts(1, 0, 1, 1)
     assert originals(ours) == {"a": "a", "b": "a", "c": "a"}
     check(ours)
 
 
 def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(cascade: Method) -> None:
     ours = crawl(cascade, [FIRST, SECOND])
-    assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 1)
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 1)
     assert originals(ours) == {"first": "first", "second": "first", "third": "first"}
     assert record(ours, THIRD.url).keys == ()
     ours = crawl(cascade, [FIRST, SECOND])
     ours.forget([record(ours, FIRST.url).id])
-    assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 0)  # a witness of nothing
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a witness of nothing
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if not METHODS[name].memory_only])
@@ -407,18 +356,6 @@ def test_two_halves_of_a_crawl_have_the_groups_of_the_whole(name: str) -> None:
     merged(ours, theirs, method)
     assert originals(ours) == originals(whole)
     assert sum(one == name for name, one in originals(ours).items()) == 5
-
-
-def test_a_crawl_goes_on_in_a_merged_state(cascade: Method) -> None:
-    ours = crawl(cascade, [page("a", story(1))])
-    merged(ours, crawl(cascade, [page("b", story(2)), page("c", story(1))]), cascade)
-    detector = Detector(cascade, ours, who="next")
-    later = (("d", 2), ("b", 2), ("e", 1))
-    assert {name: detector.judge_now(page(name, story(seed)), sealed=True).kind for name, seed in later} == {
-        "d": Kind.DUPLICATE,
-        "b": Kind.UNCHANGED,
-        "e": Kind.DUPLICATE,
-    }
 
 
 def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
@@ -437,7 +374,7 @@ def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
 
 def test_a_method_is_made_again_from_the_recipe() -> None:
     method = make_method("minhash", {"similarity": 0.6, "bands": 32})
-    found = method_of(MemoryStore("memory:", {**method.recipe(), "hash": "x"}).recipe)
+    found = former_method(memory_state({**method.recipe(), "hash": "x"}).recipe)
     assert found is not None
     assert found.recipe() == method.recipe()
 
@@ -457,27 +394,14 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
     ],
 )
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
-    assert method_of(recipe) is None
-    assert method_of(recipe, make_method("cascade", {})) is None
-
-
-def test_ones_own_method_is_taken_if_it_fits() -> None:
-    lexicon = make_method("imatch", {"lexicon": str(Path(methods.__file__).parent / "lexicon.tsv")})
-    assert method_of(lexicon.recipe()) is None
-    assert method_of(lexicon.recipe(), lexicon) is lexicon
-    mine = make_method("cascade", {"base": 0.7})
-    assert method_of(mine.recipe(), mine) is mine
-    other = make_method("cascade", {"base": 0.6})
-    found = method_of(mine.recipe(), other)
-    assert found is not None
-    assert found.recipe() == mine.recipe()
+    assert former_method(recipe) is None
 
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Iterator[tuple[PageStore, PageStore]]:
-    stores = SQLiteStore(str(tmp_path / "ours"), RECIPE), SQLiteStore(str(tmp_path / "theirs"), RECIPE)
+    stores = open_at(SQLite, str(tmp_path / "ours"), RECIPE), open_at(SQLite, str(tmp_path / "theirs"), RECIPE)
     for store in stores:
-        store._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
+        engine_of(store)._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
     yield stores
     for store in stores:
         store.close()
@@ -495,3 +419,12 @@ def test_states_on_disk_are_merged_as_those_in_memory(on_disk: tuple[PageStore, 
     check(on_disk[0])
     assert merge(OpenState(on_disk[0]), on_disk[1]).added == 1099
     assert rows(on_disk[1]) == rows(on_disk[0])
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_a_page_that_is_kept_becomes_nobodys_copy_in_a_merge(cascade: Method, where: str) -> None:
+    ours, theirs = crawl(cascade, [FIRST]), crawl(cascade, [SECOND])
+    write_manual_verdicts(ours if where == "here" else theirs, ManualVerdict(SECOND.url, ManualKind.KEEP, FIRST.url, 4))
+    assert merged(ours, theirs, cascade) == MergeCounts(1, 0, 0, 0, int(where == "there"))
+    assert originals(ours) == {"first": "first", "second": "second"}
+    assert [one.url for one in manual_verdicts(ours)] == [SECOND.url]

@@ -21,21 +21,21 @@ from scrapy_neardup.kv import exchange as replacement
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import migrate as migration
 from scrapy_neardup.maintenance.repair import repair
-from scrapy_neardup.maintenance.tables import Delivery, deliveries, remember
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.history import FORMER_KEY as FORMER
+from scrapy_neardup.state.history import decide, decisions_of, former_recipes
 from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store, parse_url
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
-from scrapy_neardup.state.pages import PageStore, decide, decisions_of, former_recipes
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import (
     BAKERY,
     BREAD,
-    EDITED,
     KINDS,
     PAGES,
     PEAR,
@@ -97,7 +97,7 @@ def told(url: str, **settings: Any) -> dict[str, Any]:
             },
             "seen": {record.url: store.last_seen(record.url) for record in store.records()},
             "evidence": {record.url: store.evidence(record.id) for record in store.records()},
-            "feeds": list(deliveries(store)),
+            "feeds": list(FEEDS.read(store)),
             "secret": store.secret,
         }
 
@@ -139,10 +139,10 @@ def test_all_that_is_no_fingerprint_survives(state: str) -> None:
         bread = store.find(BREAD)
         assert bread is not None
         store.touch(bread, seen=1_700_000_000)
-        remember(store, Delivery("s3://news/all.jsonl", [(bread.id, bread.id, 1)]))
+        FEEDS.write(store, Delivery("s3://news/all.jsonl", [(bread.id, bread.id, 1)]))
         decide(store, {"base": 0.6})
     before = told(state)
-    assert run(migrate, "--store", state, **MINHASH) == 0
+    assert run("migrate", "--store", state, **MINHASH) == 0
     assert told(state, **MINHASH) == before
     assert is_whole(state, **MINHASH)
     assert before["seen"][BREAD] == 1_700_000_000
@@ -159,7 +159,7 @@ def test_all_that_is_no_fingerprint_survives(state: str) -> None:
 
 def test_with_kept_texts_pages_are_fingerprinted_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = make_state("sqlite", tmp_path, keep=Keep.TEXTS)
-    assert run(migrate, "--store", state, "--json", **MINHASH) == 0
+    assert run("migrate", "--store", state, "--json", **MINHASH) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 6, "kept": 0, "url": 0, "copy": 1, "unjudged": 1}
     fresh = state_url("sqlite", tmp_path / "fresh.sqlite")
@@ -193,7 +193,7 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path) -> 
         detector = Detector(make_method("cascade", {}), store, who="morning", policy=Policy(keep=Keep.TEXTS))
         detector.judge_now(whole, sealed=True)
         detector.end()
-    assert run(migrate, "--store", state, **BINS) == 0
+    assert run("migrate", "--store", state, **BINS) == 0
     with opened(state, **BINS) as store:
         assert former_recipes(store) == []
         detector = Detector(method_of(BINS), store, who="evening")
@@ -206,7 +206,7 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path) -> 
 def test_without_texts_what_is_unchanged_is_not_delivered_again(
     state: str, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(migrate, "--store", state, "--json", **settings) == 0
+    assert run("migrate", "--store", state, "--json", **settings) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 0, "kept": 0, "url": 6, "copy": 1, "unjudged": 1}
     verdicts = crawl(state, list(reversed(PAGES)), **settings)
@@ -227,7 +227,7 @@ def test_without_texts_what_is_unchanged_is_not_delivered_again(
 
 @pytest.mark.parametrize("into", KINDS)
 def test_a_mended_copy_of_a_migrated_state_knows_its_pages(state: str, into: str, tmp_path: Path) -> None:
-    run(migrate, "--store", state, **MINHASH)
+    run("migrate", "--store", state, **MINHASH)
     other = state_url(into, tmp_path / "mended")
     mended = repair(parse_url(state), parse_url(other))
     assert mended.findings.sound
@@ -251,7 +251,7 @@ def test_a_mended_copy_of_a_migrated_state_knows_its_pages(state: str, into: str
 def test_a_check_validates_what_a_migration_kept_and_repair_leaves_out_what_is_broken(
     sqlite: str, row: tuple[bytes, bytes], problem: str, tmp_path: Path
 ) -> None:
-    run(migrate, "--store", sqlite, **MINHASH)
+    run("migrate", "--store", sqlite, **MINHASH)
     with opened(sqlite, **MINHASH) as store:
         store.write(Changes(dict([row])))
         assert set(check(store).counts) == {problem}
@@ -259,7 +259,7 @@ def test_a_check_validates_what_a_migration_kept_and_repair_leaves_out_what_is_b
 
 
 def test_what_has_changed_since_passes_as_updated(state: str) -> None:
-    run(migrate, "--store", state, **MINHASH)
+    run("migrate", "--store", state, **MINHASH)
     changed = (BREAD, "Sisters buy the bakery", join_text(*BAKERY[:6], "The oven was lit for the last time on Sunday"))
     (verdict,) = crawl(state, [changed], **MINHASH)
     assert verdict.headline == "updated"
@@ -271,7 +271,7 @@ def test_what_has_changed_since_passes_as_updated(state: str) -> None:
 
 
 def test_a_copy_at_a_new_url_passes_before_its_original_comes_and_not_after(sqlite: str) -> None:
-    run(migrate, "--store", sqlite, **MINHASH)
+    run("migrate", "--store", sqlite, **MINHASH)
     copies = [(f"https://copy{n}.example/", "Sisters buy the bakery", join_text(*BAKERY)) for n in range(2)]
     before, original, after = crawl(sqlite, [copies[0], PAGES[1], copies[1]], **MINHASH)
     assert (before.headline, original.headline) == ("unique", "unchanged")
@@ -283,7 +283,7 @@ def test_where_the_former_method_cannot_be_made_pages_are_judged_anew(
 ) -> None:
     from scrapy_neardup.judge import former
 
-    run(migrate, "--store", sqlite, **MINHASH)
+    run("migrate", "--store", sqlite, **MINHASH)
     monkeypatch.setattr(former, "former_method", lambda recipe: None)
     verdicts = crawl(sqlite, **MINHASH)
     said = {verdict.url: verdict.headline for verdict in verdicts}
@@ -304,7 +304,7 @@ def test_from_a_feed_pages_are_fingerprinted_by_their_urls(
     ]
     rows += [{"title": "no url", "text": join_text(*PEARS)}, {"url": BREAD}]
     feed.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert run(migrate, "--store", sqlite, "--from", feed, "--json", **MINHASH) == 0
+    assert run("migrate", "--store", sqlite, "--from", feed, "--json", **MINHASH) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 6, "text": 0, "kept": 0, "url": 0, "copy": 1, "unjudged": 1}
     assert (found["records"], found["records_used"]) == (len(rows), 7)
@@ -318,13 +318,13 @@ def test_a_feed_of_html_under_other_names_and_one_that_comes_later(
     tmp_path: Path, sqlite: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Pages that were known by their URL are filled in by a second call."""
-    assert run(migrate, "--store", sqlite, **MINHASH) == 0
+    assert run("migrate", "--store", sqlite, **MINHASH) == 0
     body = "".join(f"<p>{one}.</p>" for one in BAKERY)
     feed = tmp_path / "pages.csv"
     feed.write_text(f'link,page\n{BREAD},"<title>Sisters buy the bakery</title>{body}"\n', encoding="utf-8")
     capsys.readouterr()
     given = ("--from", feed, "--url", "link", "--html", "page")
-    assert run(migrate, "--store", sqlite, *given, **MINHASH) == 0
+    assert run("migrate", "--store", sqlite, *given, **MINHASH) == 0
     out = capsys.readouterr().out
     assert "1 of 1 records of the feed " in out
     assert is_whole(sqlite, **MINHASH)
@@ -351,7 +351,7 @@ def test_by_another_extractor_fingerprints_stay(tmp_path: Path, capsys: pytest.C
     )
     with pytest.raises(StoreMismatch, match=refusal):
         crawl(state)
-    assert run(migrate, "--store", state, "--json") == 0
+    assert run("migrate", "--store", state, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 0, "kept": 6, "url": 0, "copy": 1, "unjudged": 1}
     assert is_whole(state)
@@ -362,7 +362,7 @@ def test_by_another_extractor_fingerprints_stay(tmp_path: Path, capsys: pytest.C
 
 def test_a_state_of_now_is_left_as_it_is(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = state_files(place(sqlite).parent, place(sqlite)).keys()
-    assert run(migrate, "--store", sqlite) == 0
+    assert run("migrate", "--store", sqlite) == 0
     assert capsys.readouterr().out.endswith("already has the current method, parameters and versions.\n")
     assert state_files(place(sqlite).parent, place(sqlite)).keys() == before
 
@@ -371,20 +371,20 @@ def test_to_another_place_and_kind(tmp_path: Path, capsys: pytest.CaptureFixture
     pytest.importorskip("plyvel")
     state, there = make_state("sqlite", tmp_path), state_url("leveldb", tmp_path / "deep" / "new.leveldb")
     before = told(state)
-    assert run(migrate, "--store", state, "--to", there, **MINHASH) == 0
+    assert run("migrate", "--store", state, "--to", there, **MINHASH) == 0
     assert told(there, **MINHASH) == before
     assert told(state) == before
     assert sorted(one.name for one in (tmp_path / "deep").iterdir()) == ["new.leveldb"]
     with pytest.raises(StoreError, match=r"new\.leveldb already exists"):
-        run(migrate, "--store", state, "--to", there, **MINHASH)
+        run("migrate", "--store", state, "--to", there, **MINHASH)
     assert delivered(crawl(there, **MINHASH)) == []
 
 
 def test_back_and_forth_keeps_what_is_known(sqlite: str) -> None:
     """Pages that did not come in between are known by the recipe by which they were judged, whatever came after."""
-    run(migrate, "--store", sqlite, **MINHASH)
+    run("migrate", "--store", sqlite, **MINHASH)
     assert crawl(sqlite, [PAGES[1]], **MINHASH)[0].headline == "unchanged"
-    run(migrate, "--store", sqlite, **BINS)
+    run("migrate", "--store", sqlite, **BINS)
     with opened(sqlite, **BINS) as store:
         assert [recipe["method"] for recipe in former_recipes(store)] == ["cascade", "minhash"]
     assert is_whole(sqlite, **BINS)
@@ -416,7 +416,7 @@ def test_an_exchange_that_is_cut_short_is_ended_by_the_next_call(
             cut.setattr(Path, "rename", rename)
             # A draft of LevelDB is renamed for its snapshot at times; what is renamed here are pieces alone.
             try:
-                run(migrate, "--store", state, **MINHASH)
+                run("migrate", "--store", state, **MINHASH)
                 break
             except (StoreError, OSError):
                 pass
@@ -425,7 +425,7 @@ def test_an_exchange_that_is_cut_short_is_ended_by_the_next_call(
             for settings in ({}, MINHASH):
                 with pytest.raises(StoreError, match="stopped while it exchanged the files"):
                     crawl(state, **settings)
-        assert run(migrate, "--store", state, **MINHASH) == 0
+        assert run("migrate", "--store", state, **MINHASH) == 0
         assert told(state, **MINHASH) == before
         assert told(kept_of(state)) == before
         assert is_whole(state, **MINHASH)
@@ -450,9 +450,9 @@ def test_a_migration_that_fails_before_leaves_the_state_alone(state: str, monkey
         stopped.setattr(migration, "_ROWS", 3)
         stopped.setattr(Record, "pack", pack)
         with pytest.raises(KeyboardInterrupt):
-            run(migrate, "--store", state, **MINHASH)
+            run("migrate", "--store", state, **MINHASH)
     assert told(state) == before
-    assert run(migrate, "--store", state, **MINHASH) == 0
+    assert run("migrate", "--store", state, **MINHASH) == 0
     assert told(state, **MINHASH) == before
     assert not [name for name in beside(state) if "-new" in name]
 
@@ -470,8 +470,8 @@ def test_nobody_may_use_the_state_in_the_meantime(state: str, monkeypatch: pytes
     with monkeypatch.context() as late:
         late.setattr(migrate, "as_left", used)
         with pytest.raises(StoreError, match=r"A crawl used the state at .* during the migration"):
-            run(migrate, "--store", state, **MINHASH)
-    assert run(migrate, "--store", state, **MINHASH) == 0
+            run("migrate", "--store", state, **MINHASH)
+    assert run("migrate", "--store", state, **MINHASH) == 0
     assert "https://late.example/" in told(state, **MINHASH)["pages"]
 
 
@@ -481,21 +481,10 @@ def test_a_state_in_use_and_a_method_for_memory_are_refused(sqlite: str, tmp_pat
     held = lock(place(sqlite).with_name(place(sqlite).name + ".lock"), "x")
     try:
         with pytest.raises(StoreLocked):
-            run(migrate, "--store", sqlite, **MINHASH)
+            run("migrate", "--store", sqlite, **MINHASH)
     finally:
         held.release()
     with pytest.raises(SettingsError, match="cosine works only in memory"):
-        run(migrate, "--store", sqlite, NEARDUP_METHOD="cosine")
+        run("migrate", "--store", sqlite, NEARDUP_METHOD="cosine")
     with pytest.raises(StoreError, match="no state at"):
-        run(migrate, "--store", state_url("sqlite", tmp_path / "none.sqlite"), **MINHASH)
-
-
-def test_what_is_printed(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(migrate, "--store", sqlite, **MINHASH) == 0
-    out = capsys.readouterr().out.replace(str(place(sqlite)), "STATE")
-    lines = out.splitlines()
-    assert lines[0].startswith("STATE: 8 pages ")
-    assert [row.split("|")[2].strip() for row in lines[4:7]] == ["6", "1", "1"]
-    assert "scrapy neardup migrate --from FEED" in out
-    assert lines[-1].startswith("The old state is kept as sqlite://")
-    assert EDITED not in out
+        run("migrate", "--store", state_url("sqlite", tmp_path / "none.sqlite"), **MINHASH)

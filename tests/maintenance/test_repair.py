@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.kv import salvage
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import repair as refile
-from scrapy_neardup.maintenance.repair import Repaired, repair
+from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import leveldb
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.layout import evidence_key, meta_key, pack_seen, record_key, url_key
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_key
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import EDITED, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
@@ -56,13 +55,8 @@ def fill(store: PageStore) -> None:
         changes = Changes()
         for n in range(begin, begin + 500):
             record, evidence = page(n), told(n)
-            store.file_postings(record, changes)
-            changes.put(record_key(record.id), record.pack())
-            changes.put(url_key(record.url, store.hashes), pack_seen(record.id, seen(n)))
-            if evidence is not None:
-                changes.put(evidence_key(record.id), evidence.pack())
-        store._write(changes, sync=True)
-        store.pages += 500
+            store.file(record, changes, seen(n), evidence)
+        store.write(changes, added=500)
         store.note(np.arange(begin, begin + 8, dtype=np.uint32), f"{begin}.example")
 
 
@@ -75,13 +69,13 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         if kind == "leveldb":
             pytest.importorskip("plyvel")
         found[kind] = folder / f"state.{kind}"
-        with closing(STORES[kind](str(found[kind]), RECIPE)) as store:
+        with closing(open_at(STORES[kind], str(found[kind]), RECIPE)) as store:
             fill(store)
         if kind == "leveldb":
             for _ in range(2):  # an opening makes tables of the log
-                with closing(STORES[kind](str(found[kind]), None)) as store:
-                    store._write(Changes({b"m" + bytes([n]) * 9: b"" for n in range(97, 99)}), sync=True)
-                    store._write(Changes(deletes={b"m" + bytes([n]) * 9 for n in range(97, 99)}), sync=True)
+                with closing(open_at(STORES[kind], str(found[kind]), None)) as store:
+                    store.kv.write(Changes({b"m" + bytes([n]) * 9: b"" for n in range(97, 99)}), sync=True)
+                    store.kv.write(Changes(deletes={b"m" + bytes([n]) * 9 for n in range(97, 99)}), sync=True)
     return found
 
 
@@ -96,7 +90,7 @@ def copy(sound: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     return copied
 
 
-def mend(kind: str, source: Path, to: str = "", **options: Any) -> Repaired:
+def mend(kind: str, source: Path, to: str = "", **options: Any) -> RepairResult:
     """Repair a state and look at what must be so whatever the damage; the new one is beside it."""
     target = source.parent / f"mended.{to or kind}"
     before = state_files(source.parent, source)
@@ -111,7 +105,7 @@ def mend(kind: str, source: Path, to: str = "", **options: Any) -> Repaired:
 
 def compare(target: Path, kind: str) -> int:
     """How many pages are in a state; each of them is as it was."""
-    with closing(STORES[kind](str(target), RECIPE)) as store:
+    with closing(open_at(STORES[kind], str(target), RECIPE)) as store:
         assert check(store).sound
         pages = 0
         for record in store.records():
@@ -214,11 +208,11 @@ def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
         assert sorted(path.name for path in source.parent.iterdir()) == [source.name]
         return
     saved = compare(source.parent / f"mended.{kind}", kind)
-    assert saved == mended.filed.pages >= PAGES * share
+    assert saved == mended.saved.pages >= PAGES * share
     assert mended.lost >= PAGES - saved if mended.before is not None else mended.lost <= PAGES - saved
     assert mended.before in (PAGES, None)
     if share == 1:
-        assert (mended.lost, mended.filed.gaps, mended.filed.evidence) == (0, 0, 667)
+        assert (mended.lost, mended.saved.gaps, mended.saved.rows["evidence"]) == (0, 0, 667)
 
 
 def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[str], Path]) -> None:
@@ -226,9 +220,9 @@ def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[
     source = copy("leveldb")
     largest("db/*.ldb", cut(0.5))(source)
     with pytest.raises(StoreDamaged):
-        STORES["leveldb"](str(source), RECIPE)
+        open_at(STORES["leveldb"], str(source), RECIPE)
     mended = mend("leveldb", source, recipe=RECIPE)  # which may have been in that table
-    assert compare(source.parent / "mended.leveldb", "leveldb") == mended.filed.pages < PAGES
+    assert compare(source.parent / "mended.leveldb", "leveldb") == mended.saved.pages < PAGES
 
 
 @pytest.mark.slow
@@ -237,17 +231,20 @@ def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kin
     source = copy(kind)
     mended = mend(kind, source, to)
     assert compare(source.parent / f"mended.{to}", to) == PAGES
-    assert (mended.filed.pages, mended.filed.evidence, mended.lost) == (PAGES, 667, 0)
-    with closing(STORES[kind](str(source), None)) as old, closing(STORES[to](mended.location, None)) as new:
-        assert list(new._scan(b"b")) == list(old._scan(b"b"))
-        assert mended.filed.blocks == len(list(new._scan(b"b"))) > 0
+    assert (mended.saved.pages, mended.saved.rows["evidence"], mended.lost) == (PAGES, 667, 0)
+    with (
+        closing(open_at(STORES[kind], str(source), None)) as old,
+        closing(open_at(STORES[to], mended.location, None)) as new,
+    ):
+        assert list(new.kv.scan(b"b")) == list(old.kv.scan(b"b"))
+        assert mended.saved.rows["counts"] == len(list(new.kv.scan(b"b"))) > 0
         assert new.recipe == old.recipe
 
 
 def test_a_crawl_goes_on_with_the_mended_copy(tmp_path: Path) -> None:
     make_state("sqlite", tmp_path)
     mended = mend("sqlite", tmp_path / "state.sqlite")
-    assert mended.filed.pages == 8
+    assert mended.saved.pages == 8
     url = (tmp_path / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
     before = read_records(url)
     with open_state(url) as store:
@@ -269,7 +266,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     copy: Callable[[str], Path], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = copy(kind)
-    store = STORES[kind](str(source), RECIPE)
+    store = open_at(STORES[kind], str(source), RECIPE)
     generation = store.begin("evening")
     new = Record(store.new_id(), "https://evening.example/", 1, keys=(5,))
     store.add(Record(new.id, new.url, new.id, keys=(5,)), generation=generation)
@@ -277,8 +274,8 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     store.add(Record(updated, page(1).url, updated, keys=(6,)), generation=generation, replaces=page(1).id)
     store.close()
     mended = mend(kind, source)
-    assert (mended.filed.unsealed, mended.filed.pages, mended.lost) == (2, PAGES, 0)
-    with closing(STORES[kind](mended.location, RECIPE)) as store:
+    assert (mended.saved.unsealed, mended.saved.pages, mended.lost) == (2, PAGES, 0)
+    with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
         assert store.taken_back.pages == 0
         assert store.find(new.url) is None
         assert store.find(page(1).url) == page(1)
@@ -289,35 +286,34 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
 def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Path], kind: str) -> None:
     source = copy(kind)
     newer = Record(page(1).id + 7, page(1).url, page(1).id + 7, keys=(5,))
-    with closing(STORES[kind](str(source), RECIPE)) as store:
+    with closing(open_at(STORES[kind], str(source), RECIPE)) as store:
         changes = Changes({record_key(newer.id): newer.pack()})
-        store.file_postings(newer, changes)
-        store._write(changes, sync=True)
-        store.pages += 1
+        store._rows.postings.file(newer.keys, newer.id, changes)
+        store.write(changes, added=1)
     mended = mend(kind, source)
-    assert (mended.filed.replaced, mended.filed.pages, mended.lost) == (1, PAGES, 0)
-    with closing(STORES[kind](mended.location, RECIPE)) as store:
+    assert (mended.saved.replaced, mended.saved.pages, mended.lost) == (1, PAGES, 0)
+    with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
         assert store.find(newer.url) == newer
         assert store.record(page(1).id) is None
 
 
 def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> None:
     source = copy("sqlite")
-    with closing(STORES["sqlite"](str(source), RECIPE)) as store:
+    with closing(open_at(STORES["sqlite"], str(source), RECIPE)) as store:
         changes = Changes({b"zebra": b"", evidence_key(7): told(0).pack(), meta_key("surprise"): b"1"})  # type: ignore[union-attr]
         changes.put(record_key(page(5).id), b"noise")
         changes.put(evidence_key(page(3).id), b"noise")
-        store._postings.file((99,), page(4).id, changes)
+        store._rows.postings.file((99,), page(4).id, changes)
         changes.put(b"b\0\0", b"noise")
         changes.put(b"u123", b"noise")
-        store._postings.remove(page(7).keys[:1], page(7).id, changes)
+        store._rows.postings.remove(page(7).keys[:1], page(7).id, changes)
         changes.delete(url_key(page(8).url, store.hashes))
-        store._write(changes, sync=True)
+        store.kv.write(changes, sync=True)
         kinds = set(check(store).counts)
     assert len(kinds) > 6
     mended = mend("sqlite", source)
-    assert compare(Path(mended.location), "sqlite") == mended.filed.pages == PAGES - 1
-    assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.evidence) == (1, 1, 1, 666)
+    assert compare(Path(mended.location), "sqlite") == mended.saved.pages == PAGES - 1
+    assert (mended.saved.broken, mended.saved.named, mended.lost, mended.saved.rows["evidence"]) == (1, 1, 1, 666)
 
 
 @pytest.mark.slow
@@ -325,8 +321,8 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
 def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe: bytes | None) -> None:
     source = copy("sqlite")
     name = meta_key("recipe")
-    with closing(STORES["sqlite"](str(source), RECIPE)) as store:
-        store._write(Changes(deletes={name}) if recipe is None else Changes({name: recipe}), sync=True)
+    with closing(open_at(STORES["sqlite"], str(source), RECIPE)) as store:
+        store.kv.write(Changes(deletes={name}) if recipe is None else Changes({name: recipe}), sync=True)
     with pytest.raises(StoreError, match="--assume-recipe"):
         mend("sqlite", source)
     beside = ["state.sqlite.witness"]
@@ -344,8 +340,8 @@ def test_a_readable_recipe_is_kept_whatever_is_given(copy: Callable[[str], Path]
 
 def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> None:
     source = copy("sqlite")
-    with closing(STORES["sqlite"](str(source), RECIPE)) as store:
-        store._write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
+    with closing(open_at(STORES["sqlite"], str(source), RECIPE)) as store:
+        store.kv.write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
     with pytest.raises(StoreMismatch, match="format 99"):
         mend("sqlite", source)
 
@@ -353,7 +349,7 @@ def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_state_that_is_in_use_is_not_copied(copy: Callable[[str], Path], kind: str) -> None:
     source = copy(kind)
-    with closing(STORES[kind](str(source), RECIPE)), pytest.raises(StoreLocked):
+    with closing(open_at(STORES[kind], str(source), RECIPE)), pytest.raises(StoreLocked):
         repair((STORES[kind], str(source)), (STORES[kind], str(source.parent / "mended")))
     assert not (source.parent / "mended").exists()
 
@@ -397,7 +393,7 @@ def test_a_file_of_somebody_else_is_no_state(tmp_path: Path) -> None:
 
 def test_leveldb_may_end_the_process_that_repairs(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     source = copy("leveldb")
-    monkeypatch.setattr(leveldb, "_REPAIR", "import os; os.abort()")
+    monkeypatch.setattr(salvage, "_REPAIR", "import os; os.abort()")
     with pytest.raises(StoreError, match=r"can be read \(exit code -?\d+\)"):
         mend("leveldb", source)
 
@@ -411,7 +407,7 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
 
     source = copy("sqlite")
     before = state_files(source.parent, source)
-    monkeypatch.setattr(refile._Filing, "take_evidence", fail)
+    monkeypatch.setattr(refile._Refiler, "_copy_rows", fail)
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
     assert state_files(source.parent, source) == before
@@ -430,5 +426,5 @@ def test_a_copy_that_cannot_be_made_is_told(copy: Callable[[str], Path], monkeyp
 
 def test_a_state_in_memory_cannot_be_repaired(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="memory state cannot be repaired"):
-        repair((MemoryStore, "memory:"), (STORES["sqlite"], str(tmp_path / "new")))
+        repair((STORES["memory"], "memory:"), (STORES["sqlite"], str(tmp_path / "new")))
     assert list(tmp_path.iterdir()) == []

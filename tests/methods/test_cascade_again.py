@@ -16,7 +16,7 @@ from scrapy_neardup.methods.cascade.rules import compare_on_site, compare_same_l
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.methods.literature.pieces import NSHash
 from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from tests.build import story
 
 Sentences = npt.NDArray[np.uint32]
@@ -58,7 +58,7 @@ def test_on_one_site_the_lines_say_what_they_say_of_two_pages(lines: Lines, coun
 
 @pytest.mark.parametrize("site", ["a.example", "b.example"])
 def test_the_sketch_is_the_one_that_the_page_would_have(site: str) -> None:
-    store = MemoryStore("memory:", {})
+    store = memory_state({})
     method = make_method("cascade", {}).with_hashes(store.hashes)
     lines = "\n".join(story(1, 14))
     page = Page(
@@ -77,7 +77,7 @@ def test_a_method_of_the_users_that_asks_what_is_common_has_pages_read() -> None
         def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
             return super().fingerprint_own(page, is_common, site)
 
-    counts = MemoryStore("memory:", {}).on_site("a.example")
+    counts = memory_state({}).on_site("a.example")
     for method, is_known in ((make_method("nshash", {}), True), (Own(), False)):
         sketch = method.fingerprint(Page("http://a.example/", text="".join(story(1, 14)))).sketch
         assert (method.compare_same_bytes(sketch, "a.example", counts) is not None) is is_known

@@ -145,7 +145,7 @@ def test_a_sentence_that_stands_there_twice_is_counted_once_and_left_out_twice()
     found = Cascade().fingerprint_own(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
     counts = Counts()
     assert counts.note(found.sentences, "", OPEN, everywhere=True)
-    assert counts.everywhere(found.sentences).max() == 1
+    assert counts.everywhere.pages(found.sentences).max() == 1
     assert found.own == len(letters(normalize(SECOND_FERRY)))
 
 

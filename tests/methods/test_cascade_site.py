@@ -17,7 +17,7 @@ from scrapy_neardup.methods.cascade.rules import Headlines, Ruling, SiteComparis
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.text.normalize import letters as letters_in
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.sentences import sentences
@@ -207,9 +207,7 @@ TITLE, OTHER_TITLE = "渡口清晨开航第一班", "图书馆夜间开放"
 
 
 def detector(min_letters: int = 40) -> Detector:
-    return Detector(
-        make_method("cascade", {}), MemoryStore("memory:", {}), who="test", policy=Policy(min_letters=min_letters)
-    )
+    return Detector(make_method("cascade", {}), memory_state({}), who="test", policy=Policy(min_letters=min_letters))
 
 
 def shown(

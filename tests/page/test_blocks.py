@@ -219,10 +219,6 @@ def test_a_page_that_is_hidden_at_first_is_read(hidden: str) -> None:
     assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"]
 
 
-def test_the_head_has_no_lines() -> None:
-    assert lines("<html><head><title>no</title><meta content=no></head><body>ferry") == ["ferry"]
-
-
 # Fragments, broken documents, other documents
 
 
@@ -259,10 +255,6 @@ def test_an_empty_page_has_no_lines(html: str) -> None:
 )
 def test_broken_and_joined_documents_are_read(html: str, expected: list[str]) -> None:
     assert [line.removeprefix("\ufeff") for line in lines(html) if line != "\ufeff"] == expected
-
-
-def test_a_lone_surrogate_is_replaced() -> None:
-    assert lines("<p>渡\ud800口</p><p>late\udfff") == ["渡?口", "late?"]
 
 
 # Hostile pages

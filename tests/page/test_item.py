@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.page.item import ItemFields, hash_item, row_name, row_page, row_text
+from scrapy_neardup.page.item import ItemFields, hash_item, row_name, row_text
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from tests.processes import answer_with_hash_seed
 
@@ -117,9 +117,3 @@ def test_a_row_with_enough_text_has_one_name_on_all_pages(enough: bool, distinct
     names = [row_name(item, listing, lambda text: enough) for item, listing in rows]
     assert (names[0] == names[1], len(set(names))) == (enough, distinct)
     assert names[0].startswith(prefix)
-
-
-def test_the_page_of_a_row_has_the_hash_of_all_fields() -> None:
-    page, other = row_page(ROW, "name"), row_page({**ROW, "rank": 4}, "name")
-    assert (page.url, page.text, page.row) == ("name", "The ferry sails again", True)
-    assert page.html != other.html

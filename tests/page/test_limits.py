@@ -85,7 +85,7 @@ def test_a_risky_page_comes_back_unread() -> None:
         unread = one.prepare({"title": "Own"}, PageResponse(URL, html.encode()), URL)
         assert isinstance(unread, UnreadPage)
         assert not unread.is_risky
-        return one.read_here(unread)
+        return one.read_quickly(unread)
 
     unread = read_here(LARGE)
     assert isinstance(unread, UnreadPage)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
 from scrapy_neardup.page.extraction import Extractor, analyse, extract
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.page.reading import Line, LineRole, classify_lines, locate_text, read_blocks
+from scrapy_neardup.page.reading import Line, LineRole, classify_lines, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
 
@@ -98,10 +98,6 @@ def test_boilerplate_is_marked_by_sentence_and_by_line() -> None:
     ]
 
 
-def test_an_ignored_line_is_not_called_boilerplate() -> None:
-    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].role is LineRole.FRAME
-
-
 @pytest.mark.parametrize(
     ("blocks", "main", "reader", "why"),
     [
@@ -125,10 +121,6 @@ def test_a_reader_has_a_reason_with_numbers(
     assert (found.reader, found.explain()) == (reader, why)
 
 
-def test_the_letters_of_the_users_extractor_are_counted() -> None:
-    assert locate_text([Block("Ferry")], "A b, 3!").explain() == ("extractor", {"letters": 3})
-
-
 def tree_text(html: str) -> str:
     """Return the visible text of the tree without white space."""
     body = parse_page(html)
@@ -147,11 +139,3 @@ FRAGMENTS = [
 @given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
 def test_visible_texts_are_the_text_of_the_blocks(html: str) -> None:
     assert tree_text(html) == "".join("".join(block.text.split()) for block in find_blocks(parse_page(html)))
-
-
-def test_text_after_an_embedded_object_is_visible() -> None:
-    """The parser puts it into the object."""
-    assert [block.text for block in find_blocks(parse_page("<div>one <embed src=x>two<p>three</p></div>"))] == [
-        "one two",
-        "three",
-    ]

@@ -49,14 +49,6 @@ def test_prose_is_kept_without_links_frame_and_punctuation(block: Block, kept: b
     assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
 
 
-def test_lines_keep_their_order() -> None:
-    found = read_blocks(
-        [link("Home"), *prose(FERRY), link("More"), Block("(c)", frame=True), *prose(PEARS, "* * *")], ""
-    )
-    assert found.text == f"{FERRY}\n{PEARS}"
-    assert found.kept == (False, True, False, False, True, False)
-
-
 @pytest.mark.parametrize(("block", "kept"), [(link(FERRY), True), (link(FERRY, frame=True), False)])
 def test_a_link_of_the_main_text_is_kept_unless_it_is_frame(block: Block, kept: bool) -> None:
     found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
@@ -117,12 +109,6 @@ def test_short_and_visible_lines_are_not_added(hidden: str) -> None:
     assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
 
 
-def test_main_text_alone_is_a_text() -> None:
-    found = read_blocks([], "\n".join(ARTICLE))
-    assert found.text == found.main == "\n".join(ARTICLE)
-    assert (found.reader, found.kept) == ("article", ())
-
-
 # Credible main text
 
 
@@ -151,24 +137,7 @@ def test_links_and_frame_do_not_count() -> None:
     assert read_blocks([*around, Block("a" * 60)], "d" * 500).reader == "prose"
 
 
-def test_hidden_lines_count() -> None:
-    assert read_blocks(prose("b" * 100), "a" * 99).reader == "prose"
-    assert read_blocks(prose("b" * 100), "a" * 100).reader == "article"
-
-
-@pytest.mark.parametrize("blocks", [[], prose("***"), [link("Home")], [Block("(c) Daybook", frame=True)]])
-def test_without_kept_lines_there_is_no_reader(blocks: list[Block]) -> None:
-    assert read_blocks(blocks, "").reader == "none"
-
-
 # Headlines
-
-
-def test_headlines_include_links() -> None:
-    blocks = [Block("Daybook", 7, headline=True), Block("Ferry", headline=True), *prose(FERRY)]
-    found = read_blocks(blocks, "")
-    assert found.headline == "Daybook\nFerry"
-    assert found.text == f"Ferry\n{FERRY}"
 
 
 # Hostile and random pages

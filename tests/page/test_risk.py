@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.page.limits import has_many_marks, is_risky
+from scrapy_neardup.page.limits import is_risky
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
 MARKS = "\u0300\u0316"
@@ -76,14 +76,6 @@ def test_a_tree_has_no_long_run_of_marks(make: Callable[[int], str]) -> None:
     assert long is not None
     assert short is not None
     assert etree.tostring(long, encoding="unicode") == etree.tostring(short, encoding="unicode")
-
-
-def test_a_page_with_few_marks_is_unchanged() -> None:
-    html = f"<p>a{MARKS * 40}b"
-    assert not has_many_marks(html, len(html.encode()))
-    root = parse_page(html)
-    assert root is not None
-    assert root.text_content() == f"a{MARKS * 40}b"
 
 
 @pytest.mark.parametrize("odd", ["&#1;", "\x01", "\x0b", "&#11;", "\ufffe", "&#xffff;", "\x7f", "\x85"])

@@ -14,7 +14,7 @@ from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.samples import PAGES, reader_sample
 from scrapy_neardup.text import samples as texts
 from scrapy_neardup.text import tokens
-from scrapy_neardup.text.samples import converter_sample, digest, segmenter_sample
+from scrapy_neardup.text.samples import converter_sample, segmenter_sample
 from tests.processes import answer_with_hash_seed
 
 #: Cached before any test patches a reader.
@@ -80,8 +80,3 @@ def test_the_converter_has_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(converter_sample()) == 16
     monkeypatch.setattr(texts, "simplify", lambda text: text)
     assert converter_sample.__wrapped__() != converter_sample()
-
-
-def test_a_digest_separates_its_strings() -> None:
-    assert digest(["ab", "c"]) != digest(["a", "bc"]) != digest(["abc"])
-    assert digest(["船\ud800"]) == digest(iter(["船\ud800"]))

@@ -28,12 +28,6 @@ def response(url: str = URL, html: str = HTML, **more: Any) -> PageResponse:
     return PageResponse(url, html.encode(), content_type="text/html; charset=utf-8", **more)
 
 
-def test_content_is_decoded_with_its_content_type() -> None:
-    body = "<p>渡口今天早上重新開航</p>".encode("big5")
-    assert "渡口" in PageContent(URL, body, "text/html; charset=big5").html()
-    assert PageContent(URL, "<p>as it is").html() == "<p>as it is"
-
-
 @pytest.mark.parametrize("canonical", [f"{URL}/", "https://a.example/other", ""])
 def test_content_of_an_uncertain_url_must_name_that_url(canonical: str) -> None:
     html = f"<head><link rel=canonical href='{canonical}'></head>"
@@ -76,10 +70,6 @@ def test_without_fields_everything_is_from_the_response() -> None:
 def test_fields_of_an_item_come_first(item: dict[str, Any], expected: dict[str, Any]) -> None:
     page = source().page(item, response(), URL)
     assert {name: getattr(page, name) for name in expected} == expected
-
-
-def test_fields_have_the_configured_names() -> None:
-    assert source(text="body", url="link").page({"body": "Own."}, None, URL).text == "Own."
 
 
 def test_an_item_with_text_has_the_hash_of_all_fields_unless_its_text_is_its_name() -> None:

@@ -48,18 +48,6 @@ def test_accounts_of_one_host_are_sites(url: str, site: str) -> None:
     assert site_of(url) == site
 
 
-@pytest.mark.parametrize(
-    "url", ["", "ferry", "/log/7", "file:///log/7", "https://", "https:///log", "mailto:keeper@daybook.example", "?a=b"]
-)
-def test_a_name_without_host_has_no_site(url: str) -> None:
-    assert site_of(url) == ""
-
-
-@pytest.mark.parametrize("url", ["https://[2001:db8::7/log", "https://]/", "https://daybook\u2100.example/"])
-def test_a_malformed_url_has_no_site(url: str) -> None:
-    assert site_of(url) == ""
-
-
 @given(st.text(max_size=60))
 def test_any_text_is_accepted(text: str) -> None:
     for url in (text, f"https://{text}", f"https://daybook.example/{text}", f"https://mp.weixin.qq.com/s?__biz={text}"):

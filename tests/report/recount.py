@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record, row_mark
 
 SECOND = 10**9
@@ -23,20 +25,11 @@ NO_SITE, GONE = "(no site)", "(no longer in the state)"
 LIKENESSES = ["identical", "near", "retitled", "excerpt", "same_title", "", "unheard-of"]
 
 
-@dataclass(frozen=True)
-class Filed:
-    """A page, what is told of it, and when it was last seen."""
-
-    record: Record
-    told: Evidence | None = None
-    seen: int = 0
-
-
 class State:
     """Pages that are made one after the other, a minute apart."""
 
     def __init__(self, recipe: dict[str, Any] | None = None, step: int = 60) -> None:
-        self.store = MemoryStore("memory:", RECIPE if recipe is None else recipe)
+        self.store = memory_state(RECIPE if recipe is None else recipe)
         self._step = step
         self._next = BEGIN * SECOND
 
@@ -53,10 +46,10 @@ class State:
         return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **told))
 
 
-def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> MemoryStore:
-    store = MemoryStore("memory:", RECIPE if recipe is None else recipe)
+def filled(pages: list[PageEntry], recipe: dict[str, Any] | None = None) -> PageStore:
+    store = memory_state(RECIPE if recipe is None else recipe)
     for one in pages:
-        store.add(one.record, one.told, seen=one.seen)
+        store.add(one.record, one.evidence, seen=one.seen)
     return store
 
 
@@ -75,7 +68,7 @@ _told = st.builds(
 
 
 @st.composite
-def small_states(draw: st.DrawFn) -> list[Filed]:
+def small_states(draw: st.DrawFn) -> list[PageEntry]:
     """A few pages: originals, copies of them and of pages that are gone, pages unjudged, rows of listings."""
     ids = sorted(draw(st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=8)))
     kinds = [draw(st.sampled_from(["original", "copy", "unjudged", "row"])) for _ in ids]
@@ -92,11 +85,11 @@ def small_states(draw: st.DrawFn) -> list[Filed]:
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *gone])))
-        found.append(Filed(record, told, draw(st.sampled_from([0, BEGIN, 2**32 - 1]))))
+        found.append(PageEntry(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), told))
     return found
 
 
-def large_state(pages: int, sites: int, seed: int = 1) -> list[Filed]:
+def large_state(pages: int, sites: int, seed: int = 1) -> list[PageEntry]:
     """Pages of many sites, a third of them copies; of some originals there are many, and some are gone."""
     dice = random.Random(seed)
     originals: list[int] = [999]
@@ -112,7 +105,9 @@ def large_state(pages: int, sites: int, seed: int = 1) -> list[Filed]:
             record = Record(id, url, id, float(dice.random() < 0.95))
             told = replace(told, like=dice.choice(originals) if dice.random() < 0.5 else 0)
             originals += [id] if record.similarity else []
-        found.append(Filed(record, told if dice.random() < 0.8 else None, BEGIN + dice.randrange(10**8)))
+        found.append(
+            PageEntry(record, evidence=told if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8))
+        )
     return found
 
 
@@ -124,22 +119,22 @@ def kind(told: Evidence | None) -> str:
     return told.likeness if told and told.likeness in COPIES else "unknown"
 
 
-def copies(pages: list[Filed]) -> list[Filed]:
+def copies(pages: list[PageEntry]) -> list[PageEntry]:
     return [one for one in pages if one.record.original != one.record.id]
 
 
-def passed(pages: list[Filed]) -> list[tuple[Record, Evidence]]:
+def passed(pages: list[PageEntry]) -> list[tuple[Record, Evidence]]:
     return [
-        (one.record, one.told)
+        (one.record, one.evidence)
         for one in pages
         if one.record.original == one.record.id and one.record.similarity > 0
-        if one.told is not None and one.told.likeness in PASSED and one.told.like
+        if one.evidence is not None and one.evidence.likeness in PASSED and one.evidence.like
     ]
 
 
-def totals(pages: list[Filed]) -> dict[str, int]:
+def totals(pages: list[PageEntry]) -> dict[str, int]:
     own = [one.record for one in pages if one.record.original == one.record.id]
-    lengths = [one.told.letters for one in copies(pages) if one.told]
+    lengths = [one.evidence.letters for one in copies(pages) if one.evidence]
     seconds = [int(one.record.id / 1e9) for one in pages]
     return {
         "pages": len(pages),
@@ -157,7 +152,7 @@ def totals(pages: list[Filed]) -> dict[str, int]:
     }
 
 
-def flow(pages: list[Filed]) -> Counter[tuple[str, str]]:
+def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:
     """Copies by their site and that of their original."""
     sites = {one.record.id: site(one.record.url) for one in pages}
     return Counter((site(one.record.url), sites.get(one.record.original, GONE)) for one in copies(pages))
@@ -169,7 +164,7 @@ def bins(similarities: list[float]) -> tuple[int, ...]:
     return tuple(places[place] for place in range(50))
 
 
-def groups(pages: list[Filed]) -> list[tuple[int, list[int]]]:
+def groups(pages: list[PageEntry]) -> list[tuple[int, list[int]]]:
     """Ids of originals and of their copies, the largest group first."""
     of: dict[int, list[int]] = {}
     for one in copies(pages):

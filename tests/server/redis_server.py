@@ -148,4 +148,4 @@ def certified(folder: Path) -> tuple[Path, list[str]]:
 
 def client_of(store: Any) -> Any:
     """The client of redis-py that a store on a server uses."""
-    return store._link.call(lambda client: client)
+    return store.kv.link.call(lambda client: client)

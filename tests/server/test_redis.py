@@ -16,24 +16,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.cli import check, dropped, export, import_, merge, stats
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import level_of, pending_name
 from scrapy_neardup.server.notes import Note, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.server.store import RedisStore, SharedJournal, SharedRows
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import TakenBack
 from scrapy_neardup.state.opening import (
     close_store,
+    open_at,
     open_store,
     parse_url,
+    url_of,
 )
 from scrapy_neardup.state.record import Record
 from tests.build import PAGES, judge_pages, open_state, read_records
@@ -51,13 +53,13 @@ Open = Callable[..., RedisStore]
 @pytest.fixture
 def opening(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens one more store on the state of the test, as another crawler would; a lease of it lasts not long."""
-    monkeypatch.setattr(RedisStore, "lease", 0.4)
+    monkeypatch.setattr(Redis, "lease", 0.4)
     state = redis_server.new_state()
     with ExitStack() as stack:
 
         def open_one() -> RedisStore:
             kind, location = parse_url(redis_server.url(state))
-            store = kind(location, RECIPE)
+            store = open_at(kind, location, RECIPE)
             assert isinstance(store, RedisStore)
             stack.callback(store.close)
             return store
@@ -84,7 +86,7 @@ def test_what_another_crawler_is_at_work_on_is_not_taken_back(opening: Open) -> 
     one = opening()
     crawl = one.begin("one")
     page = put(one, URL, 5, generation=crawl)
-    time.sleep(3 * one.lease)  # it is renewed
+    time.sleep(3 * one.leases.seconds)  # it is renewed
     other = opening()
     assert other.taken_back == TakenBack(0, ())
     assert other.is_held
@@ -102,7 +104,7 @@ def test_what_a_crawler_that_is_no_more_had_not_sealed_is_taken_back_once_its_le
     one.seal(crawl, [sealed.id])
     stops(one)
     assert opening().taken_back == TakenBack(0, ())
-    time.sleep(1.5 * one.lease)
+    time.sleep(1.5 * one.leases.seconds)
     other = opening()
     assert other.taken_back == TakenBack(1, ("one",))
     assert [record.url for record in other.records()] == [URL]
@@ -123,7 +125,7 @@ def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open
     crawl = one.begin("one")
     page = put(one, URL, generation=crawl)
     stops(one)
-    time.sleep(1.5 * one.lease)
+    time.sleep(1.5 * one.leases.seconds)
     one.seal(crawl, [page.id])
     later = put(one, f"{URL}?later", generation=crawl)
     assert opening().taken_back == TakenBack(0, ())
@@ -138,24 +140,24 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
         put(one, f"{URL}?{number}", generation=crawl)
     killed = one
     stops(one)
-    time.sleep(1.5 * one.lease)
+    time.sleep(1.5 * one.leases.seconds)
     with monkeypatch.context() as patch:
-        patch.setattr("scrapy_neardup.state.journal.BATCH", 1)
+        patch.setattr("scrapy_neardup.state.journal._BATCH", 1)
         batches: list[object] = []
-        some = RedisStore._take_back_some
+        some = SharedJournal._roll_back_some
 
-        def dies(store: RedisStore, journals: Any) -> None:
+        def dies(journal: SharedJournal, journals: Any) -> None:
             batches.append(journals)
             if len(batches) == 3:
-                stops(store)
-                store.leases.crawls.clear()  # nothing is given back
+                journal._redis.leases.stop_renewing()
+                journal._redis.leases.crawls.clear()  # nothing is given back
                 raise MemoryError
-            some(store, journals)
+            some(journal, journals)
 
-        patch.setattr(RedisStore, "_take_back_some", dies)
+        patch.setattr(SharedJournal, "_roll_back_some", dies)
         with pytest.raises(MemoryError):
             opening()
-    time.sleep(1.5 * one.lease)
+    time.sleep(1.5 * one.leases.seconds)
     with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
         killed.seal(crawl, [record.id for record in killed.records()])
     assert opening().taken_back == TakenBack(1, ("one",))
@@ -182,14 +184,14 @@ def test_pages_whose_removal_was_overtaken_are_looked_at_again(opening: Open, mo
     clock.now += HOUR - 60
     assert one.expire(Bounds(ttl=HOUR)) == 0, "the next round begins, and the one after that not soon"
     clock.now += 120
-    commit, seen = RedisStore._commit, [pages[0]]
+    commit, seen = SharedRows.write, [pages[0]]
 
-    def overtaken(store: RedisStore, changes: Changes) -> None:
-        if store is one and seen:
+    def overtaken(rows: SharedRows, changes: Changes, **how: Any) -> None:
+        if rows is one._rows and seen:
             other.forget([seen.pop().id])
-        commit(store, changes)
+        commit(rows, changes, **how)
 
-    monkeypatch.setattr(RedisStore, "_commit", overtaken)
+    monkeypatch.setattr(SharedRows, "write", overtaken)
     assert one.expire(Bounds(ttl=HOUR)) == 2
     assert list(one.records()) == []
 
@@ -198,33 +200,33 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     one = opening()
     crawl = one.begin("one")
     page = PendingPage(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl)
-    program = one._link.program()
+    program = one.kv.link.program()
     page.register(program, one.hashes)
-    one._link.run(program)
+    one.kv.link.run(program)
     stops(one)
-    time.sleep(1.5 * one.lease)
+    time.sleep(1.5 * one.leases.seconds)
     one.write(Changes({layout.generation_key(crawl + 1): b"{"}))
     with pytest.raises(StoreDamaged):
         opening()
     assert not one.leases.is_held_by_others(crawl)
     client = client_of(one)
-    assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
+    assert client.hlen(one.kv.link.prefix + pending_name(crawl)) == 1
 
 
 def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
     store = opening()
     row = layout.meta_key("first")
     client = client_of(store)
-    client.set(store._link.prefix + pending_name(7), "a string")
+    client.set(store.kv.link.prefix + pending_name(7), "a string")
     for is_first in (True, False):
-        program = store._link.program()
+        program = store.kv.link.program()
         if is_first:
             program.put(row, b"value", 0)
         program.delete_field(pending_name(7), b"field")
         if not is_first:
             program.put(row, b"value", 0)
         with pytest.raises(StoreError, match="WRONGTYPE"):
-            store._link.run(program)
+            store.kv.link.run(program)
         assert store.value(row) is None
 
 
@@ -233,15 +235,15 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
 ) -> None:
     store = opening()
     crawl = store.begin("one")
-    run, errors = store._link.run, [RuntimeError("odd"), StoreError("gone")]
+    run, errors = store.kv.link.run, [RuntimeError("odd"), StoreError("gone")]
 
     def fails(program: Program) -> Any:
         if errors:
             raise errors.pop(0)
         return run(program)
 
-    monkeypatch.setattr(store._link, "run", fails)
-    time.sleep(4 * store.lease)
+    monkeypatch.setattr(store.kv.link, "run", fails)
+    time.sleep(4 * store.leases.seconds)
     assert (errors, opening().leases.is_held_by_others(crawl)) == ([], True)
     assert caplog.text.count("RuntimeError: odd") == 1
 
@@ -252,7 +254,7 @@ def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(o
     store = opening()
     crawl = store.begin("one")
     client = client_of(store)
-    client.delete(*client.keys(store._link.prefix + b"*"))
+    client.delete(*client.keys(store.kv.link.prefix + b"*"))
     time.sleep(wait)
     with pytest.raises(StoreError, match="FLUSHALL"):
         put(store, URL, generation=crawl)
@@ -277,7 +279,7 @@ def test_two_who_begin_a_state_at_once_have_one_secret(redis_server: Server, mon
 
     def begin() -> None:
         barrier.wait()
-        store = kind(location, RECIPE)
+        store = open_at(kind, location, RECIPE)
         assert store.secret
         found.append(store.secret.value)
         store.close()
@@ -331,16 +333,16 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     early = put(store, URL, 7)
     assert level_of(10) != level_of(1_000_000) != level_of(100_000_000)
     for pages in (1_000_000, 100_000_000, 10):
-        monkeypatch.setattr(store, "_pages", pages)
+        monkeypatch.setattr(store.kv, "_pages", pages)
         monkeypatch.setattr(RedisStore, "pages", pages)
         put(store, f"{URL}?{pages}", 7)
     monkeypatch.undo()
     filed = [record.id for record in store.records()]
     assert store.postings(7, 9) == filed[::-1]
-    assert len(list(client_of(store).scan_iter(match=store._link.prefix + b"k*"))) == 3
+    assert len(list(client_of(store).scan_iter(match=store.kv.link.prefix + b"k*"))) == 3
     new = put(store, URL, 7, replaces=early.id)
     assert store.find(URL) == new
-    assert [row[0][:1] for row in store._scan(b"u")] == [b"u"] * 4
+    assert [row[0][:1] for row in store.kv.scan(b"u")] == [b"u"] * 4
     assert store.forget(filed) == 3
     assert store.postings(7, 9) == [new.id]
 
@@ -351,7 +353,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     keys = {put(store, f"{URL}?{n}", chance.getrandbits(32)).keys[0] for n in range(200)}
     assert all(len(store.postings(key, 9)) == 1 for key in keys)
     assert {int.from_bytes(row[1:6], "big") for row, _ in store.rows(b"k")} == keys
-    client, prefix = client_of(store), store._link.prefix
+    client, prefix = client_of(store), store.kv.link.prefix
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9
@@ -372,7 +374,7 @@ def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> No
         (one, other)[number % 2].note(SENTENCES, "river.example")
     assert (stood(one), stood(other)) == ([4] * 3, [4] * 3)
     for store in (one, other, one):
-        store._catch_up()
+        store.boilerplate._catch_up()
     assert (stood(one), stood(other)) == ([8] * 3, [8] * 3)
     late = opening()
     assert stood(late) == [8] * 3
@@ -401,7 +403,7 @@ def test_only_who_closes_first_packs_the_counts(opening: Open, monkeypatch: pyte
         store.note(SENTENCES, "river.example")
     for store in stores:
         store.close()
-    assert packed == [stores[0]._counts]
+    assert packed == [stores[0].boilerplate.counts]
     assert stood(opening()) == [4] * 3
 
 
@@ -433,10 +435,10 @@ def test_what_is_told_of_a_page_comes_back(site: str) -> None:
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
     one = opening()
-    client_of(one).xadd(one._link.prefix + b"+", {b"n": b"short"})
+    client_of(one).xadd(one.kv.link.prefix + b"+", {b"n": b"short"})
     with pytest.raises(StoreDamaged, match="counted sentences of a page"):
         opening()
-    client_of(one).delete(one._link.prefix + b"+")
+    client_of(one).delete(one.kv.link.prefix + b"+")
 
 
 # Servers that say no
@@ -460,7 +462,7 @@ def test_a_wrong_password_is_told_of_and_not_shown() -> None:
                 open_store(url.replace("unix://", f"unix://{given}"), RECIPE)
             assert "wrong-one" not in str(refused.value)
         store = open_store(url.replace("unix://", "unix://:right-one@"), RECIPE)
-        assert "right-one" not in f"{store.location} {store.url(store.location)}"
+        assert "right-one" not in f"{store.location} {url_of(store)}"
         assert store.pages == 0
         close_store(store)
 
@@ -526,17 +528,17 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     here, there = f"sqlite://{tmp_path.resolve()}/state", redis_server.url(redis_server.new_state())
     with open_state(here) as store:
         judge_pages(store, PAGES)
-    assert run(merge, here, "--store", there) == 0
+    assert run("merge", here, "--store", there) == 0
     assert read_records(there) == read_records(here)
-    assert run(check, "--store", there) == 0
+    assert run("check", "--store", there) == 0
     capsys.readouterr()
-    assert run(stats, "--store", there, "--json") == 0
+    assert run("stats", "--store", there, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"]) == ("unix", len(PAGES))
-    assert run(dropped, "--store", there) == 0
-    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    assert run("dropped", "--store", there) == 0
+    assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = redis_server.url(redis_server.new_state())
-    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
+    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
     assert read_records(again) == read_records(here)
 
 

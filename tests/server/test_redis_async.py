@@ -155,7 +155,7 @@ def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
             program.newest([key], 9)
             reads.append((program, await link.run(program)))
         assert [found for _, found in reads] == [[1, [key + ids[0], key + ids[1]]]] * 3
-        assert [link.levels for link in links] == [3, 3, 3]
+        assert [link._link.levels for link in links] == [3, 3, 3]
         assert {program.levels for program, _ in reads} == {3}
         for link in links:
             await link.close()
@@ -172,12 +172,12 @@ def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(url:
         program.put(b"r" + id, b"a page, which is counted", 10)
         program.put(b"k" + key + id, b"", 100_000_000)
         await link.run(program)
-        redis_server.client.delete(link.prefix + b"^")
-        link.levels = 1
+        redis_server.client.delete(link._link.prefix + b"^")
+        link._link.levels = 1
         program = link.program()
         program.newest([key], 9)
         assert await link.run(program) == [1, [key + id]]
-        assert link.levels == 4
+        assert link._link.levels == 4
         await link.close()
 
     asyncio.run(work())

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import check, export, import_, merge, stats
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check as check_state
-from scrapy_neardup.server.nodes import Address, Slot, Unlocated
+from scrapy_neardup.server.errors import Unlocated
+from scrapy_neardup.server.nodes import Address, Slot
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.opening import open_at, parse_url
 from scrapy_neardup.state.record import Record
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
@@ -32,7 +32,7 @@ URL = "https://ferry.example"
 
 def store_at(url: str) -> RedisStore:
     kind, location = parse_url(url)
-    store = kind(location, RECIPE)
+    store = open_at(kind, location, RECIPE)
     assert isinstance(store, RedisStore)
     return store
 
@@ -72,17 +72,17 @@ def test_commands_do_on_a_cluster_what_they_do_on_one_server(
         judge_pages(store, PAGES)
     states = [cluster.new_state() for _ in range(3)]
     there = cluster.url(states[0], of=1)
-    assert run(merge, here, "--store", there) == 0
+    assert run("merge", here, "--store", there) == 0
     assert read_records(there) == read_records(here)
-    assert run(check, "--store", there) == 0
+    assert run("check", "--store", there) == 0
     capsys.readouterr()
-    assert run(stats, "--store", there, "--json") == 0
+    assert run("stats", "--store", there, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"]) == ("redis+cluster", len(PAGES))
-    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = cluster.url(states[1])
-    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
-    assert run(merge, there, "--store", cluster.url(states[2])) == 0
+    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
+    assert run("merge", there, "--store", cluster.url(states[2])) == 0
     assert read_records(again) == read_records(cluster.url(states[2])) == read_records(here)
 
 
@@ -104,8 +104,8 @@ def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
         assert paths(store) == ["after", "before"]
         assert len(store.postings(5, 9)) == 2
         assert check_state(store).sound
-        assert store._link.locator is not None
-        assert store._link.locator.moves >= 1
+        assert store.kv.link.locator is not None
+        assert store.kv.link.locator.moves >= 1
         assert other.client.exists("{neardup:" + state + "}#")
 
 
@@ -227,8 +227,8 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
         caught_up(master)
         watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
         until(lambda: watched.sides()[0] is other, "the replica is the master")
-        assert store._link.locator is not None
-        store._link.locator._ended -= 1.5
+        assert store.kv.link.locator is not None
+        store.kv.link.locator._ended -= 1.5
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert other.client.get("{neardup:a}#") == b"2"

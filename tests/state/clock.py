@@ -22,7 +22,7 @@ class Clock:
 
     def govern(self, store: PageStore) -> PageStore:
         """The store goes by this clock from now on."""
-        self.last = max(self.last, store._newest)
-        store.now = lambda: self.now  # type: ignore[method-assign]
-        store.new_id = self.new_id  # type: ignore[method-assign]
+        self.last = max(self.last, store.clock.newest)
+        store.clock.now = lambda: self.now  # type: ignore[method-assign]
+        store.clock.new_id = self.new_id  # type: ignore[method-assign]
         return store

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,22 +24,33 @@ from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, Store
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv import transaction
+from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
+from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.tally import KEY
+from scrapy_neardup.kv.transaction import Temporary
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.counting import COUNTED
-from scrapy_neardup.state import boilerplate, journal, layout, temporary
-from scrapy_neardup.state import pages as base
+from scrapy_neardup.state import boilerplate, journal, layout
+from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import SERVERS, STORES, close_store, default_url, open_store, parse_url
+from scrapy_neardup.state.opening import (
+    SERVERS,
+    STORES,
+    close_store,
+    default_url,
+    memory_state,
+    open_at,
+    open_rows,
+    open_store,
+    parse_url,
+)
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
-from scrapy_neardup.state.temporary import TemporaryStore
+from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
 
@@ -77,7 +87,7 @@ def copy_as_killed(directory: Path, copy: Path) -> None:
 class Place:
     """Where one state lies; whatever is opened here is closed when the test is over."""
 
-    kind: type[PageStore]
+    kind: type[Engine]
     directory: Path
     opened: list[PageStore] = field(default_factory=list)
 
@@ -87,7 +97,7 @@ class Place:
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
         kind, location = parse_url(self.url)
-        store = kind(location, recipe)
+        store = open_at(kind, location, recipe)
         self.opened.append(store)
         return store
 
@@ -147,9 +157,15 @@ class TemporaryPlace(Place):
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
         self.directory.mkdir(exist_ok=True)
-        store = TemporaryStore(str(self.directory), recipe)
+        store = open_rows(Temporary(self.directory), recipe)
         self.opened.append(store)
         return store
+
+
+def open_engine(place: Place) -> KeyValueStore:
+    """Open the rows of a state without asking what they mean."""
+    engine = place.kind(parse_url(place.url)[1])
+    return CheckedStore(engine) if isinstance(engine, FileEngine) else engine
 
 
 def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
@@ -160,8 +176,8 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
     elif scheme in TEMPORARY:
-        request.getfixturevalue("monkeypatch").setattr(temporary, "_MOST", TEMPORARY[scheme])
-        place = TemporaryPlace(TemporaryStore, directory)
+        request.getfixturevalue("monkeypatch").setattr(transaction, "_MOST", TEMPORARY[scheme])
+        place = TemporaryPlace(STORES["memory"], directory)
     else:
         place = Place(STORES[scheme], directory)
     yield place
@@ -220,11 +236,11 @@ def written_down(keys: list[bytes]) -> list[bytes]:
 
 def content(store: PageStore) -> dict[bytes, bytes]:
     """All that is written down, but for the tally, in which every write is counted."""
-    return {key: value for key, value in store._scan(b"") if key != KEY}
+    return {key: value for key, value in store.kv.scan(b"") if key != KEY}
 
 
 def records(store: PageStore) -> int:
-    return sum(1 for _ in store._scan(b"r"))
+    return sum(1 for _ in store.kv.scan(b"r"))
 
 
 # Ids, records, postings
@@ -237,11 +253,6 @@ def test_a_new_state_is_empty(store: PageStore) -> None:
     assert store.record(1) is None
     assert store.postings(5, 10) == []
     assert store.last_seen(URL) == 0
-
-
-def test_new_ids_grow_and_none_is_given_twice(store: PageStore) -> None:
-    ids = [store.new_id() for _ in range(2000)]
-    assert all(earlier < later for earlier, later in pairwise(ids))
 
 
 def test_new_ids_grow_even_when_the_clock_is_set_back(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,12 +342,6 @@ def test_a_record_is_written_as_it_always_was(packed: str, record: Record) -> No
     assert Record.unpack(7, bytes.fromhex(packed)) == record
 
 
-def test_what_does_not_begin_as_a_record_is_none() -> None:
-    packed = Record(7, "a", 7, 1.0, (5,), b"sk").pack()
-    with pytest.raises(ValueError, match="begin"):
-        Record.unpack(7, bytes([packed[0] & ~0x40]) + packed[1:])
-
-
 def test_similarity_comes_back_to_four_digits(store: PageStore) -> None:
     copy = Record(9, URL, 3, 0.87654321)
     store.add(copy)
@@ -385,28 +390,7 @@ def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_ha
     assert store.find("https://b.example/") == other
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_scan_gives_the_keys_of_its_prefix_in_byte_order_and_no_other(store: PageStore, reverse: bool) -> None:
-    """What all else stands on; the keys are such as lie close to each other, more than are read at a time."""
-    stem = b"x\xff\xff"
-    written = {stem + b"\0" * zeros + tail: tail for zeros in range(300) for tail in (b"", b"\x01", b"\xff")}
-    written |= {b"x\xff": b"", b"x\xfe\xff": b"before", b"y": b"behind", b"\xff" * 9: b"last"}
-    store._write(Changes(dict(written)), sync=False)
-    for prefix in (stem, stem + b"\0", stem + b"\xff", b"x", b"\xff" * 8, b"\xff" * 9, b"x\xff\xff\x02"):
-        expected = sorted((item for item in written.items() if item[0].startswith(prefix)), reverse=reverse)
-        assert list(store._scan(prefix, reverse=reverse)) == expected
-
-
 # Replacing
-
-
-def test_a_sealed_update_takes_the_place_of_the_earlier_version_at_once(store: PageStore) -> None:
-    old = put(store, URL, 1, 2)
-    new = put(store, URL, 2, 3, replaces=old.id)
-    assert store.record(old.id) is None
-    assert store.find(URL) == new
-    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [new.id], [new.id])
-    assert store.pages == records(store) == 1
 
 
 def test_a_page_may_be_filed_anew_under_its_own_id(store: PageStore) -> None:
@@ -418,21 +402,6 @@ def test_a_page_may_be_filed_anew_under_its_own_id(store: PageStore) -> None:
     assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [old.id], [old.id])
     assert store.evidence(old.id) is None
     assert store.last_seen(URL) == 7
-    assert store.pages == records(store) == 1
-
-
-def test_an_unsealed_update_leaves_the_earlier_version_until_it_is_sealed(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    old = put(store, URL, 1)
-    new = put(store, URL, 1, generation=generation, replaces=old.id)
-    assert store.find(URL) == new
-    assert store.record(old.id) == old
-    assert store.postings(1, 9) == [new.id, old.id]
-    assert store.pages == records(store) == 2
-    store.seal(generation, [new.id])
-    assert store.find(URL) == new
-    assert store.record(old.id) is None
-    assert store.postings(1, 9) == [new.id]
     assert store.pages == records(store) == 1
 
 
@@ -460,130 +429,35 @@ def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting:
     assert lasting.reopen(store).taken_back == journal.TakenBack(0, ())
 
 
-def test_taking_back_names_every_crawl_whose_pages_go_in_the_order_in_which_they_began(lasting: Place) -> None:
-    store = lasting.open()
-    for who in ("第一", "second", "third"):
-        generation = store.begin(who)
-        record = put(store, f"{URL}?{who}", generation=generation)
-        if who == "second":
-            store.seal(generation, [record.id])
-        store.end(generation)
-    assert lasting.reopen(store).taken_back == journal.TakenBack(2, ("第一", "third"))
-
-
-def test_an_update_that_is_taken_back_restores_the_earlier_version(lasting: Place) -> None:
-    store = lasting.open()
-    generation = store.begin("crawl")
-    old = put(store, URL, 1)
-    middle = put(store, URL, 1, 2, generation=generation, replaces=old.id)
-    put(store, URL, 1, 3, generation=generation, replaces=middle.id)
-
-    store = lasting.reopen(store)
-    assert store.taken_back.pages == 2
-    assert store.find(URL) == old
-    assert store.last_seen(URL) > 0
-    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([old.id], [], [])
-    assert store.pages == records(store) == 1
-
-
 @pytest.mark.slow
 def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     version = first
-    for n in range(journal.BATCH + 100):
+    for n in range(journal._BATCH + 100):
         if n % 100:
             put(store, f"{URL}?{n}", 1, generation=generation)
         else:  # versions of one URL in both batches
             version = put(store, URL, 1, generation=generation, replaces=version.id)
     store = lasting.reopen(store)
-    assert store.taken_back.pages == journal.BATCH + 100
+    assert store.taken_back.pages == journal._BATCH + 100
     assert store.find(URL) == first
     assert store.postings(1, 5000) == [first.id]
     assert store.pages == records(store) == 1
 
 
-def test_the_end_of_a_crawl_counts_its_unsealed_pages_alone(store: PageStore) -> None:
-    one, two = store.begin("one"), store.begin("two")
-    mine = [put(store, f"{URL}?{n}", generation=one) for n in range(3)]
-    put(store, f"{URL}?theirs", generation=two)
-    assert store.end(one) == 3
-    store.seal(one, [mine[0].id])
-    assert store.end(one) == 2
-    store.withdraw(one, mine[1].id)
-    store.seal(one, [mine[2].id])
-    assert store.end(one) == 0
-    assert store.end(two) == 1
-
-
-def test_a_crawl_that_ended_with_all_sealed_is_not_spoken_of_again(lasting: Place) -> None:
-    store = lasting.open()
-    generation = store.begin("crawl")
-    page = put(store, generation=generation)
-    store.seal(generation, [page.id])
-    assert store.end(generation) == 0
-    store = lasting.reopen(store)
-    assert store.taken_back == journal.TakenBack(0, ())
-    assert store.find(URL) == page
-
-
 def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
-    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal.BATCH + 5)]
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal._BATCH + 5)]
     store.seal(generation, iter(ids))
     assert store.end(generation) == 0
     store = lasting.reopen(store)
     assert store.pages == records(store) == len(ids)
 
 
-def test_sealing_what_is_unknown_or_withdrawn_changes_nothing(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    kept = put(store, f"{URL}?kept", generation=generation)
-    gone = put(store, f"{URL}?gone", generation=generation)
-    store.withdraw(generation, gone.id)
-    before = content(store)
-    store.seal(generation, [gone.id, 12345])
-    store.seal(generation, [])
-    assert content(store) == before
-    assert store.pages == records(store) == 1
-    assert store.find(kept.url) == kept
-
-
-def test_a_page_that_is_named_twice_in_one_sealing_is_counted_once(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    old = put(store)
-    new = put(store, generation=generation, replaces=old.id)
-    store.seal(generation, [new.id, new.id])
-    store.seal(generation, [new.id])
-    assert store.pages == records(store) == 1
-    assert store.find(URL) == new
-
-
 # Several unsealed versions of one URL
-
-
-def test_sealing_all_versions_of_a_url_leaves_the_last(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    first = put(store, URL, 1)
-    second = put(store, URL, 1, generation=generation, replaces=first.id)
-    third = put(store, URL, 1, generation=generation, replaces=second.id)
-    store.seal(generation, [second.id, third.id])
-    assert store.find(URL) == third
-    assert store.postings(1, 9) == [third.id]
-    assert store.pages == records(store) == 1
-
-
-def test_withdrawing_the_version_in_the_middle_leaves_the_newest_in_its_place(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    first = put(store, URL, 1)
-    second = put(store, URL, 1, generation=generation, replaces=first.id)
-    third = put(store, URL, 1, generation=generation, replaces=second.id)
-    store.withdraw(generation, second.id)
-    assert store.find(URL) == third
-    assert store.postings(1, 9) == [third.id, first.id]
-    assert store.pages == records(store) == 2
 
 
 @pytest.mark.parametrize("sealed", [True, False])
@@ -603,21 +477,6 @@ def test_after_the_version_in_the_middle_is_withdrawn_the_newest_stands_on_the_o
         left = first
     assert store.find(URL) == left
     assert store.postings(1, 9) == [left.id]
-    assert store.pages == records(store) == 1
-
-
-def test_when_the_newest_version_is_sealed_alone_those_before_it_go_at_the_next_opening(lasting: Place) -> None:
-    store = lasting.open()
-    mine, theirs = store.begin("mine"), store.begin("theirs")
-    first = put(store, URL, 1)
-    second = put(store, URL, 1, generation=theirs, replaces=first.id)
-    third = put(store, URL, 1, generation=mine, replaces=second.id)
-    store.seal(mine, [third.id])
-    assert store.find(URL) == third
-    assert store.record(second.id) is None
-    store = lasting.reopen(store)
-    assert store.find(URL) == third
-    assert store.postings(1, 9) == [third.id]
     assert store.pages == records(store) == 1
 
 
@@ -649,40 +508,6 @@ def test_a_withdrawn_page_leaves_nothing_behind(store: PageStore, sealed: bool) 
     assert content(store) == before
     assert store.pages == records(store) == 1
     assert store.end(generation) == 0
-
-
-def test_withdrawing_a_page_that_was_sealed_afterwards_removes_it(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    page = put(store, URL, 1, generation=generation)
-    store.seal(generation, [page.id])
-    store.withdraw(generation, page.id)
-    assert store.find(URL) is None
-    assert store.record(page.id) is None
-    assert store.postings(1, 9) == []
-    assert store.pages == records(store) == 0
-
-
-def test_withdrawing_an_unsealed_update_restores_the_earlier_version(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    old = put(store, URL, 1)
-    new = put(store, URL, 1, generation=generation, replaces=old.id)
-    store.withdraw(generation, new.id)
-    assert store.find(URL) == old
-    assert store.postings(1, 9) == [old.id]
-    assert store.pages == records(store) == 1
-    assert store.end(generation) == 0
-
-
-def test_withdrawing_twice_or_what_never_was_changes_nothing(store: PageStore) -> None:
-    generation = store.begin("crawl")
-    put(store, f"{URL}?kept", 1)
-    page = put(store, URL, 1, generation=generation)
-    store.withdraw(generation, page.id)
-    before = content(store)
-    store.withdraw(generation, page.id)
-    store.withdraw(generation, 12345)
-    assert content(store) == before
-    assert store.pages == records(store) == 1
 
 
 # When a URL was seen
@@ -728,16 +553,6 @@ def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: PageStore, mo
 
 
 # Counting and reopening
-
-
-def test_the_count_is_right_after_a_clean_close(lasting: Place) -> None:
-    store = lasting.open()
-    for n in range(7):
-        put(store, f"{URL}?{n}")
-    for closings in range(3):
-        store = lasting.reopen(store)
-        assert store.pages == records(store) == 7 + closings
-        put(store, f"{URL}?again{closings}")
 
 
 def test_after_a_kill_sealed_pages_are_there_and_counted_and_unsealed_ones_are_gone(lasting: Place) -> None:
@@ -797,109 +612,25 @@ def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
 
 
 def blocks(store: PageStore) -> dict[bytes, bytes]:
-    return dict(store._scan(b"b"))
+    return dict(store.kv.scan(b"b"))
 
 
 def written_keys(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Fills up with the keys that are put from here on."""
     keys: list[bytes] = []
-    write = store._apply
+    write = engine_of(store).write
 
     def spy(changes: Changes, *, sync: bool) -> None:
         keys.extend(changes.puts)
         write(changes, sync=sync)
 
-    monkeypatch.setattr(store, "_apply", spy)
+    monkeypatch.setattr(engine_of(store), "write", spy)
     return keys
 
 
 def place_tallied(place: Place) -> bool:
     """Whether each write writes a tally along."""
-    return place.kind.tallied
-
-
-def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: PageStore) -> None:
-    assert common(store) == [False] * 3
-    note(store, 15)
-    assert common(store) == [False] * 3
-    note(store, 1, MENU[1:])
-    assert common(store) == store.on_site(SITE).is_own(MENU).tolist() == [False, True, True]
-    assert common(store, MENU[:0]) == []
-
-
-def test_a_sentence_that_is_common_on_one_site_is_not_on_another_one(store: PageStore) -> None:
-    """Or anybody could make the sentences of somebody else's article boilerplate."""
-    note(store, 300)
-    assert common(store) == [True] * 3
-    for other in ("moor.example", "www.river.example", "River.example", ""):
-        known = store.on_site(other)
-        assert common(store, site=other) == known.is_own(MENU).tolist() == [False] * 3
-        assert (known.pages(), known.stood_on(MENU).tolist()) == (0, [0] * 3)
-
-
-def test_a_sentence_that_stands_on_many_sites_is_common_on_whatever_site(store: PageStore) -> None:
-    for number in range(20):
-        note(store, 1, site=f"daybook{number}.example")
-    assert common(store) == [False] * 3
-    for number in range(20, 80):
-        note(store, 1, MENU[1:], site=f"daybook{number}.example")
-    for site in (SITE, "daybook3.example", ""):
-        assert common(store, site=site) == [False, True, True]
-        assert store.on_site(site).is_own(MENU).tolist() == [False] * 3
-
-
-@pytest.mark.parametrize("site", ["{}.daybook.example", "a.{}.daybook.co.uk", "2001:db8:7:{}::1"])
-def test_many_hosts_of_one_publisher_count_once(store: PageStore, site: str) -> None:
-    """They cost nothing, and would make anything common everywhere."""
-    for number in range(200):
-        note(store, 1, site=site.format(number))
-    assert common(store) == [False] * 3
-    assert common(store, site=site.format(7)) == [False] * 3
-    for number in range(60):
-        note(store, 1, MENU[:2], site=f"{number}.example" if number % 2 else f"{number}.co.uk")
-    assert common(store) == [True, True, False]
-
-
-def test_accounts_of_one_platform_count_each(store: PageStore) -> None:
-    for number in range(60):
-        note(store, 1, site=f"mp.weixin.qq.com Mz{number}")
-    assert common(store) == [True] * 3
-
-
-def test_a_copy_counts_for_its_site_alone(store: PageStore) -> None:
-    """The article that many sites take over is not boilerplate for that; what a site puts on all its pages is."""
-    for number in range(100):
-        store.note(MENU, f"daybook{number}.example", everywhere=False)
-    assert common(store) == [False] * 3
-    assert store.on_site(SITE).stood_anywhere(MENU).tolist() == [0] * 3
-    assert store.on_site("daybook7.example").stood_on(MENU).tolist() == [1] * 3
-    for _ in range(16):
-        store.note(MENU, SITE, everywhere=False)
-    assert common(store) == [True] * 3
-    assert common(store, site="daybook7.example") == [False] * 3
-
-
-def test_where_a_sentence_stood_at_all_is_told_by_whichever_table_knows_more(store: PageStore) -> None:
-    for number in range(12):
-        note(store, 1, site=f"daybook{number}.example")
-    for _ in range(40):
-        store.note(MENU[:1], SITE, everywhere=False)
-    assert store.on_site(SITE).stood_anywhere(MENU).tolist() == [40, 12, 12]
-    assert store.on_site("moor.example").stood_anywhere(MENU).tolist() == [12] * 3
-    assert store.on_site("moor.example").stood_on(MENU).tolist() == [0] * 3
-
-
-def test_sentences_that_are_counted_are_no_pages(place: Place) -> None:
-    store = place.open()
-    note(store, 20)
-    put(store)
-    note(store, 20)
-    assert store.pages == records(store) == 1
-    if place.kind.lasts:
-        store = place.reopen(store)
-        assert store.pages == records(store) == 1
-        store = place.as_left_by_a_kill().open()  # now the pages are counted
-        assert store.pages == records(store) == 1
+    return issubclass(place.kind, FileEngine) and not isinstance(place, TemporaryPlace)
 
 
 def test_counts_are_the_same_after_closing_and_opening_and_go_on(lasting: Place) -> None:
@@ -970,18 +701,6 @@ def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place
     assert stood(store) == [4, 4, 4]
 
 
-def test_a_state_without_counts_opens_and_counts_from_there(lasting: Place) -> None:
-    """As an earlier version left it."""
-    store = lasting.open()
-    page = put(store, URL, 1)
-    store = lasting.reopen(store)
-    assert blocks(store) == {}
-    assert store.find(URL) == page
-    assert common(store) == [False] * 3
-    note(store, 16)
-    assert common(lasting.reopen(store)) == [True] * 3
-
-
 @pytest.mark.parametrize(
     ("key", "packed", "told"),
     [
@@ -1003,7 +722,8 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
     note(store, 16)
-    store._write(Changes({key: packed}), sync=True)
+    counted = places(store)
+    store.kv.write(Changes({key: packed}), sync=True)
     store.close()
     for _ in range(2):
         with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
@@ -1011,39 +731,17 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
         assert told in str(refused.value)
         assert lasting.shown in str(refused.value)
 
-    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _load_counts(self) -> Counts:
-            """Look in without the counts."""
-            return Counts()
-
-        def _take_back(self) -> journal.TakenBack:
-            """Take nothing back."""
-            self._take_up()
-            return journal.TakenBack(0, ())
-
-    blind = Blind(parse_url(lasting.url)[1], RECIPE)
-    lasting.opened.append(blind)
-    assert blind.find(URL) == page
-    assert blocks(blind)[key] == packed
-    assert blocks(blind).keys() == {key, *map(layout.block_key, places(blind))}
-    blind._write(Changes(deletes={key}), sync=True)
-    blind.close()
+    kv = open_engine(lasting)
+    assert Record.unpack(page.id, kv.get(layout.record_key(page.id)) or b"") == page
+    rows = dict(kv.scan(b"b"))
+    assert rows[key] == packed
+    assert rows.keys() == {key, *map(layout.block_key, counted)}
+    kv.accept()
+    kv.write(Changes(deletes={key}), sync=True)
+    kv.close(Changes())
     store = lasting.open()
     assert common(store) == [True] * 3
     assert store.taken_back == journal.TakenBack(1, ("killed crawl",))
-
-
-def test_two_holders_of_one_state_share_its_counts(lasting: Place) -> None:
-    first = open_store(lasting.url, RECIPE)
-    try:
-        second = open_store(lasting.url, RECIPE)
-        for _ in range(8):
-            note(first, 1)
-            note(second, 1)
-        close_store(second)
-        assert common(first) == [True] * 3
-    finally:
-        close_store(first)
 
 
 def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
@@ -1066,7 +764,7 @@ def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
 
 
 def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    store, other = lasting.open(), memory_state(RECIPE)
     assert other.counted() == {}
     note(store, 3)
     note(other, 4)
@@ -1083,79 +781,6 @@ def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, m
 # Pages of one site
 
 RIVER, MOOR = SITE, "moor.example"
-
-
-def on_site(store: PageStore, site: str = RIVER) -> tuple[int, list[int]]:
-    """How many of a site's pages are known, and on how many each entry of the menu stood."""
-    return store.on_site(site).pages(), store.on_site(site).stood_on(MENU).tolist()
-
-
-def test_pages_of_a_site_are_counted_and_those_on_which_a_sentence_stood(store: PageStore) -> None:
-    assert on_site(store) == (0, [0, 0, 0])
-    store.note(MENU[:2], RIVER)
-    assert on_site(store) == (1, [1, 1, 0])
-    store.note(MENU[1:], RIVER)
-    store.note(MENU[:0], RIVER)
-    assert on_site(store) == (3, [1, 2, 1])
-    assert store.on_site(RIVER).stood_on(MENU[:0]).tolist() == []
-    for _ in range(300):
-        store.note(MENU, RIVER)
-    assert on_site(store) == (256, [256] * 3)
-
-
-def test_what_is_known_of_a_site_is_as_of_now(store: PageStore) -> None:
-    before = store.on_site(RIVER)
-    store.note(MENU, RIVER)
-    assert before.pages() == 1
-
-
-def test_pages_of_other_sites_do_not_count(store: PageStore) -> None:
-    for _ in range(5):
-        store.note(MENU[:2], MOOR)
-    assert on_site(store) == (0, [0, 0, 0])
-    store.note(MENU[1:], RIVER)
-    assert on_site(store) == (1, [0, 1, 1])
-    assert on_site(store, MOOR) == (5, [5, 5, 0])
-    assert on_site(store, "www.river.example") == (0, [0, 0, 0])
-
-
-def test_of_a_page_whose_site_is_not_known_the_sentences_count_for_none(store: PageStore) -> None:
-    """But what recurs on such pages is boilerplate of them, as if they were those of one site."""
-    for _ in range(15):
-        store.note(MENU, "")
-    assert common(store, site="") == [False] * 3
-    store.note(MENU[1:], "")
-    assert on_site(store, "") == (0, [0, 0, 0])
-    assert on_site(store) == (0, [0, 0, 0])
-    assert store.on_site("").stood_anywhere(MENU).tolist() == [15, 16, 16]
-    assert common(store, site="") == [False, True, True]
-    assert common(store) == [False] * 3
-
-
-def test_what_is_known_of_a_site_is_there_after_closing_and_opening_and_goes_on(lasting: Place) -> None:
-    store = lasting.open()
-    for pages in range(1, 4):
-        store.note(MENU, RIVER)
-        store = lasting.reopen(store)
-        assert on_site(store) == (pages, [pages] * 3)
-        assert on_site(store, MOOR) == (0, [0, 0, 0])
-
-
-def test_what_two_states_know_of_a_site_is_added_less_the_pages_of_both(lasting: Place) -> None:
-    """And less one where both know it, for a first page cannot be told from one that both have noted."""
-    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
-    for pages, one in ((3, store), (4, other)):
-        for _ in range(pages):
-            one.note(MENU, RIVER)
-    other.note(MENU[:1], MOOR)
-    table = Counts()
-    for block, packed in other.counted().items():
-        table.load(block, packed)
-    store.add_counts(table, in_both=1)
-    for merged in (store, lasting.reopen(store)):
-        assert on_site(merged)[0] == 3 + 4 - 1 - 1
-        assert on_site(merged)[1][1:] == [3 + 4 - 1 - 1] * 2
-        assert on_site(merged, MOOR)[0] == 1
 
 
 # Recipes
@@ -1180,33 +805,19 @@ def test_another_recipe_is_refused_in_a_sentence_and_the_state_stays_as_it_is(la
     assert store.pages == 1
 
 
-def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> None:
-    lasting.open().close()
-    with pytest.raises(StoreMismatch, match="stopwords is None in the state and 'v2' here"):
-        lasting.open({**RECIPE, "stopwords": "v2"})
-    with pytest.raises(StoreMismatch, match=r"jieba is '0.42.1' in the state and None here"):
-        lasting.open({name: value for name, value in RECIPE.items() if name != "jieba"})
-    lasting.open()
-
-
 def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
     store = lasting.open()
     ours = {layout.meta_key("recipe"), layout.meta_key("secret")}
-    store._write(Changes({b"theirs": b"data"}, ours), sync=True)
+    store.kv.write(Changes({b"theirs": b"data"}, ours), sync=True)
     before = content(store)
     assert before == {b"theirs": b"data"}
     store.close()
     with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
         lasting.open()
 
-    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _check_recipe(self, recipe: Mapping[str, Any], secret: Secret | None) -> dict[str, Any]:
-            """Look in without asking whose it is."""
-            return {}
-
-    blind = Blind(parse_url(lasting.url)[1], RECIPE)
-    lasting.opened.append(blind)
-    assert content(blind) == before
+    kv = open_engine(lasting)
+    assert {key: value for key, value in kv.scan(b"") if key != KEY} == before
+    kv.close()
 
 
 # Sharing within a process
@@ -1230,18 +841,6 @@ def test_a_path_that_is_opened_twice_in_a_process_gives_one_store_closed_by_its_
         assert again.find(URL) == page
     finally:
         close_store(again)
-
-
-def test_a_detour_to_a_state_leads_to_the_same_store(on_disk: Place) -> None:
-    detour = on_disk.url.replace("/here/", "/here/../here/")
-    assert detour != on_disk.url
-    first = open_store(on_disk.url, RECIPE)
-    try:
-        second = open_store(detour, RECIPE)
-        assert second is first
-        close_store(second)
-    finally:
-        close_store(first)
 
 
 def test_a_link_to_a_state_leads_to_the_same_store(on_disk: Place, tmp_path: Path) -> None:
@@ -1274,14 +873,6 @@ def test_a_store_that_could_not_be_opened_is_not_kept_as_open(lasting: Place) ->
         open_store(lasting.url, OTHER)
     store = open_store(lasting.url, RECIPE)
     close_store(store)
-
-
-def test_every_memory_store_is_a_state_of_its_own() -> None:
-    first, second = open_store("memory:", RECIPE), open_store("memory:", OTHER)
-    put(first)
-    assert second.find(URL) is None
-    close_store(first)
-    close_store(second)
 
 
 def test_a_second_opening_past_the_registry_is_refused_and_the_first_goes_on(on_disk: Place) -> None:
@@ -1355,14 +946,14 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(on_disk: Plac
     (on_disk.directory / "state").write_text("a file where the directory should be")
     kind, location = parse_url(on_disk.url + "/below/it")
     with pytest.raises(StoreError, match="cannot be made") as refused:
-        kind(location, RECIPE)
+        open_at(kind, location, RECIPE)
     assert str(on_disk.directory / "state") in str(refused.value)
     assert (on_disk.directory / "state").read_text() == "a file where the directory should be"
 
 
 def test_directories_that_are_missing_are_made(on_disk: Place) -> None:
     kind, location = parse_url(on_disk.url + "/sub/目录/deep")
-    store = kind(location, RECIPE)
+    store = open_at(kind, location, RECIPE)
     put(store)
     store.close()
     assert Path(location).exists()
@@ -1373,7 +964,7 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
 ) -> None:
     monkeypatch.setitem(sys.modules, "plyvel", None)
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
-        STORES["leveldb"](str(tmp_path / "state"), RECIPE)
+        open_at(STORES["leveldb"], str(tmp_path / "state"), RECIPE)
     assert not (tmp_path / "state").exists()
 
 
@@ -1467,17 +1058,6 @@ def test_the_default_keeps_to_the_state_that_is_already_there(
     existing = tmp_path.resolve() / f"state.{scheme}"
     existing.touch()
     assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
-
-
-def test_a_relative_default_directory_becomes_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Path(parse_url(default_url(Path(".scrapy")))[1]).parent == tmp_path.resolve() / ".scrapy"
-
-
-def test_a_query_or_a_fragment_in_a_url_is_refused_rather_than_cut_off() -> None:
-    for url in ("leveldb:///state?mode=ro", "sqlite:///news#1.sqlite"):
-        with pytest.raises(SettingsError, match="%3F for the question mark, %23 for the hash"):
-            parse_url(url)
 
 
 def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:

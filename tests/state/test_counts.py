@@ -59,7 +59,7 @@ def test_copies_count_for_their_own_site_alone() -> None:
     assert not copies.is_common_everywhere(LINES).any()
     assert own(copies, "a.example") == [True] * 3
     assert CountsOfSite(copies, "a.example", OPEN).pages() == 16
-    assert copies.everywhere(LINES).tolist() == [0] * 3
+    assert copies.everywhere.pages(LINES).tolist() == [0] * 3
 
 
 def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
@@ -86,7 +86,7 @@ def test_a_page_that_is_to_be_counted_once_is_known_by_a_number_of_its_own(
     assert counts.note(LINES[:2], site, OPEN, everywhere=False)
     assert counts.note(LINES[:2], "b.example", OPEN, everywhere=True, page=9)  # known of another site alone
     assert counts.stood_on(LINES, site, OPEN).tolist() == [2, 2, 1]
-    assert counts.everywhere(LINES).tolist() == [2, 2, 2]
+    assert counts.everywhere.pages(LINES).tolist() == [2, 2, 2]
 
 
 def test_both_tables_are_written_and_read_and_only_what_changed() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes
@@ -174,25 +174,20 @@ def test_evidence_of_pages_that_are_taken_back_goes_too(tmp_path: Path) -> None:
 
 def test_damaged_evidence_is_told_in_a_sentence(store: PageStore) -> None:
     record = put(store, "a")
-    store._write(Changes({layout.evidence_key(record.id): b"scribble"}), sync=False)
+    store.kv.write(Changes({layout.evidence_key(record.id): b"scribble"}), sync=False)
     with pytest.raises(StoreDamaged, match="are no evidence"):
         store.evidence(record.id)
 
 
-def test_all_records_come_in_the_order_in_which_they_were_first_seen(store: PageStore) -> None:
-    put_in = [put(store, f"p{number}") for number in range(40)]
-    assert list(store.records()) == put_in
-
-
 @pytest.mark.slow
 def test_forgetting_removes_all_that_is_known_of_a_page_and_counts_what_was_there(store: PageStore) -> None:
-    before = {key: value for key, value in store._scan(b"") if key != KEY}
+    before = {key: value for key, value in store.kv.scan(b"") if key != KEY}
     gone = [put(store, f"p{number}", Evidence("near")) for number in range(1500)]
     stays = put(store, "stays")
     assert store.forget([*(record.id for record in gone), gone[0].id, 5]) == 1500
     assert (store.pages, list(store.records())) == (1, [stays])
     store.forget([stays.id])
-    assert {key: value for key, value in store._scan(b"") if key != KEY} == before
+    assert {key: value for key, value in store.kv.scan(b"") if key != KEY} == before
 
 
 def test_the_unsealed_pages_of_a_crawl_are_its_own_and_can_be_sealed_as_they_are_read(store: PageStore) -> None:
@@ -212,9 +207,9 @@ def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageSt
     gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(3000)]
     full = store.size()
     store.forget(gone)
-    before = dict(store._scan(b""))
-    store.compact()
-    assert dict(store._scan(b"")) == before
+    before = dict(store.kv.scan(b""))
+    store.kv.compact()
+    assert dict(store.kv.scan(b"")) == before
     assert store.find(stays.url) == stays
     assert store.size() < full / 4
 
@@ -234,11 +229,6 @@ def test_a_state_can_be_opened_whatever_its_recipe_and_tells_it(tmp_path: Path) 
         open_store(place, {"method": "other"})
     close_store(again)
     close_store(again)
-
-
-def test_without_a_recipe_no_state_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no state at"):
-        open_store(url("sqlite", tmp_path), None)
 
 
 @pytest.mark.parametrize("keep", Keep)
@@ -281,7 +271,7 @@ def test_what_is_damaged_at_the_opening_is_told_in_a_sentence_and_not_touched(
 ) -> None:
     place = url("sqlite", tmp_path)
     store = open_store(place, RECIPE)
-    store._write(Changes({key: value}), sync=True)
+    store.kv.write(Changes({key: value}), sync=True)
     close_store(store)
     with closing(sqlite3.connect(tmp_path / "state")) as db:
         if key == KEY:  # which the store itself has written once more
@@ -298,7 +288,7 @@ def test_what_is_damaged_at_the_opening_is_told_in_a_sentence_and_not_touched(
 @pytest.mark.parametrize("packed", [b"", b"\x01\x05\x00", b"\x01\x00\x00\x02\xff\xfe"])
 def test_a_damaged_record_is_told_in_a_sentence(packed: bytes, store: PageStore) -> None:
     record = put(store, "a")
-    store._write(Changes({layout.record_key(record.id): packed}), sync=False)
+    store.kv.write(Changes({layout.record_key(record.id): packed}), sync=False)
     for read in (lambda: store.record(record.id), lambda: store.find(record.url), lambda: list(store.records())):
         with pytest.raises(StoreDamaged, match=f"the record {record.id:016x} cannot be read"):
             read()

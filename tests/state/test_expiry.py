@@ -13,8 +13,7 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS, Bounds
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.opening import STORES, memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -328,7 +327,7 @@ def test_a_step_is_small_however_much_there_is_to_do(
     for page in kept[:100]:
         store.touch(page)
     reads = [0]
-    get, rows_from = store._get, store._rows_from
+    get, rows_from = store.kv.get, store.kv.scan_from
 
     def counted(key: bytes) -> bytes | None:
         reads[0] += 1
@@ -339,8 +338,8 @@ def test_a_step_is_small_however_much_there_is_to_do(
             reads[0] += 1
             yield row
 
-    monkeypatch.setattr(store, "_get", counted)
-    monkeypatch.setattr(store, "_rows_from", counted_rows)
+    monkeypatch.setattr(store.kv, "get", counted)
+    monkeypatch.setattr(store.kv, "scan_from", counted_rows)
     gone = 0
     while store.pages > 10 and (store.pages > 100 or bounds.max_pages):
         reads[0] = 0
@@ -375,13 +374,13 @@ def test_what_was_deleted_at_the_beginning_is_not_passed_again(lasting: Place, c
     """Each scan begins where the last one ended: from the first key on LevelDB would pass all that was deleted."""
     store = clock.govern(lasting.open())
     lows: list[int] = []
-    rows_from = store._rows_from
+    rows_from = store.kv.scan_from
 
     def spy(low: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         lows.append(layout.last_id(low))
         return rows_from(low, prefix)
 
-    store._rows_from = spy  # type: ignore[method-assign]
+    store.kv.scan_from = spy  # type: ignore[method-assign]
     for number in range(60):
         clock.now += HOUR
         put(store, number)
@@ -413,7 +412,7 @@ def test_what_is_said_of_the_hands_must_be_what_was_written(lasting: Place, cloc
     packed = store.value(HANDS)
     assert packed is not None
     store.write(Changes({HANDS: packed[:-1]}))
-    store._moved = False
+    store._cursors.moved = False
     with pytest.raises(StoreDamaged, match="expiry scan"):
         lasting.reopen(store)
 
@@ -430,14 +429,14 @@ def test_without_bounds_nothing_is_written_and_nothing_goes(place: Place, clock:
 
 def test_memory_finds_a_place_among_its_pages_as_other_stores_do(clock: Clock) -> None:
     """Its pages are in no order by themselves."""
-    store = clock.govern(MemoryStore("memory:", {}))
+    store = clock.govern(memory_state({}))
     pages = [put(store, number) for number in range(20)]
     low = layout.record_key(pages[7].id)
-    assert [layout.last_id(key) for key, _ in store._rows_from(low, b"r")] == [page.id for page in pages[7:]]
+    assert [layout.last_id(key) for key, _ in store.kv.scan_from(low, b"r")] == [page.id for page in pages[7:]]
     store.forget([pages[9].id])
     store.add(pages[9])
     store.forget([pages[8].id])
     new = put(store, 20)
     expected = [pages[7].id, *(page.id for page in pages[9:]), new.id]
-    assert [layout.last_id(key) for key, _ in store._rows_from(low, b"r")] == expected
-    assert sum(1 for row in store._rows_from(b"k", layout.posting_prefix(7)) for _ in pairs(row)) == 20
+    assert [layout.last_id(key) for key, _ in store.kv.scan_from(low, b"r")] == expected
+    assert sum(1 for row in store.kv.scan_from(b"k", layout.posting_prefix(7)) for _ in pairs(row)) == 20

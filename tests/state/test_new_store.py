@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import check, export, merge, stats
 from scrapy_neardup.errors import SettingsError, StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, Engine, Row, UnreadableError
+from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.maintenance.verify import check as states_check
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import record_key
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
-from scrapy_neardup.state.pages import PageStore
 from tests.build import PAGES, PEAR, judge_pages, open_state, read_records
 from tests.cli import run
 
 
-class LinesStore(PageStore):
+class Lines(Engine):
     """A row a line, in hexadecimal digits, all written at every change."""
 
     scheme = "lines"
@@ -35,27 +34,29 @@ class LinesStore(PageStore):
     def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
         yield DamagedLines(Path(location).read_text().splitlines())
 
-    def _connect(self) -> None:
-        path = Path(self.location)
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        path = Path(location)
         try:
             self._rows = dict(map(row, path.read_text().splitlines() if path.exists() else ()))
         except ValueError as error:
             raise self.damaged(str(error)) from None
 
-    def _disconnect(self) -> None:
-        """Nothing is held open."""
-
-    def _get(self, key: bytes) -> bytes | None:
+    def get(self, key: bytes) -> bytes | None:
         return self._rows.get(key)
 
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         yield from sorted((one for one in self._rows.items() if one[0].startswith(prefix)), reverse=reverse)
 
-    def _apply(self, changes: Changes, *, sync: bool) -> None:
+    def write(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:
             self._rows.pop(key, None)
         self._rows.update(changes.puts)
         Path(self.location).write_text("".join(f"{key.hex()} {value.hex()}\n" for key, value in self._rows.items()))
+
+    def close(self, last: Changes | None = None) -> None:
+        if last is not None:
+            self.write(last, sync=True)
 
     def size(self) -> int:
         return Path(self.location).stat().st_size
@@ -89,13 +90,13 @@ def row(line: str) -> Row:
 
 @pytest.fixture(autouse=True)
 def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STORES.places, "lines", f"{__name__}:LinesStore")
+    monkeypatch.setitem(STORES.places, "lines", f"{__name__}:Lines")
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """A state of the new kind, with all of the pages."""
-    url = LinesStore.url(str(tmp_path.resolve() / "state.lines"))
+    url = Lines.url(str(tmp_path.resolve() / "state.lines"))
     with open_state(url) as store:
         judge_pages(store, PAGES)
     return url
@@ -104,13 +105,12 @@ def url(tmp_path: Path) -> str:
 def test_the_registry_knows_each_kind_by_its_scheme() -> None:
     assert list(STORES) == ["leveldb", "sqlite", "memory", "lines"]
     for scheme, kind in STORES.items():
-        assert (kind.scheme, issubclass(kind, PageStore)) == (scheme, True)
-        assert kind.form().startswith(f"{scheme}:")
+        assert (kind.scheme, issubclass(kind, Engine)) == (scheme, True)
 
 
 def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
     location = str(tmp_path.resolve() / "a state")
-    assert parse_url(LinesStore.url(location)) == (LinesStore, location)
+    assert parse_url(Lines.url(location)) == (Lines, location)
     with pytest.raises(
         SettingsError,
         match="Use leveldb:///path, sqlite:///path, memory: or lines:///path; or on a server: redis://host",
@@ -119,12 +119,12 @@ def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"--to is .*three slashes: lines:///path"):
         parse_url("lines:state", "--to")
     with pytest.raises(StoreError, match="--store leveldb:///path, sqlite:///path or lines:///path"):
-        run(stats, "--store", LinesStore.url(location))
+        run("stats", "--store", Lines.url(location))
 
 
 def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> None:
     first, second = open_store(url, None), open_store(url, None)
-    assert isinstance(first, LinesStore)
+    assert isinstance(first.kv, Lines)
     assert second is first
     close_store(second)
     close_store(first)
@@ -132,13 +132,13 @@ def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> No
 
 
 def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(stats, "--store", url, "--json") == 0
+    assert run("stats", "--store", url, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["backend"], found["pages"], found["copies"]) == ("lines", 8, 2)
-    assert run(check, "--store", url) == 0
-    assert run(export, "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
-    other = LinesStore.url(str(tmp_path / "other"))
-    assert run(merge, url, "--store", other) == 0
+    assert run("check", "--store", url) == 0
+    assert run("export", "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
+    other = Lines.url(str(tmp_path / "other"))
+    assert run("merge", url, "--store", other) == 0
     assert read_records(other) == read_records(url)
 
 
@@ -158,9 +158,9 @@ def test_what_can_be_read_of_a_damaged_one_is_saved(
     key = record_key(read_records(url)[PEAR].id).hex()
     lines = path.read_text().splitlines()
     path.write_text("".join("noise\n" if line.startswith(key) else f"{line}\n" for line in lines))
-    assert run(check, "--store", url) == 1
+    assert run("check", "--store", url) == 1
     mended = STORES[to].url(str(tmp_path / "mended"))
-    assert run(check, "--store", url, "--repair", mended) == 0
+    assert run("check", "--store", url, "--repair", mended) == 0
     assert set(read_records(mended)) == {one[0] for one in PAGES} - {PEAR}
 
 
@@ -176,7 +176,7 @@ def test_a_new_state_in_the_root_of_the_disk_is_warned_of_and_the_relative_one_s
     assert warned.startswith("NEARDUP_STORE: ")
     assert meant in warned
     with pytest.raises(StoreError) as refused:
-        run(stats, "--store", url)
+        run("stats", "--store", url)
     assert meant in str(refused.value)
     caplog.clear()
     parse_url(meant)

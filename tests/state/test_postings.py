@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
-from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
@@ -41,7 +41,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         pytest.importorskip("plyvel")
     monkeypatch.setattr(postings, "MOST", 3)
     (tmp_path / "here").mkdir()
-    with closing(STORES[kind](str(tmp_path / "here" / "state"), RECIPE)) as store:
+    with closing(open_at(STORES[kind], str(tmp_path / "here" / "state"), RECIPE)) as store:
         yield store
 
 
@@ -76,14 +76,14 @@ def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
     if kind == "leveldb":
         pytest.importorskip("plyvel")
     monkeypatch.setattr(postings, "MOST", 3)
-    with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
-        looks, scan = list[bytes](), store._scan
+    with closing(open_at(STORES[kind], str(tmp_path / "state"), RECIPE)) as store:
+        looks, scan = list[bytes](), store.kv.scan
 
         def look(prefix: bytes, **how: bool) -> Iterator[Row]:
             looks.append(prefix)
             return scan(prefix, **how)
 
-        monkeypatch.setattr(store, "_scan", look)
+        monkeypatch.setattr(store.kv, "scan", look)
         for n in range(1, 11):
             store.add(page(n, KEY))
         assert looks == []
@@ -121,44 +121,11 @@ def test_whichever_page_goes_first_the_others_are_found_and_at_last_no_row_is_le
     assert rows(store) == []
 
 
-def test_pages_of_one_key_may_go_in_one_batch(store: PageStore) -> None:
-    for n in range(1, 8):
-        store.add(page(n, KEY))
-    store.forget([page(n).id for n in (1, 5, 2, 3)])
-    assert filed(store) == [7, 6, 4]
-    store.forget([page(n).id for n in (7, 6, 4)])
-    assert rows(store) == []
-
-
-def test_a_page_that_is_filed_anew_under_its_own_id_is_filed_once(store: PageStore) -> None:
-    for n in range(1, 6):
-        store.add(page(n, KEY))
-    for n in (2, 5):
-        store.add(replace(page(n, KEY, 8), sketch=b"another"), replaces=page(n).id)
-    assert filed(store) == [5, 4, 3, 2, 1]
-    assert filed(store, 8) == [5, 2]
-    assert check(store).sound
-    store.forget([page(n).id for n in range(1, 6)])
-    assert rows(store) == []
-
-
-def test_sealing_updates_removes_the_postings_of_the_versions_before(store: PageStore) -> None:
-    crawl = store.begin("a crawl")
-    for n in range(1, 6):
-        store.add(page(n, KEY))
-        store.add(replace(page(n + 10, KEY), url=page(n).url), generation=crawl, replaces=page(n).id)
-    assert sorted(filed(store)) == [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]
-    store.seal(crawl, [page(n + 10).id for n in range(1, 6)])
-    assert filed(store) == [15, 14, 13, 12, 11]
-    assert store.end(crawl) == 0
-    assert check(store).sound
-
-
 def left_by_a_kill(store: PageStore, name: str) -> PageStore:
     path = Path(store.location)
     copy = path.parent.with_name(name)
     copy_as_killed(path.parent, copy)
-    return type(store)(str(copy / path.name), RECIPE)
+    return open_at(STORES[store.scheme], str(copy / path.name), RECIPE)
 
 
 def test_after_a_kill_the_postings_are_held_against_the_records(store: PageStore) -> None:
@@ -167,23 +134,10 @@ def test_after_a_kill_the_postings_are_held_against_the_records(store: PageStore
     with closing(left_by_a_kill(store, "whole")) as again:
         assert filed(again) == [7, 6, 5, 4, 3, 2, 1]
     changes = Changes()
-    store._postings.remove((KEY,), page(7).id, changes)
-    store._write(changes, sync=True)
+    store._rows.postings.remove((KEY,), page(7).id, changes)
+    store.kv.write(changes, sync=True)
     with pytest.raises(StoreError, match="its postings do not match its records"):
         left_by_a_kill(store, "without one")
-
-
-def test_a_dry_run_files_on_top(store: PageStore) -> None:
-    for n in range(1, 5):
-        store.add(page(n, KEY))
-    tried = open_store(store.url(store.location), RECIPE, dry_run=True)
-    try:
-        tried.add(page(5, KEY))
-        tried.forget([page(2).id])
-        assert filed(tried) == [5, 4, 3, 1]
-    finally:
-        close_store(tried)
-    assert filed(store) == [4, 3, 2, 1]
 
 
 def test_what_is_no_row_of_postings_is_told_apart() -> None:
@@ -217,14 +171,14 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
     """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
     monkeypatch.setattr(postings, "MOST", most)
     there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
-    with closing(STORES["memory"]("memory:", RECIPE)) as store:
+    with closing(open_at(STORES["memory"], "memory:", RECIPE)) as store:
         store.add(page(1))  # so the state has seen pages as new as any of these
         for batch in steps:
             changes = Changes()
             for is_filed, key, id in batch:
-                (store._postings.file if is_filed else store._postings.remove)((key,), id, changes)
+                (store._rows.postings.file if is_filed else store._rows.postings.remove)((key,), id, changes)
                 (there[key].add if is_filed else there[key].discard)(id)
-            store._write(changes, sync=False)
+            store.kv.write(changes, sync=False)
             for key, ids in there.items():
                 assert store.postings(key, limit) == sorted(ids, reverse=True)[:limit]
         filed = [pair for row in store.rows(b"k") for pair in pairs(row)]
@@ -239,7 +193,7 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
 def test_a_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path: Path) -> None:
     group = page(1).id
     led = replace(page(2, KEY + LONG, 9 + LONG, group), original=group)
-    with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:
+    with closing(open_at(STORES["sqlite"], str(tmp_path / "state"), RECIPE)) as store:
         store.add(page(1, KEY))
         store.add(led)
         kept = store.record(led.id)
@@ -249,7 +203,7 @@ def test_a_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path
         assert store.all_postings((KEY, KEY + LONG, 9 + 2 * LONG), 9) == [[led.id, group]] * 2 + [[led.id]]
         assert {len(key) for key in rows(store)} == {6}
         assert check(store).sound
-    with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:
+    with closing(open_at(STORES["sqlite"], str(tmp_path / "state"), RECIPE)) as store:
         assert store.record(led.id) == kept
         store.forget([led.id, group])
         assert rows(store) == []

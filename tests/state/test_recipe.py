@@ -11,12 +11,12 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreMismatch
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.state.history import DECISIONS_KEY, decide, decisions_of, former_recipes
+from scrapy_neardup.state.history import FORMER_KEY as FORMER
 from scrapy_neardup.state.layout import FORMAT
-from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.pages import DECISIONS_KEY, decide, decisions_of, former_recipes
-from scrapy_neardup.state.pages import FORMER_KEY as FORMER
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import check_recipe, fits, is_method_of, renamed, updated
-from scrapy_neardup.state.sqlite import SQLiteStore
 
 OURS: dict[str, Any] = {
     "method": "m",
@@ -100,41 +100,41 @@ def test_what_is_another_is_told_and_taken_on() -> None:
 
 def test_a_state_names_the_tools_of_now_once_it_has_taken_them_on(tmp_path: Path) -> None:
     place = str(tmp_path / "state.sqlite")
-    SQLiteStore(place, {**OURS, "extractor": "reader 1"}).close()
+    open_at(SQLite, place, {**OURS, "extractor": "reader 1"}).close()
     for _ in range(2):  # looking alone changes nothing
-        looked = SQLiteStore(place, OURS)
+        looked = open_at(SQLite, place, OURS)
         assert looked.renamed == {"extractor": ("reader 1", "reader 2")}
         looked.close()
-    store = SQLiteStore(place, OURS)
+    store = open_at(SQLite, place, OURS)
     store.take_on(OURS)
     assert (store.renamed, store.recipe["extractor"]) == ({}, "reader 2")
     store.close()
-    store = SQLiteStore(place, None)
+    store = open_at(SQLite, place, None)
     assert (store.renamed, store.recipe["extractor"]) == ({}, "reader 2")
     store.close()
 
 
 def test_decisions_are_remembered_and_what_changed_is_told(tmp_path: Path) -> None:
     place = str(tmp_path / "state.sqlite")
-    store = SQLiteStore(place, OURS)
+    store = open_at(SQLite, place, OURS)
     assert decisions_of(store) == {}
     assert decide(store, {"base": 0.5, "policy": ("drop", "tag")}) == {}
     assert decide(store, {"base": 0.5, "policy": ("drop", "tag")}) == {}
     store.close()
-    store = SQLiteStore(place, OURS)
+    store = open_at(SQLite, place, OURS)
     assert decide(store, {"base": 0.6, "policy": ("drop", "tag"), "more": 1}) == {"base": (0.5, 0.6)}
     assert decisions_of(store) == {"base": 0.6, "policy": ["drop", "tag"], "more": 1}
     store.close()
 
 
 def test_of_a_state_that_has_all_parameters_in_its_recipe_the_first_change_is_told() -> None:
-    store = MemoryStore("memory:", {**OURS, "parameters": {"n": 5, "base": 0.5}})
+    store = memory_state({**OURS, "parameters": {"n": 5, "base": 0.5}})
     assert decide(store, {"base": 0.6}) == {"base": (0.5, 0.6)}
     assert decide(store, {"base": 0.5}) == {"base": (0.6, 0.5)}
 
 
 def test_rows_that_cannot_be_read_are_damage() -> None:
-    store = MemoryStore("memory:", OURS)
+    store = memory_state(OURS)
     store.write(Changes({DECISIONS_KEY: b"7", FORMER: b"[7]"}))
     for read in (decisions_of, former_recipes):
         with pytest.raises(StoreDamaged, match="cannot be read"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import zlib
 from collections import Counter
 from itertools import groupby
@@ -122,33 +121,6 @@ def test_a_sentence_of_one_site_has_a_repeat_for_each_page_after_the_first_and_2
         assert counts(noted([([sentence], SITE)] * pages), sentence) == [min(pages - 1, 255)], sentence
 
 
-@pytest.mark.parametrize("sentence", [0, 1, _BUCKETS - 1, _BUCKETS, 2**31, 2**32 - 1])
-def test_a_sentence_that_was_never_seen_has_no_repeats(sentence: int) -> None:
-    assert counts(Recurrence(), sentence) == [0]
-    others = [one for one in (0, 1, _BUCKETS - 1, _BUCKETS, 2**31, 2**32 - 1) if one != sentence]
-    table = noted([(others, SITE)] * 20)
-    assert counts(table, sentence, *others) == [0, *[19] * 5]
-
-
-def test_an_empty_page_changes_nothing() -> None:
-    table = noted([([1, 2], SITE)] * 3)
-    table.saved()
-    table.note(array(), SITE)
-    assert table.changed() == {}
-    assert counts(table, 1, 2) == [2, 2]
-    assert counts(table) == []
-
-
-def test_a_page_that_is_noted_twice_is_counted_as_two() -> None:
-    page = [of(3, 1), of(3, 2), of(9, 1)]
-    assert counts(noted([(page, SITE), (page, SITE)]), *page) == [1, 1, 1]
-
-
-def test_a_sentence_that_stands_twice_on_a_page_is_counted_once() -> None:
-    page = [of(3, 1), of(3, 2), of(9, 1)]
-    assert plain(noted([(page * 2, SITE)] * 5)) == plain(noted([(page, SITE)] * 5))
-
-
 def test_the_answer_is_in_the_order_of_the_question_and_a_sentence_may_be_asked_for_twice() -> None:
     table = noted([([8, 9], SITE), ([8], SITE), ([8], SITE)])
     assert counts(table, 9, 8, 7, 8) == [0, 2, 0, 2]
@@ -160,16 +132,6 @@ def test_what_is_asked_and_what_is_noted_is_not_changed() -> None:
     table.note(page, SITE)
     table.repeats(page)
     assert page.tolist() == [9, 3, 9, of(3, 4)]
-
-
-@pytest.mark.slow
-@given(pages_of(MANY, 20), st.randoms(use_true_random=False))
-@settings(deadline=None)
-def test_the_order_of_the_sentences_in_a_page_makes_no_difference(
-    pages: list[tuple[list[int], int]], chance: random.Random
-) -> None:
-    shuffled = [(chance.sample(sentences, len(sentences)), site) for sentences, site in pages]
-    assert plain(noted(shuffled)) == plain(noted(pages))
 
 
 @pytest.mark.slow
@@ -197,43 +159,7 @@ def test_no_count_is_ever_too_high(pages: list[tuple[list[int], int]]) -> None:
         assert found <= stood[one] - bits[one]
 
 
-@pytest.mark.slow
-@given(pages_of(FEW, 8), st.randoms(use_true_random=False))
-@settings(deadline=None)
-def test_while_buckets_have_room_all_counts_are_exact_in_whatever_order_the_pages_come(
-    pages: list[tuple[list[int], int]], chance: random.Random
-) -> None:
-    stood = Counter(one for sentences, _ in pages for one in set(sentences))
-    bits = Counter(one for one, _ in {(one, site % 32) for sentences, site in pages for one in sentences})
-    expected = [stood[one] - bits[one] for one in FEW]
-    assert counts(noted(pages), *FEW) == expected
-    assert counts(noted(chance.sample(pages, len(pages))), *FEW) == expected
-
-
 # Sentences of one page that want the same place
-
-
-@pytest.mark.parametrize("number", range(1, _WAYS + 1))
-def test_as_many_sentences_of_one_page_as_a_bucket_has_ways_are_all_counted_from_the_first_page_on(number: int) -> None:
-    page = [of(3, one) for one in range(number)]
-    assert counts(noted([(page, SITE)] * 4), *page) == [3] * number
-
-
-def test_more_sentences_of_one_page_than_a_bucket_has_ways_never_leave_more_than_it_holds() -> None:
-    page = [of(3, one) for one in range(20)]
-    table = noted([(page, SITE)] * 2)  # eight have come in; the twelve others take their repeats off them again
-    assert counts(table, *page) == [0] * 20
-    table.note(array(*page[:_WAYS]), SITE)
-    assert sum(count > 0 for count in counts(table, *page)) <= _WAYS
-
-
-def test_a_sentence_that_is_counted_on_a_page_keeps_its_place_beside_a_new_one_of_the_same_page() -> None:
-    known = [of(3, one) for one in range(10, 10 + _WAYS)]
-    table = noted([(known, SITE)])  # the bucket is full, none has a repeat
-    table.note(array(*known[1:], of(3, 1), of(3, 99)), SITE)
-    assert counts(table, *known) == [0, *[1] * 7]
-    table.note(array(*known[1:], of(3, 1)), SITE)  # the smaller of the two took the place of the one that was missing
-    assert counts(table, of(3, 1), of(3, 99), *known) == [1, 0, 0, *[2] * 7]
 
 
 # Full buckets
@@ -242,22 +168,6 @@ def test_a_sentence_that_is_counted_on_a_page_keeps_its_place_beside_a_new_one_o
 def full(repeats: list[int]) -> Recurrence:
     """A table whose bucket 3 holds sentences 0 to 7 with so many repeats."""
     return noted([([of(3, way) for way in range(_WAYS) if repeats[way] >= page], SITE) for page in range(256)])
-
-
-def test_one_that_finds_its_bucket_full_takes_one_off_every_count_there_and_off_no_other() -> None:
-    table = full([255, 5, 3, 200, 7, 255, 6, 9])
-    neighbours = [of(bucket, one) for bucket in (2, 4) for one in range(_WAYS)]
-    for _ in range(5):
-        table.note(array(*neighbours), SITE)
-    table.note(array(of(3, 50)), SITE)
-    assert counts(table, *(of(3, one) for one in range(_WAYS)), of(3, 50)) == [254, 4, 2, 199, 6, 254, 5, 8, 0]
-    assert counts(table, *neighbours) == [4] * 16
-
-
-def test_several_of_one_page_that_find_their_bucket_full_take_off_one_together() -> None:
-    table = full([1, 2, 2, 2, 2, 2, 2, 2])
-    table.note(array(*(of(3, one) for one in range(50, 60))), SITE)
-    assert counts(table, *(of(3, one) for one in range(_WAYS))) == [0, *[1] * 7]
 
 
 def test_the_count_of_a_full_entry_goes_down_from_255_and_up_to_it_again() -> None:
@@ -279,28 +189,6 @@ def test_what_has_ceased_to_recur_gives_way_to_what_recurs_now() -> None:
     for _ in range(20):
         table.note(array(*now), SITE)
     assert min(table.pages(array(*now))) >= _COMMON_HERE
-
-
-@pytest.mark.slow
-def test_a_new_sentence_becomes_common_also_where_many_others_were_repeated_once_or_twice() -> None:
-    chance = np.random.default_rng(16)
-    table = Recurrence()
-    page = one_off(chance)
-    for number in range(12_000):
-        page = np.concatenate((page[-12:], one_off(chance, 28)))  # a third stands on the page before, too
-        table.note(page, SITE)
-        if number >= 8000 and number % 200 == 0:
-            table.note(array(77), SITE)
-    assert table.pages(array(77))[0] >= _COMMON_HERE
-
-
-def test_of_sentences_without_repeats_the_one_that_came_first_goes_first() -> None:
-    table = Recurrence()
-    for number in range(_WAYS + 3):
-        table.note(array(of(3, number)), SITE)
-    for number in range(3, _WAYS + 3):
-        table.note(array(of(3, number)), SITE)
-    assert counts(table, *(of(3, one) for one in range(_WAYS + 3))) == [0] * 3 + [1] * _WAYS
 
 
 # Sites
@@ -441,10 +329,6 @@ def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() ->
     assert table.changed() == {}
     table.note(array(of(130, 1)), SITE)
     assert list(table.changed()) == [2]
-
-
-def test_what_was_loaded_is_not_written_again() -> None:
-    assert reloaded(noted([([1, 2, 3], SITE)])).changed() == {}
 
 
 @pytest.mark.slow
@@ -622,14 +506,6 @@ def test_of_different_pages_with_room_for_all_only_the_first_of_a_site_may_be_mi
     table = merged(noted(ours), noted(theirs))
     for sentence in FEW:
         assert counts(table, sentence) == [true_count(ours, sentence) + true_count(theirs, sentence)]
-
-
-def test_a_merged_table_goes_on_counting() -> None:
-    one = noted([([of(3, number) for number in range(8)], SITE)] * 2)
-    table = merged(one, noted([([of(3, 20), of(3, 21)], SITE)] * 4))
-    table.note(array(of(3, 20), of(3, 0), of(3, 30)), SITE)
-    assert counts(table, of(3, 20), of(3, 21), of(3, 30)) == [3, 2, 0]
-    assert len(entries(table, 3)) == _WAYS
 
 
 def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:

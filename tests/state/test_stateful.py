@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
+from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -49,7 +50,7 @@ class Model(Pages[Record]):
 class Steps(RuleBasedStateMachine):
     """What a crawl does with a store. Two crawls are under way at any time."""
 
-    def __init__(self, kind: type[PageStore], root: Path) -> None:
+    def __init__(self, kind: type[Engine], root: Path) -> None:
         super().__init__()
         self.kind, self.root = kind, root
         self.names = count()
@@ -60,8 +61,8 @@ class Steps(RuleBasedStateMachine):
 
     def open(self) -> PageStore:
         self.root.mkdir(exist_ok=True)
-        store = self.kind(str(self.root / "state"), RECIPE)
-        store.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
+        store = open_at(self.kind, str(self.root / "state"), RECIPE)
+        store.clock.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
         return store
 
     def begin(self) -> int:
@@ -150,7 +151,7 @@ class Steps(RuleBasedStateMachine):
     def says_what_the_model_says(self) -> None:
         store, model = self.store, self.model
         assert store.pages == len(model.pages)
-        ids = [layout.last_id(key) for key, _ in store._scan(b"r")]
+        ids = [layout.last_id(key) for key, _ in store.kv.scan(b"r")]
         assert ids == sorted(model.pages)
         assert [store.record(id) for id in ids] == [model.pages[id] for id in ids]
         for url in URLS:
@@ -159,10 +160,10 @@ class Steps(RuleBasedStateMachine):
             filed = sorted((id for id, page in model.pages.items() if key in page.keys), reverse=True)
             assert store.postings(key, 1000) == filed
             assert store.postings(key, 2) == filed[:2]
-        assert sum(1 for row in store._scan(b"k") for _ in pairs(row)) == sum(
+        assert sum(1 for row in store.kv.scan(b"k") for _ in pairs(row)) == sum(
             len(page.keys) for page in model.pages.values()
         )
-        assert sum(1 for _ in store._scan(b"j")) == len(model.unsealed)
+        assert sum(1 for _ in store.kv.scan(b"j")) == len(model.unsealed)
         stood = store.on_site(SITE).stood_on(np.array(SENTENCES, np.uint32)).tolist()
         assert stood == [min(256, model.noted[one]) for one in SENTENCES]
         assert store.on_site(SITE).pages() == min(256, model.noted[SITE])
@@ -209,8 +210,8 @@ class ServerSteps(LastingSteps):
 
     def open(self) -> PageStore:
         kind, location = parse_url(self.server.url(self.state))
-        store = kind(location, RECIPE)
-        store.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
+        store = open_at(kind, location, RECIPE)
+        store.clock.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
         return store
 
     @rule()
@@ -283,7 +284,7 @@ def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_o
     if scheme == "leveldb":
         pytest.importorskip("plyvel")
     (tmp_path / "here").mkdir()
-    store = STORES[scheme](str(tmp_path / "here" / "state"), RECIPE)
+    store = open_at(STORES[scheme], str(tmp_path / "here" / "state"), RECIPE)
     first = store.new_id()
     store.add(Record(first, URLS[0], first))
     crawl, second = store.begin("crawl"), store.new_id()
@@ -293,6 +294,6 @@ def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_o
     store.withdraw(crawl, third)
     copy_as_killed(tmp_path / "here", tmp_path / "killed")
     store.close()
-    with closing(STORES[scheme](str(tmp_path / "killed" / "state"), RECIPE)) as opened:
+    with closing(open_at(STORES[scheme], str(tmp_path / "killed" / "state"), RECIPE)) as opened:
         assert (opened.pages, opened.find(URLS[0]), list(opened.records())) == (0, None, [])
         assert check(opened).sound

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv import transaction
 from scrapy_neardup.kv.options import DEFAULT
-from scrapy_neardup.state import opening, temporary
+from scrapy_neardup.state import opening
 from scrapy_neardup.state.opening import close_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
@@ -47,7 +48,7 @@ def test_a_few_pages_touch_no_disk(tmp_path: Path) -> None:
 def test_however_many_rows_memory_holds_all_are_found(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(temporary, "_MOST", most)
+    monkeypatch.setattr(transaction, "_MOST", most)
     store = opened(tmp_path / "here")
     records = file(store, 60)
     assert [store.find(one.url) for one in records] == records
@@ -65,7 +66,7 @@ def test_however_many_rows_memory_holds_all_are_found(
 
 def test_a_disk_that_fails_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("plyvel")
-    monkeypatch.setattr(temporary, "_MOST", 20)
+    monkeypatch.setattr(transaction, "_MOST", 20)
     store = opened(tmp_path / "here")
     (tmp_path / "here").rmdir()
     (tmp_path / "here").write_text("no folder")

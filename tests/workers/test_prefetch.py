@@ -24,14 +24,14 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.workers import prefetch
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.prefetch import Prefetcher, ReadAhead, Ready
-from scrapy_neardup.workers.speculation import Boilerplate, PreparedFingerprint
+from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintTask, ReadPage, ReadTask, WorkerOptions
 from tests.build import story
 from tests.workers.users import SECRET, Method, fingerprints, opened
 
 
 def prepared(url: str = "") -> PreparedFingerprint:
-    return PreparedFingerprint(Fingerprint((), url.encode()), (), b"", has_site=False, boilerplate=Boilerplate())
+    return PreparedFingerprint(Fingerprint((), url.encode()))
 
 
 class Pool:

@@ -1,0 +1,236 @@
+"""``scrapy neardup keep``, ``copy`` and ``judgements``: give manual verdicts, and list them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy_neardup.cli.command import JSON, STATE, command, config_of, format_option, option
+from scrapy_neardup.cli.opening import open_state, snapshot_state
+from scrapy_neardup.cli.output import (
+    describe_missing,
+    format_count,
+    format_rest,
+    list_options,
+    present,
+    to_line,
+    warn,
+    write_list,
+)
+from scrapy_neardup.cli.urls import find_pages, read_urls
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.inspect import utc_time
+from scrapy_neardup.inspect.dropped import dropped, originals_of
+from scrapy_neardup.inspect.urls import near_urls
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    find_manual_verdict,
+    manual_verdicts,
+    original_at,
+    remove_manual_verdicts,
+    write_manual_verdicts,
+)
+from scrapy_neardup.maintenance.forget import of_host
+from scrapy_neardup.maintenance.tables import CRAWLS
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+
+_NOUN = "manual verdicts"
+#: Pages to print.
+_SHOWN = 20
+
+
+@command(
+    "keep",
+    option(
+        "urls",
+        metavar="URL",
+        nargs="*",
+        help="a page, by its URL as crawled; -: read URLs from standard input, one per line",
+    ),
+    option("--from", dest="file", metavar="FILE", help="the pages in the field url of a file of records"),
+    format_option("FILE"),
+    option(
+        "--last",
+        action="store_true",
+        help="all pages that the last crawl dropped as copies, without those that have a manual verdict",
+    ),
+    option("--site", metavar="SITE", help="with --last: only this host and its subdomains"),
+    option("--remove", action="store_true", help="remove the manual verdicts on these pages"),
+    STATE,
+    JSON,
+    examples="""\
+effect:
+  The page passes when it comes again, even if its text is edited or like another page. From then on it is an
+  original. The time after, with the same text, it is unchanged, so it is delivered once. Its former original keeps its
+  place. The manual verdict survives 'forget', is kept by 'export', 'import' and 'merge', and is a label for 'evaluate':
+  see scrapy neardup judgements.
+
+examples:
+  scrapy neardup keep https://a.example/ferry
+  scrapy neardup keep --last --site a.example
+  scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+  grep harbour urls.txt | scrapy neardup keep -
+  scrapy neardup keep --remove https://a.example/ferry
+""",
+)
+def keep(arguments: argparse.Namespace) -> int:
+    """Write or remove manual verdicts; return 1 if a page is not in the state."""
+    if arguments.site is not None and not arguments.last:
+        raise SettingsError("--site works only with --last. Add --last.")
+    urls = [] if arguments.last and not (arguments.urls or arguments.file) else read_urls(arguments)
+    with open_state(arguments.store, config_of(arguments)) as store:
+        if arguments.last:
+            urls = list(dict.fromkeys([*urls, *_dropped_in_last_crawl(store, arguments.site)]))
+        if arguments.remove:
+            return _remove_verdicts(arguments, store, urls)
+        found, missing = find_pages(store, urls)
+        now = int(time.time())
+        verdicts = [
+            ManualVerdict(record.url, ManualKind.KEEP, original.url if original else "", now)
+            for record, original in zip(found, originals_of(store, found), strict=True)
+        ]
+        if verdicts:
+            write_manual_verdicts(store, *verdicts)
+    kept = [{"url": one.url, "original": one.other or None} for one in verdicts]
+    present(arguments, {"kept": kept, "missing": missing}, lambda _: "".join(_lines(verdicts)))
+    return 1 if missing else 0
+
+
+def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
+    """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
+    last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
+    is_wanted = of_host(site) if site is not None else lambda record: True
+    records = [one.record for one in dropped(store, last) if one.judged is None] if last else []
+    return [record.url for record in records if record is not None and is_wanted(record)]
+
+
+def _lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
+    one_page = len(verdicts) == 1
+    yield f"{format_count(len(verdicts), 'page')} will pass when {'it comes' if one_page else 'they come'} again.\n"
+    for one in verdicts[:_SHOWN]:
+        reason = f"no copy of {to_line(one.other)}" if one.other else "no known page was the reason of its drop"
+        yield f"  {to_line(one.url)}\n    {reason}\n"
+    yield format_rest(len(verdicts) - _SHOWN)
+
+
+def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list[str]) -> int:
+    """Remove the manual verdicts on these pages, and print how many; return 1 if a page has none."""
+    removed = [url for url in urls if find_manual_verdict(store, url) is not None]
+    missing = [url for url in urls if url not in removed]
+    if removed:
+        remove_manual_verdicts(store, *removed)
+    for url in missing:
+        warn(f"{to_line(url)}\n  has no manual verdict; see: scrapy neardup judgements")
+    text = f"{format_count(len(removed), 'manual verdict')} removed."
+    present(arguments, {"removed": removed, "missing": missing}, lambda _: text)
+    return 1 if missing else 0
+
+
+@command(
+    "copy",
+    option("url", metavar="URL", help="the copy, by its URL as crawled"),
+    option("original", metavar="ORIGINAL", nargs="?", help="its original, by its URL as crawled"),
+    option("--remove", action="store_true", help="remove the manual verdict on the page"),
+    STATE,
+    JSON,
+    examples="""\
+effect:
+  When the page comes again with enough text, it counts as a copy of the other page, or of that page's original. It is
+  dropped unless NEARDUP_POLICY lets copies pass. This holds as long as the state knows the other page. An earlier
+  version that was delivered stays in the state, and so do its copies. The manual verdict survives 'forget', is kept by
+  'export', 'import' and 'merge', and is a label for 'evaluate': see scrapy neardup judgements.
+
+examples:
+  scrapy neardup copy https://b.example/the-ferry-again https://a.example/ferry
+  scrapy neardup copy --remove https://b.example/the-ferry-again
+""",
+)
+def copy(arguments: argparse.Namespace) -> int:
+    """Write the manual verdict, or remove it; raises NearDupError if the page cannot be a copy of the other."""
+    if arguments.remove == (arguments.original is not None):
+        raise SettingsError("Name the copy and its original: copy URL ORIGINAL. To undo it: copy --remove URL.")
+    url: str = arguments.url
+    with open_state(arguments.store, config_of(arguments)) as store:
+        if arguments.remove:
+            return _remove_verdicts(arguments, store, [url])
+        original = _find_original(store, url, arguments.original)
+        is_known = store.find(url) is not None
+        write_manual_verdicts(store, ManualVerdict(url, ManualKind.COPY, arguments.original, int(time.time())))
+    unknown = "" if is_known else " The state does not know it yet."
+    text = f"{to_line(url)}\n  is a copy of {to_line(original.url)}, when it comes again.{unknown}"
+    present(arguments, {"url": url, "original": original.url, "known": is_known}, lambda _: text)
+    return 0
+
+
+def _find_original(store: PageStore, url: str, other: str) -> Record:
+    """Return the original that the page becomes a copy of; raises NearDupError if it cannot be one."""
+    if url == other:
+        raise SettingsError("A page cannot be a copy of itself. Name another page as its original.")
+    if store.find(other) is None:
+        raise NearDupError(describe_missing(other, near_urls(store, other), store.location).strip())
+    verdict = find_manual_verdict(store, other)
+    if verdict is not None and verdict.kind is ManualKind.COPY and verdict.other == url:
+        raise NearDupError(
+            f"{to_line(other)} is marked as a copy of {to_line(url)}. Undo that first: scrapy neardup copy --remove."
+        )
+    original = original_at(store, other, url)
+    if original is None:
+        raise NearDupError(
+            f"{to_line(other)} cannot be the original of {to_line(url)}: it is its copy in the state, is unjudged, or "
+            "has lost its own original. To make it an original, run scrapy neardup keep and crawl it."
+        )
+    return original
+
+
+@command(
+    "judgements",
+    STATE,
+    *list_options(_NOUN),
+    examples="""\
+list:
+  Verdicts given with 'keep' and 'copy', the oldest first: {"url": "https://…", "said": "keep", "other": "https://…",
+  "when": "2025-…"}. For "copy", other is the original. For "keep", it is the page that url is no copy of, or null.
+
+labels (-o):
+  One label per pair: {"a": "https://…", "b": "https://…", "label": "different", "jaccard": 0, "containment": 0}, or
+  "copy" with 1. The figures stand for the verdict. Give the file to 'evaluate' with --pairs, together with a corpus
+  whose ids are these URLs.
+
+examples:
+  scrapy neardup judgements
+  scrapy neardup judgements -o labels.jsonl
+  scrapy neardup judgements --json | grep mirror.example
+""",
+)
+def judgements(arguments: argparse.Namespace) -> int:
+    """List the manual verdicts, or write labels."""
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
+        verdicts = sorted(manual_verdicts(store), key=lambda one: (one.when, one.url))
+    if not arguments.output:
+        write_list(arguments, map(_as_data, verdicts), _format_verdict, _NOUN)
+    else:
+        write_list(arguments, [_as_label(one) for one in verdicts if one.other], str, _NOUN)
+        if rest := sum(not one.other for one in verdicts):
+            warn(f"{format_count(rest, 'more manual verdict')} without a known original, so not a pair.")
+    if not verdicts:
+        warn("This state has no manual verdicts.")
+    return 0
+
+
+def _as_data(one: ManualVerdict) -> dict[str, Any]:
+    return {"url": one.url, "said": one.kind.value, "other": one.other or None, "when": utc_time(one.when)}
+
+
+def _as_label(one: ManualVerdict) -> dict[str, Any]:
+    label, figure = ("copy", 1) if one.kind is ManualKind.COPY else ("different", 0)
+    return {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
+
+
+def _format_verdict(one: dict[str, Any]) -> str:
+    relation = "no copy of" if one["said"] == ManualKind.KEEP.value else "a copy of"
+    other = f"    {relation} {to_line(one['other'])}\n" if one["other"] else ""
+    return f"{one['when']}  {one['said']}  {to_line(one['url'])}\n{other}"

@@ -1,0 +1,241 @@
+"""Feeds as Scrapy writes them: JSON lines, JSON, XML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, BinaryIO
+
+from lxml import etree
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files import entry
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken_file, decode_utf8, guard_records
+
+#: Names of JSON values that are no objects.
+_KINDS = {
+    list: "a list",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """Parse an object. Raises ValueError that names what it is instead.
+
+    NaN and Infinity, which Python writes, are accepted. The encoding is never guessed.
+
+    >>> parse_object(b'{"title": "Ferry"}')
+    {'title': 'Ferry'}
+    >>> parse_object(b'[1]')
+    Traceback (most recent call last):
+    ValueError: not an object but a list
+    """
+    try:
+        found = json.loads(decode_utf8(raw))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise ValueError("JSON with lists or objects nested too deeply") from None
+    return _check_object(found)
+
+
+def _check_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"not an object but {_KINDS[type(value)]}")
+    return value
+
+
+def _make_entry(raw: bytes, source: str, number: int, unit: str, line: bytes = b"") -> InputRecord:
+    try:
+        return Entry(source, number, unit, parse_object(raw), line)
+    except ValueError as error:
+        return Malformed(source, number, unit, str(error), line or raw)
+
+
+def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, str]]:
+    """Yield the number of each line, the line, and why it is too long; then only its beginning is in memory.
+
+    ``number``: lines that were read before.
+    """
+    while line := file.readline(entry.LARGEST):
+        number += 1
+        why = ""
+        if len(line) == entry.LARGEST and not line.endswith(b"\n"):
+            size = len(line) + _skip_line(file)
+            why = f"too long: {size:,} bytes with the line end; the first {len(line):,} bytes are kept"
+        yield number, line.removeprefix(BOM) if number == 1 else line, why
+
+
+def _skip_line(file: BinaryIO) -> int:
+    """Read a line to its end; return the number of bytes."""
+    size = 0
+    while rest := file.readline(1 << 16):
+        size += len(rest)
+        if rest.endswith(b"\n"):
+            break
+    return size
+
+
+def read_jsonl(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield every line, malformed ones too. Blank lines are skipped but counted."""
+    yield from _parse_lines(_read_lines(file), source)
+
+
+def _parse_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
+    for number, line, why in lines:
+        if why:
+            yield Malformed(source, number, "line", why, line)
+        elif text := line.strip():
+            yield _make_entry(text, source, number, "line", line.rstrip(b"\r\n"))
+
+
+def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield every element of a list, which may be followed by another, as after a second crawl into the same file.
+
+    Scrapy writes an item a line, so such a list is a stream. Any other list must fit into memory. If the first line is
+    an object, the file is JSON lines under another name. Raises NearDupError where the elements cannot be told apart.
+    """
+    most = 4 * entry.LARGEST
+    number, first = 1, file.readline(most).removeprefix(BOM)
+    while first and not first.strip():
+        number, first = number + 1, file.readline(most)
+    text = first.strip()
+    if text[:1] not in (b"[", b"{", b""):
+        raise NearDupError(
+            f"{source} is no UTF-8 JSON: it starts neither with [ nor with {{. Convert the file, or name its format "
+            "with --format."
+        )
+    if text.startswith(b"{") and isinstance(_make_entry(text, source, number, "line"), Entry):
+        yield from _parse_lines(chain([(number, first, "")], _read_lines(file, number)), source)
+        return
+    second = file.readline(entry.LARGEST) if text == b"[" else b""
+    item = second.rstrip().removesuffix(b",")
+    if item.startswith(b"{") and item.endswith(b"}") and item != b"{}":  # an indented list may begin with {}
+        yield from _parse_list_lines(chain([(2, second, "")], _read_lines(file, 2)), source)
+        return
+    raw = first + second + file.read(most)
+    if len(raw) > most:
+        raise NearDupError(
+            f"{source} is a list of more than {most:,} bytes, and its elements do not stand on lines of their own. "
+            "Convert it to JSON lines: jq -c '.[]' FILE > FILE.jsonl"
+        )
+    yield from _parse_list(raw, source)
+
+
+_UNFINISHED = "its brackets do not match; a killed crawl may have left it unfinished"
+
+
+def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
+    """Yield the elements of a list that stand on lines of their own, malformed ones too."""
+    number, last = 0, b""
+    for _, line, why in lines:
+        text = line.strip()
+        last = text or last
+        if text in (b"", b"[", b"]", b"]["):
+            continue
+        number += 1
+        if why:
+            yield Malformed(source, number, "item", why, line)
+        else:
+            yield _make_entry(text.removesuffix(b","), source, number, "item")
+    if last != b"]":
+        raise broken_file(source, "item", number, _UNFINISHED)
+
+
+#: All that stands between the elements of a list.
+_BETWEEN = re.compile(r"[\s,\[\]]*")
+
+
+def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
+    """Yield the elements of a list in memory. Raises NearDupError at the first one that is no JSON."""
+    number = depth = at = 0
+    decoder = json.JSONDecoder()
+    try:
+        text = decode_utf8(raw)
+        while True:
+            between = _BETWEEN.match(text, at)
+            assert between is not None  # the pattern matches nothing, too
+            depth += between[0].count("[") - between[0].count("]")
+            if (begin := between.end()) == len(text):
+                break
+            value, at = decoder.raw_decode(text, begin)
+            number += 1
+            try:
+                yield Entry(source, number, "item", _check_object(value))
+            except ValueError as error:
+                yield Malformed(source, number, "item", str(error), text[begin:at].encode())
+    except RecursionError:
+        raise broken_file(source, "item", number, "lists or objects are nested too deeply") from None
+    except ValueError as error:
+        raise broken_file(source, "item", number, error) from None
+    if depth:
+        raise broken_file(source, "item", number, _UNFINISHED)
+
+
+#: Scrapy's name for elements of a list.
+_VALUE = "value"
+
+
+def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield every child of the root. Raises NearDupError where the markup is broken.
+
+    A field of ``value`` elements is a list, one of other elements a mapping, one of mixed content all its text;
+    repeated names make a list. Attributes of a record are fields; attributes of a field and namespaces are ignored.
+    Memory is bounded: no entities are resolved, nothing is fetched, and a text has at most 10 MB.
+    """
+    for number, element in enumerate(guard_records(_read_children(file), source, "item"), 1):
+        if why := _why_malformed(element):
+            yield Malformed(source, number, "item", why, etree.tostring(element, encoding="utf-8", with_tail=False))
+        else:
+            attributes = {str(name): str(value) for name, value in element.items()}
+            yield Entry(source, number, "item", attributes | _read_fields(element))
+
+
+def _read_children(file: BinaryIO) -> Iterator[etree._Element]:
+    """Yield the children of the root, and remove each from the tree afterwards."""
+    parsed = etree.iterparse(
+        file, events=("end",), resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    for _, element in parsed:
+        root = element.getparent()
+        if root is None or root.getparent() is not None:
+            continue
+        yield element
+        element.clear()
+        while root[0] is not element:
+            del root[0]
+
+
+def _why_malformed(element: etree._Element) -> str:
+    """Say why an element is malformed; empty if it is not."""
+    for entity in element.iter(etree.Entity):
+        return f"the entity {entity.text} is not resolved"
+    return "text outside of a field" if _has_own_text(element) else ""
+
+
+def _has_own_text(element: etree._Element) -> bool:
+    """Whether there is text between its children."""
+    return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
+
+
+def _read_fields(element: etree._Element) -> dict[str, Any]:
+    values: dict[str, list[Any]] = {}
+    for child in element:
+        values.setdefault(etree.QName(child).localname, []).append(_read_value(child))
+    return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
+
+
+def _read_value(element: etree._Element) -> Any:
+    if len(element) == 0:
+        return element.text or ""
+    if _has_own_text(element):
+        return "".join(element.itertext())
+    if all(etree.QName(child).localname == _VALUE for child in element):
+        return [_read_value(child) for child in element]
+    return _read_fields(element)

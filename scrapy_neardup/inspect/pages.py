@@ -1,0 +1,264 @@
+"""What a state knows of a page: its verdict and evidence, its group, and why it passed."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+
+from scrapy_neardup.inspect import HIDDEN, utc_time
+from scrapy_neardup.judge.former import former_method
+from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
+from scrapy_neardup.judge.matching import Matching, filed_fingerprint
+from scrapy_neardup.maintenance.scan import Watch, unwatched
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Kind, Likeness
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.pages import PageStore, stands_for
+from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
+from scrapy_neardup.state.record import Record
+
+ORIGINAL, SUPERSEDED = "original", "superseded"
+#: A state counts so many pages of a site at most.
+MOST_COUNTED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPage:
+    """Another page of the state."""
+
+    url: str
+    first_seen: str | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NearestPage(OtherPage):
+    """The original that a page resembles most now, with the comparison and what decides it.
+
+    ``is_copy``: whether the page would be a copy of it. ``came_first``: whether that original is older than the page.
+    """
+
+    similarity: float
+    containment: float
+    is_copy: bool
+    came_first: bool
+    decision: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSite:
+    """Counts of a site: ``pages``, at most 256, and the share of its last pages that repeat one template."""
+
+    name: str
+    pages: int
+    forms: float
+
+
+@dataclass(frozen=True, slots=True)
+class GivenVerdict:
+    """A manual verdict on a page. ``other``: the page that it is a copy of, or no copy of."""
+
+    said: str
+    other: str | None
+    when: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPage:
+    """A page of a group. ``role``: whether it is the original, or was superseded; empty for a copy."""
+
+    url: str
+    first_seen: str | None
+    kind: str | None
+    role: str = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """The size of a group, and its newest pages."""
+
+    size: int
+    pages: tuple[GroupPage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    """A page of the state. Its verdict is that of crawl time; for an updated page, that on its last version.
+
+    ``original``: the page that stands for its group, if that is another one; for an original, the better page that
+    superseded it. ``like``: the page that an original is an excerpt of, or whose title it shares. ``same_bytes``:
+    whether the last responses of the page and of its original had the same bytes. ``delivered``: whether its item came
+    through. ``nearest``, ``passed``, ``site``: why an original passed, as far as the state knows now.
+    """
+
+    url: str
+    found: bool
+    verdict: Kind
+    kind: str | None
+    first_seen: str | None
+    last_seen: str | None
+    original: OtherPage | None
+    original_is_gone: bool
+    superseded: bool
+    like: OtherPage | None
+    similarity: float | None
+    containment: float | None
+    title: str | None
+    characters: int | None
+    shared: tuple[str, ...]
+    same_bytes: bool
+    evidence: bool
+    witness: bool
+    delivered: bool
+    judged: GivenVerdict | None
+    similar_id: str | None
+    group: GroupSummary
+    nearest: NearestPage | None
+    passed: str | None
+    site: KnownSite | None
+    sealed: bool
+    is_row: bool = field(metadata=HIDDEN)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the page is a copy of an earlier one. Its item was dropped unless it was delivered."""
+        return self.verdict in (Kind.DUPLICATE, Kind.BETTER)
+
+
+def inspect_pages(
+    store: PageStore, records: Sequence[Record], config: Config, limit: int = 20, watch: Watch = unwatched
+) -> list[StatePage]:
+    """Describe pages of the state, with the newest ``limit`` pages of each group. Reads all records once."""
+    newest: dict[int, deque[Record]] = {one.original: deque(maxlen=limit) for one in records if one.similarity > 0}
+    sizes: Counter[int] = Counter()
+    if newest:
+        for record in watch(store.records(), store.pages):
+            if record.original in newest:
+                sizes[record.original] += 1
+                newest[record.original].append(record)
+    method = state_method(store, config.make_method()) if any(one.is_original for one in records) else None
+    return [
+        _inspect(store, one, method, config.also_copies, sizes[one.original] or 1, newest.get(one.original, deque()))
+        for one in records
+    ]
+
+
+def _inspect(
+    store: PageStore,
+    record: Record,
+    method: Method | None,
+    also_copies: Set[Likeness],
+    size: int,
+    newest: deque[Record],
+) -> StatePage:
+    evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
+    standing, is_copy = stands_for(store, record), record.original != record.id
+    original = standing if standing and standing.id != record.id and record.similarity > 0 else None
+    like = store.record(evidence.like) if evidence and evidence.like else None
+    method = None if record.former else method
+    nearest = find_nearest(store, record, method, also_copies) if method and record.is_original else None
+    verdict = Kind.UNIQUE if record.is_original else Kind.UNJUDGED
+    if is_copy:
+        verdict = Kind.BETTER if record.leads else Kind.DUPLICATE
+    passed = None
+    if record.is_original:
+        is_kept = given is not None and given.kind is ManualKind.KEEP
+        passed = "a manual verdict says that it is no copy" if is_kept else _describe_passage(method, nearest)
+    return StatePage(
+        url=record.url,
+        found=True,
+        verdict=verdict,
+        kind=_kind(evidence),
+        first_seen=utc_time(record.first_seen),
+        last_seen=utc_time(store.last_seen(record.url)),
+        original=_other_page(store, original) if original else None,
+        original_is_gone=is_copy and standing is None,
+        superseded=original is not None and (record.leads or not is_copy),
+        like=_other_page(store, like) if like else None,
+        similarity=(evidence and evidence.similarity) or (round(record.similarity, 4) if is_copy else None) or None,
+        containment=(evidence.containment or None) if evidence else None,
+        title=(evidence.title or None) if evidence else None,
+        characters=evidence.letters if evidence else None,
+        shared=evidence.shared if evidence else (),
+        same_bytes=original is not None and record.body == original.body > 0,
+        evidence=evidence is not None,
+        witness=record.is_witness,
+        delivered=not is_copy or record.delivered,
+        judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
+        similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
+        group=GroupSummary(size, tuple(_group_page(store, one, standing) for one in reversed(newest))),
+        nearest=nearest,
+        passed=passed,
+        site=inspect_site(store, site_of(record.url)) if record.is_original else None,
+        sealed=not store.is_pending(record.id),
+        is_row=record.is_row,
+    )
+
+
+def _kind(evidence: Evidence | None) -> str | None:
+    return (evidence.likeness or None) if evidence else None
+
+
+def _other_page(store: PageStore, record: Record) -> OtherPage:
+    evidence = store.evidence(record.id)
+    return OtherPage(record.url, utc_time(record.first_seen), (evidence.title or None) if evidence else None)
+
+
+def _group_page(store: PageStore, record: Record, standing: Record | None) -> GroupPage:
+    role = "" if record.original != record.id else SUPERSEDED
+    if standing is not None and record.id == standing.id:
+        role = ORIGINAL
+    return GroupPage(record.url, utc_time(record.first_seen), _kind(store.evidence(record.id)), role)
+
+
+def inspect_site(store: PageStore, site: str) -> KnownSite:
+    """Read the counts of a site."""
+    counts = store.on_site(site)
+    return KnownSite(site, counts.pages(), counts.forms())
+
+
+def find_nearest(store: PageStore, record: Record, method: Method, also_copies: Set[Likeness]) -> NearestPage | None:
+    """Find the nearest original of an original; None if no page shares a distinctive key with it."""
+    common, best, _ = Matching(method, store, also_copies).nearest(record)
+    if best is None:
+        return None
+    comparison, other = best.comparison, _other_page(store, best.original)
+    return NearestPage(
+        other.url,
+        other.first_seen,
+        other.title,
+        round(comparison.similarity, 4),
+        round(comparison.containment, 4),
+        comparison.is_copy(also_copies),
+        best.original.id < record.id,
+        method.decision(filed_fingerprint(record, store), best.compared.sketch, common),
+    )
+
+
+def _describe_passage(method: Method | None, nearest: NearestPage | None) -> str:
+    """Return why an original passed."""
+    if method is None:
+        return "unknown: the method of this state is neither built in nor in the settings"
+    if nearest is None:
+        return "no other original shares a distinctive key with it"
+    figures = f"similarity {nearest.similarity:.4f}, containment {nearest.containment:.4f}"
+    if not nearest.is_copy:
+        return f"{figures}: {nearest.decision}"
+    if not nearest.came_first:
+        return f"{figures}: a copy now, but the other page came later"
+    return (
+        f"{figures}: it would be a copy now. When it came, the state knew less about its site, or copies passed. "
+        f"{nearest.decision}"
+    )
+
+
+def state_method(store: PageStore, own: Method) -> Method | None:
+    """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
+    if is_method_of(store.recipe, own.recipe()):
+        return own.with_hashes(store.hashes)
+    method = former_method({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
+    return method and method.with_hashes(store.hashes)

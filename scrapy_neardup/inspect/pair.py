@@ -1,0 +1,315 @@
+"""What is known of two pages: the verdict on the later one, and all that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.inspect import HIDDEN, INLINE, utc_time
+from scrapy_neardup.inspect.pages import KnownSite, inspect_site
+from scrapy_neardup.inspect.sources import Side, fingerprint_page
+from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Comparison, Feature, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.report.words import ENGLISH
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
+
+#: More sentences than a sketch holds.
+_ALL = 1_000_000
+_NO_COPY = {
+    Likeness.EXCERPT: "B is no copy of A, but one contains most of the other and much more",
+    Likeness.SAME_TITLE: "B is no copy of A, but has the same title",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFeature:
+    """A feature of two pages. ``adds``: what it adds to the score."""
+
+    name: str
+    value: float
+    weight: float
+    adds: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedKeys:
+    """The keys of B: those ``shared`` with A, all of them, and those that do not count, because too many pages have
+    them.
+    """
+
+    shared: int
+    of: int
+    common: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairComparison:
+    """The comparison of two pages that can be judged.
+
+    Without a score the method has only a similarity. ``a_is_copy``: the state knows A as a copy itself.
+    """
+
+    similarity: float
+    containment: float
+    certain: bool
+    features: tuple[ComparedFeature, ...] | None
+    score: float | None
+    needed: float | None
+    decision: str
+    keys: ComparedKeys
+    compared_in_a_crawl: bool
+    a_is_copy: bool = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class PairSide:
+    """One of two pages: how many characters its text has, and the part that is shown, with its marks.
+
+    ``shared_left``: shared sentences in the rest.
+    """
+
+    name: str
+    title: str | None
+    characters: int | None
+    cut: bool
+    text: list[dict[str, str | None]] | None
+    parts: list[Part] | None = field(metadata=HIDDEN)
+    shared_left: int = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPair:
+    """The verdict on B, judged against A, and what a crawl does with B.
+
+    ``compared`` is None if one of the pages cannot be judged. ``sites``: what the state knows of their sites.
+    """
+
+    verdict: Kind
+    kind: str | None
+    reason: str | None
+    sentence: str
+    action: str
+    method: str
+    parameters: dict[str, Any]
+    compared: PairComparison | None = field(metadata=INLINE)
+    a: PairSide
+    b: PairSide
+    store: str | None
+    why_no_store: str | None
+    sites: tuple[KnownSite, ...]
+
+
+def inspect_pair(
+    method: Method, config: Config, a: Side, b: Side, store: PageStore | None, why_no_store: str = "", limit: int = 0
+) -> KnownPair:
+    """Judge ``b`` as a crawl that has seen ``a``. The state knows boilerplate and common keys.
+
+    ``limit``: characters to show of each text; 0: all. Raises LexiconNeeded if the method cannot read one of the pages.
+    """
+    method = method.with_hashes(store.hashes) if store else method
+    old, old_reason = _fingerprint(method, a, config.min_letters, store)
+    new, new_reason = _fingerprint(method, b, config.min_letters, store)
+    compared, verdict = None, Verdict(Kind.UNJUDGED, "B", reason=new_reason or old_reason)
+    if old is not None and new is not None and not verdict.reason:
+        comparison, compared = _compare(method, a, old, b, new, store)
+        verdict = _verdict(comparison, config.also_copies)
+        sentence = _describe(verdict, comparison)
+    else:
+        why = "; ".join(
+            f"{name}: {ENGLISH(f'reason.{reason}') if reason else 'too little text when it was crawled'}"
+            for name, fingerprint, reason in (("A", old, old_reason), ("B", new, new_reason))
+            if reason or fingerprint is None
+        )
+        sentence = f"{verdict.headline}. {why}. An unjudged page is no copy and has no copies."
+    drops = compared is not None and compared.compared_in_a_crawl
+    return KnownPair(
+        verdict=verdict.kind,
+        kind=verdict.kind_of_likeness,
+        reason=verdict.reason or None,
+        sentence=sentence,
+        action=config.action(verdict if drops else Verdict(Kind.UNIQUE, "B")),
+        method=method.name,
+        parameters=method.parameters.as_data(),
+        compared=compared,
+        a=_side(a, _mark_text(method, a, old, b, new), limit),
+        b=_side(b, _mark_text(method, b, new, a, old), limit),
+        store=store.location if store else None,
+        why_no_store=why_no_store or None,
+        sites=tuple(inspect_site(store, one) for one in dict.fromkeys((a.site, b.site)) if one) if store else (),
+    )
+
+
+def _fingerprint(
+    method: Method, side: Side, min_letters: int, store: PageStore | None
+) -> tuple[Fingerprint | None, AnyReason]:
+    """Return the fingerprint, and the reason if the page cannot be judged."""
+    record, page = side.record, side.page
+    if record is not None and record.similarity > 0:
+        return filed_fingerprint(record, store) if store else Fingerprint(record.keys, record.sketch), ""
+    if record is not None:
+        return None, ""  # the state does not say why
+    assert page is not None
+    return fingerprint_page(method, page, min_letters, store)
+
+
+def _compare(
+    method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: PageStore | None
+) -> tuple[Comparison, PairComparison]:
+    common = candidates(method, store, new.keys).common if store else frozenset()
+    comparison, explanation = method.compare(new, old.sketch, common), method.explain(new, old.sketch, common)
+    shared = len((set(new.keys) & set(old.keys)) - common)
+    names_a = a.record is not None and b.page is not None and b.page.canonical == a.record.url
+    return comparison, PairComparison(
+        similarity=round(comparison.similarity, 4),
+        containment=round(comparison.containment, 4),
+        certain=comparison.certain,
+        features=tuple(map(_feature, explanation.features)) if explanation else None,
+        score=round(explanation.score, 4) if explanation else None,
+        needed=explanation.needed if explanation else None,
+        decision=method.decision(new, old.sketch, common),
+        keys=ComparedKeys(shared, len(new.keys), len(common)),
+        compared_in_a_crawl=(shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
+        a_is_copy=a.record is not None and not a.record.is_original,
+    )
+
+
+def _feature(one: Feature) -> ComparedFeature:
+    adds = round(one.value * one.weight, 4) + 0.0  # + 0.0 turns -0 into 0
+    return ComparedFeature(one.name, round(one.value, 4), one.weight, adds, one.meaning)
+
+
+def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
+    match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
+    copy = comparison.is_copy(also_copies)
+    return Verdict(Kind.DUPLICATE if copy else Kind.UNIQUE, "B", match=match, likeness=comparison.likeness)
+
+
+def _describe(verdict: Verdict, comparison: Comparison) -> str:
+    relation = "B is a copy of A"
+    if verdict.kind is not Kind.DUPLICATE:
+        relation = (verdict.likeness and _NO_COPY.get(verdict.likeness)) or "B is no copy of A"
+    figures = f"similarity {comparison.similarity:.2f}, containment {comparison.containment:.2f}"
+    return f"{verdict.headline}: {relation}, {figures}."
+
+
+def _mark_text(
+    method: Method, side: Side, own: Fingerprint | None, other: Side, others: Fingerprint | None
+) -> list[Part] | None:
+    """Return the text of a side with its boilerplate, and with the sentences that the other side has too."""
+    page, simplified = side.page, method.parameters.simplified
+    if page is None:
+        return None
+    shared: Set[str] = frozenset()
+    if other.page is not None:
+        shared = sentence_letters(other.page.text, simplified=simplified)
+    elif others is not None:
+        found = method.shared(page, others.sketch, _ALL)
+        shared = frozenset(own_letters(one, simplified=simplified) for one in found)
+    boilerplate = own.boilerplate if own else frozenset()
+
+    def mark(sentence: str) -> Mark:
+        if boilerplate and method.hashes.short(sentence) in boilerplate:
+            return Mark.BOILERPLATE
+        return Mark.SHARED if sentence in shared else Mark.NONE
+
+    return mark_sentences(page.text, mark, simplified=simplified)
+
+
+def _side(side: Side, parts: list[Part] | None, limit: int) -> PairSide:
+    title = side.page.title if side.page else None
+    if parts is None:
+        return PairSide(side.name, title, None, False, None, None, 0)
+    shown = truncate(parts, limit) if limit else parts
+    length, shown_length = (sum(len(part.text) for part in some) for some in (parts, shown))
+    text = [{"text": one.text, "mark": one.mark.value or None} for one in shown]
+    left = _count_shared(parts) - _count_shared(shown)
+    return PairSide(side.name, title, length, length > shown_length, text, shown, left)
+
+
+def _count_shared(parts: list[Part]) -> int:
+    return sum(part.mark is Mark.SHARED for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class BareSide:
+    """One of two pages without its text."""
+
+    name: str
+    text: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPair:
+    """The verdict of a crawl on a copy that cannot be compared again, with its original or another copy of that.
+
+    ``copy``: the URL of the copy. ``is_of_original``: whether the other page is the original.
+    """
+
+    verdict: Kind
+    kind: str | None
+    reason: None
+    sentence: str
+    remembered: bool
+    original: str
+    first_seen: str | None
+    similarity: float
+    containment: float | None
+    shared: tuple[str, ...]
+    features: None
+    a: BareSide
+    b: BareSide
+    store: str
+    copy: str = field(metadata=HIDDEN)
+    title: str = field(metadata=HIDDEN)
+    is_of_original: bool = field(metadata=HIDDEN)
+
+
+def inspect_recorded_pair(store: PageStore, a: str, b: str) -> RecordedPair | None:
+    """Return the recorded verdict on two pages of the state if they cannot be compared again.
+
+    That is so if the state keeps neither text nor sketch of one of them. None also if they are not of one group.
+    """
+    one, two = store.find(a), store.find(b)
+    if one is None or two is None or one.id == two.id or one.original != two.original:
+        return None
+    copy, other, names = (two, one, "BA") if _is_bare(store, two) else (one, two, "AB")
+    original = store.record(copy.original)
+    if original is None or not _is_bare(store, copy):
+        return None
+    evidence, is_of_original = store.evidence(copy.id), other.id == original.id
+    kind = (evidence.likeness or None) if evidence else None
+    named, similarity = f"duplicate ({kind})" if kind else "duplicate", f"similarity {copy.similarity:.2f}"
+    sentence = f"{named}: {names[0]} and {names[1]} are copies of one page; {names[0]} has {similarity} to it."
+    if is_of_original:
+        sentence = f"{named}: {names[0]} is a copy of {names[1]}, {similarity}."
+    return RecordedPair(
+        verdict=Kind.DUPLICATE,
+        kind=kind,
+        reason=None,
+        sentence=sentence,
+        remembered=True,
+        original=original.url,
+        first_seen=utc_time(copy.first_seen),
+        similarity=round(copy.similarity, 4),
+        containment=round(evidence.containment, 4) if evidence else None,
+        shared=evidence.shared if evidence else (),
+        features=None,
+        a=BareSide(a),
+        b=BareSide(b),
+        store=store.location,
+        copy=copy.url,
+        title=evidence.title if evidence else "",
+        is_of_original=is_of_original,
+    )
+
+
+def _is_bare(store: PageStore, record: Record) -> bool:
+    kept = store.evidence(record.id)
+    return record.is_light and not (kept and kept.text)

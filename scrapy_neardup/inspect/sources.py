@@ -1,0 +1,191 @@
+"""Pages that a user names: files, documents of a corpus, URLs of a state; and whether they can be judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
+from scrapy_neardup.files.compression import open_packed
+from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
+from scrapy_neardup.files.folders import HTML
+from scrapy_neardup.lab.documents import DocumentReader, guess_format
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.extraction import decode_body, extract
+from scrapy_neardup.page.limits import is_risky, limit_page
+from scrapy_neardup.page.source import PageContent, PageSource
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.text.prose import why_unjudged
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
+
+
+@contextmanager
+def open_source(config: Config, fields: Mapping[str, str] | None = None, *, marks: bool = True) -> Iterator[PageSource]:
+    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it.
+
+    ``marks``: see ``PageSource``.
+    """
+    risky_pool = config.make_risky_pool()
+    with closing(risky_pool) if risky_pool else nullcontext():
+        yield PageSource(
+            fields or config.fields,
+            config.max_html,
+            config.make_extractor(),
+            max_text=config.max_text,
+            read_risky=risky_pool.read if risky_pool else None,
+            hashes_items=marks,
+        )
+
+
+@contextmanager
+def open_feed(config: Config) -> Iterator[DocumentReader]:
+    """Open a reader of documents as a crawl with these settings would judge them."""
+    with open_source(config, marks=False) as source:  # no document is met again
+        yield DocumentReader(source)
+
+
+def read_html(html: str, url: str, config: Config) -> Page:
+    """Read HTML as a crawl would; raises ExtractionError if it has no page, or a larger one than the limits allow."""
+    risky_pool = config.make_risky_pool() if len(html) <= config.max_html and is_risky(html) else None
+    if risky_pool is not None:
+        with closing(risky_pool):
+            page = risky_pool.read(PageContent(url, html))
+    else:
+        page = extract(html, url, max_html=config.max_html, extractor=config.make_extractor())
+    return limit_text(page, config)
+
+
+def limit_text(page: Page, config: Config) -> Page:
+    """Return the part of the page that is judged; raises ExtractionError if its text is too long."""
+    page = limit_page(page, config.max_text)
+    if page.unread:
+        raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
+    return page
+
+
+def fingerprint_page(
+    method: Method, page: Page, min_letters: int, store: PageStore | None
+) -> tuple[Fingerprint | None, AnyReason]:
+    """Return the fingerprint of a page, if it has enough text for one, and the reason if it cannot be judged.
+
+    ``store`` knows boilerplate. Raises LexiconNeeded if the method cannot read the page.
+    """
+    if reason := why_unjudged(page.text, min_letters):
+        return None, reason
+    fingerprint = method.for_state(page, store.on_site(page.site) if store else None)
+    return fingerprint, fingerprint.why_unjudged(min_letters)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two pages to compare, under the name that the user gave it: a page, a record of a state, or both.
+
+    Then the record is compared, and the page shows its text.
+    """
+
+    name: str
+    page: Page | None = None
+    record: Record | None = None
+
+    @property
+    def site(self) -> str:
+        """The site of the page; empty if unknown."""
+        return self.page.site if self.page else site_of(self.record.url) if self.record else ""
+
+
+def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None:
+    """Read a page from a file, or a document from ``FILE#ID``; return None for a URL.
+
+    ``or_url``: a name that is no file is a URL, because the URL of an item may be any string. Raises NearDupError if
+    the file or document does not exist or has no page.
+    """
+    if _URL.match(name):
+        return None
+    if _exists(name):
+        return _read_file(Path(name), config)
+    for at, char in enumerate(name):
+        if char == "#" and at and _exists(name[:at]):
+            return _read_document(Path(name[:at]), name[at + 1 :], config)
+    if or_url:
+        return None
+    raise NearDupError(
+        f"{name} does not exist. Name a file of HTML (.html, .htm) or text (.txt), one document in JSON lines "
+        "(FILE#ID), or the URL of a page in the state."
+    )
+
+
+def find_side(url: str, store: PageStore) -> Side:
+    """Return the page of a URL in the state; raises NearDupError if the state has nothing to compare it by."""
+    record = store.find(url)
+    if record is None:
+        raise NearDupError(
+            f"The state at {store.location} has no page {url}. Write the URL as crawled, or name a file."
+        )
+    kept = store.evidence(record.id)
+    page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
+    is_comparable = bool(record.sketch) and not record.is_light
+    if is_comparable or page:
+        return Side(url, page, record if is_comparable else None)
+    if record.former:
+        raise NearDupError(
+            f"The state has no fingerprint of {url} by this method, because it was migrated and the page has not come "
+            "again since. Name a file, or run: scrapy neardup migrate --from FEED"
+        )
+    original = store.record(record.original)
+    whose = (
+        f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page no longer in the state"
+    )
+    raise NearDupError(
+        f"The state has no text of {url}. It knows only that it is a copy{whose}. Compare it with its original, name "
+        'a file with its text, or set NEARDUP_KEEP = "texts" before the next crawl.'
+    )
+
+
+def _read_file(path: Path, config: Config) -> Page:
+    if not path.name.lower().endswith(HTML):
+        if path.is_file() and guess_format(str(path)) == "text":
+            return _read_text(path)
+        raise NearDupError(
+            f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
+        )
+    try:
+        return read_html(decode_body(path.read_bytes()), path.absolute().as_uri(), config)
+    except OSError as error:
+        raise NearDupError(f"{path} cannot be read: {error}. Check the file.") from None
+    except PageError as error:
+        raise NearDupError(f"{path} has no readable page: {error} ({error.reason}). Name another file.") from None
+
+
+def _read_text(path: Path) -> Page:
+    with file_errors(str(path)), open_packed(path) as file:
+        raw = file.read()
+    try:
+        return Page(path.name, text=decode_utf8(raw.removeprefix(BOM)))
+    except ValueError as error:
+        raise NearDupError(f"{path} is {error}. Convert it to UTF-8.") from None
+
+
+def _read_document(path: Path, id: str, config: Config) -> Page:
+    first = ""
+    with open_feed(config) as feed:
+        for document in feed.read(path):
+            if document.id == id:
+                return document.page
+            first = first or document.id
+    example = f", for example {path}#{first}" if first else ""
+    raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists{example}.")
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # a name that is too long or has a NUL
+        return False

@@ -1,0 +1,166 @@
+"""Synchronous code on the rows of a server, without waiting for it.
+
+The code runs in a transaction. If a row is missing there, it is fetched, and the code starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.keys import pack_key
+from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
+from scrapy_neardup.server.counting import FEW
+from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
+from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.rows import NotFetched, RemoteTransaction, newest_of
+from scrapy_neardup.server.store import RedisStore
+
+T = TypeVar("T")
+
+
+class RemoteState:
+    """A state on a server as one crawl uses it. Nothing else runs during one run of synchronous code."""
+
+    def __init__(self, store: RedisStore, on_error: Callable[[StoreError], None], patience: Patience | None) -> None:
+        """Make it on the running loop. ``on_error`` gets errors of work that nobody awaits.
+
+        ``patience``: see ``AsyncLink``.
+        """
+        self.store = store
+        self.link = AsyncLink(store.location, patience)
+        self._on_error = on_error
+        self._writes: set[asyncio.Task[None]] = set()
+        self._other_tasks: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait until all is written, and close the connections."""
+        await self.finish()
+        await self.link.close()
+
+    # Work that nobody awaits.
+
+    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True) -> None:
+        """Start work that nobody awaits. What needs an order waits for the work that ``writes``."""
+        running = self._writes if writes else self._other_tasks
+        task = asyncio.ensure_future(self._report_errors(work))
+        running.add(task)
+        task.add_done_callback(running.discard)
+
+    async def finish(self) -> None:
+        """Wait until all started work is done."""
+        while running := self._writes | self._other_tasks:
+            await asyncio.wait(running)
+
+    async def _report_errors(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except StoreError as error:
+            self._on_error(error)
+
+    # Transactions.
+
+    async def transact(
+        self,
+        work: Callable[[], T],
+        transaction: RemoteTransaction,
+        extend: Callable[[Program], None] = lambda program: None,
+    ) -> T:
+        """Run synchronous work and write its changes; again, until nobody writes first.
+
+        ``extend`` adds to the program what rows cannot say.
+        """
+        for _ in range(TRIES):
+            result = await self.run(work, transaction)
+            program = self.store.write_program(transaction.changes, transaction.read_set)
+            extend(program)
+            try:
+                self.store.raise_for(await self.link.run(program))
+            except OvertakenError:
+                transaction.discard_read_set()
+                continue
+            self.count(transaction)
+            return result
+        raise overtaken_too_often(self.store.location)
+
+    async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
+        """Return the result of synchronous work; its changes are in the transaction."""
+        while True:
+            transaction.restart()
+            try:
+                return self.run_once(work, transaction)
+            except NotFetched as error:
+                missing = error
+            if missing.scan:  # rare, and may take long
+                rows = await self.link.in_thread(partial(self.store.read_rows, missing.scan))
+                transaction.scans[missing.scan] = rows
+            elif missing.postings:
+                await self.fetch(transaction, postings=[missing.postings])
+            else:
+                await self.fetch(transaction, [missing.row])
+
+    def run_once(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
+        """Return the result of synchronous work that finds all rows in the transaction; raises NotFetched."""
+        self.store.transaction = transaction
+        try:
+            return work()
+        finally:
+            self.store.transaction = None
+
+    async def fetch(
+        self, transaction: RemoteTransaction, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        """Fetch missing rows and postings in one request."""
+        program = self.link.program()
+        take = add_reads(program, transaction, rows, postings)
+        if not program.is_empty:
+            take(iter((await self.link.run(program))[1:]))
+
+    # Counted sentences.
+
+    def count(self, transaction: RemoteTransaction) -> None:
+        """Count the sentences of a written page. Others learn of them later."""
+        self.store.boilerplate.count(transaction.notes)
+        if self.store.boilerplate.has_entry_to_publish:
+            self.start(self._publish(), writes=False)
+
+    async def _publish(self) -> None:
+        with suppress(NoAnswer):  # it may have been published, and must not be twice
+            while self.store.boilerplate.publish(program := self.link.program()):
+                await self.link.run_once(program)
+
+    async def exchange_counts(self) -> None:
+        """Publish what was counted here, and count what others have published."""
+        await self._publish()
+        many = FEW
+        while many == FEW:
+            entries = await self.link.read_stream(self.store.boilerplate.stream_position)
+            self.store.boilerplate.count_entries(entries)
+            many = len(entries)
+
+
+def add_reads(
+    program: Program, transaction: RemoteTransaction, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
+) -> Callable[[Iterator[Any]], None]:
+    """Have a program read what is missing. Return the function that takes its answers into the transaction."""
+    new_rows = [row for row in dict.fromkeys(rows) if row not in transaction.rows]
+    by_limit: dict[int, list[int]] = {}
+    for key, limit in dict.fromkeys(postings):
+        if (key, limit) not in transaction.filed:
+            by_limit.setdefault(limit, []).append(key)
+    for row in new_rows:
+        program.get(row)
+    for limit, keys in by_limit.items():
+        program.newest([pack_key(key) for key in keys], limit)
+
+    def take(answers: Iterator[Any]) -> None:
+        transaction.rows.update((row, next(answers)) for row in new_rows)
+        for limit, keys in by_limit.items():
+            found = newest_of(next(answers), limit)
+            transaction.filed.update(((key, limit), found.get(pack_key(key), [])) for key in keys)
+
+    return take

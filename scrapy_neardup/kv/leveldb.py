@@ -1,0 +1,384 @@
+"""A state in a LevelDB directory, protected from the ways in which LevelDB loses data silently.
+
+    <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently
+    <location>/db/         LevelDB's files
+    <location>/seal.json   after a clean close: name and size of every file, checksum of all but tables
+    <location>/witness     how far the state had come: see ``Witness``
+
+LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes files that the manifest does
+not name. So the seal is compared before LevelDB opens. Without a seal, as after a kill, ``FileLinks`` keeps the files
+until all rows are verified.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Row, after
+from scrapy_neardup.kv.checkpoint import checkpoint
+from scrapy_neardup.kv.lock import ScratchDirectory
+from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.kv.salvage import damaged_leveldb
+from scrapy_neardup.kv.tally import CLOSED, Witness
+
+# LevelDB changes files when it opens. It never writes into an existing file, so a hard link to each keeps them all at
+# no cost.
+#     <location>/db.before     complete or absent; it counts if it is there, as an opening was cut short
+#     <location>/db.draft      being made
+#     <location>/db.after      being removed
+
+
+#: Files without data.
+NOISE = ("LOCK", "LOG", "LOG.old")
+#: Endings of tables.
+_TABLES = (".ldb", ".sst")
+
+
+class FileLinks:
+    """Hard links to the files of a directory, if the file system has such links."""
+
+    def __init__(self, files: Path) -> None:
+        self._files = files
+        self._kept, self._draft, self._gone = (
+            files.with_name(files.name + ending) for ending in (".before", ".draft", ".after")
+        )
+
+    def take(self) -> None:
+        """Keep the files."""
+        shutil.rmtree(self._draft, ignore_errors=True)
+        try:
+            self._draft.mkdir()
+            for file in self._files.iterdir():
+                if file.name not in NOISE:
+                    os.link(file, self._draft / file.name)
+        except OSError:
+            shutil.rmtree(self._draft, ignore_errors=True)
+        else:
+            self._draft.rename(self._kept)
+
+    def drop(self) -> None:
+        """Drop the links. Raises OSError."""
+        if self._kept.exists():
+            self._kept.rename(self._gone)
+        shutil.rmtree(self._gone, ignore_errors=True)
+
+    def restore(self) -> None:
+        """Put the files back. Raises OSError."""
+        if self._kept.exists():
+            shutil.rmtree(self._gone, ignore_errors=True)
+            if self._files.exists():
+                self._files.rename(self._gone)
+            self._kept.rename(self._files)
+        shutil.rmtree(self._gone, ignore_errors=True)
+        shutil.rmtree(self._draft, ignore_errors=True)
+
+
+_WITNESS = "witness"
+#: Bytes of a table. With LevelDB's 2 MB, 10 million pages need more files than may be open.
+_TABLE = 8 * 2**20
+#: A key before and a key behind all rows.
+_FIRST, _LAST = b"\0", b"\xff"
+#: Errors of the system. Everything else is damage.
+_OUTSIDE = tuple(
+    os.strerror(getattr(errno, name))
+    for name in (
+        *("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EROFS", "EACCES", "EPERM"),
+        *("EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "EBUSY", "ESTALE"),
+    )
+    if hasattr(errno, name)
+)
+
+
+class LevelDB(FileEngine):
+    """The default store: small on disk, safe against kills."""
+
+    scheme = "leveldb"
+    folder_mode = 0o700  # it holds a secret
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (Path(location) / "db").is_dir() or (Path(location) / _WITNESS).exists()
+        return False
+
+    @classmethod
+    def witness_of(cls, location: str) -> Path:
+        return Path(location) / _WITNESS
+
+    @classmethod
+    def parts(cls, location: str) -> str:
+        return f"the whole directory {location}"
+
+    @classmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        root = Path(location)
+        return root / "db", root / "seal.json", root / _WITNESS
+
+    @classmethod
+    def lock_of(cls, location: str) -> Path:
+        return Path(location) / "lock"
+
+    @classmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        return damaged_leveldb(Path(location), folder)
+
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        try:
+            import plyvel
+        except ImportError as error:
+            raise StoreError(
+                "The leveldb store needs plyvel, which has no wheel for this platform. Run: pip install "
+                "'scrapy-neardup[leveldb]' (this needs a C++ compiler and the LevelDB headers), "
+                f"or set {named_by} to sqlite:///path."
+            ) from error
+        self._plyvel = plyvel
+        self._has_failed = False
+        self._guard = _Guard(self)
+        self._root = Path(location)
+        self._files = self._root / "db"
+        self._seal = self._root / "seal.json"
+        self._links = FileLinks(self._files)
+        self._db: Any = None
+
+    def is_new(self) -> bool:
+        with self._guard:
+            self._links.restore()
+            # A process killed while it made a new state leaves a manifest at most.
+            return not _holds_pages(self._files)
+
+    def open(self, witness: Witness | None) -> None:
+        with self._guard:
+            self._open(new=not _holds_pages(self._files))
+
+    def _open(self, *, new: bool) -> None:
+        sealed = self._seal.read_bytes() if self._seal.exists() else None
+        if sealed is not None:
+            self._check_seal(sealed, self._files)
+        if sealed is None and not new and not (self._files / "CURRENT").exists():
+            raise self.damaged("its file CURRENT is missing")
+        self.is_untouched = sealed is not None
+        if not new and sealed is None:
+            self._links.take()
+        # Before LevelDB changes a file; a kill right then would leave a seal that does not fit.
+        self._seal.unlink(missing_ok=True)
+        try:
+            self.open_at(self._files, new=new)
+        except BaseException:
+            if sealed is not None:
+                self._seal.write_bytes(sealed)
+            self._links.restore()
+            raise
+
+    def open_at(self, files: Path, *, new: bool = False) -> None:
+        """Open the database in a directory, without lock and witness."""
+        options = self.options
+        with self._guard:
+            self._db = self._plyvel.DB(
+                str(files),
+                create_if_missing=new,
+                paranoid_checks=True,
+                bloom_filter_bits=options.bloom,
+                lru_cache_size=options.cache,
+                write_buffer_size=options.write_buffer,
+                block_size=options.block,
+                max_open_files=options.open_files,
+                max_file_size=_TABLE,
+            )
+
+    def accept(self) -> None:
+        with self._guard:
+            self._links.drop()
+        super().accept()
+
+    def close_files(self) -> str:
+        if not self._db.closed:
+            with self._guard:
+                self._db.close()
+                if not self.is_accepted:
+                    self._links.restore()
+                if self.is_accepted or self.is_untouched:
+                    self._write_seal()
+        return CLOSED
+
+    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
+        with self._guard:
+            kept = self._root / "db.before"  # it counts if it is there; see ``FileLinks``
+            files = kept if kept.exists() else self._files
+            if not _holds_pages(files):
+                return False
+            sealed = self._seal.read_bytes() if self._seal.exists() else None
+            self._scratch = ScratchDirectory(self._root)
+            copy = self._scratch.path / "db"
+            try:
+                checkpoint(files, copy)
+            except ValueError as error:
+                raise self.damaged(str(error)) from None
+            except OSError as error:
+                raise StoreError(
+                    f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be "
+                    "read and that the disk is not full."
+                ) from error
+            if sealed is not None and not is_held:
+                self._check_seal(sealed, files)
+                self.is_untouched = True
+            self.open_at(copy)
+            return True
+
+    def close_snapshot(self) -> None:
+        if self._db is not None and not self._db.closed:
+            self._db.close()
+        super().close_snapshot()
+
+    # Hot paths avoid the context manager.
+
+    def get(self, key: bytes) -> bytes | None:
+        try:
+            value: bytes | None = self._db.get(key, verify_checksums=True)
+        except Exception as error:
+            self.raise_for(error)
+            raise
+        return value
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        get = self._db.get
+        try:
+            return [get(key, verify_checksums=True) for key in keys]
+        except Exception as error:
+            self.raise_for(error)
+            raise
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
+            at.seek(max(low, prefix))
+            while at.valid() and at.key().startswith(prefix):
+                yield at.item()
+                at.next()
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        # plyvel's other iterator ends silently at a damaged block; this one raises.
+        with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
+            behind = after(prefix)
+            if not reverse:
+                at.seek(prefix)
+            elif behind is None:
+                at.seek_to_last()
+            else:
+                at.seek(behind)
+                if at.valid():
+                    at.prev()
+                else:
+                    at.seek_to_last()
+            while at.valid() and at.key().startswith(prefix):
+                yield at.item()
+                if reverse:
+                    at.prev()
+                else:
+                    at.next()
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        if self._has_failed:
+            raise StoreError(
+                f"The state at {self.location} takes no more pages after a failed write. The pages before it are safe. "
+                "Check the disk and start the crawl again."
+            )
+        try:
+            batch = self._db.write_batch(sync=sync)
+            for key in changes.deletes:
+                batch.delete(key)
+            for key, value in changes.puts.items():
+                batch.put(key, value)
+            batch.write()
+        except BaseException as error:
+            # The log may end in half a record. LevelDB would append to it and not read past it later.
+            self._has_failed = True
+            self.raise_for(error)
+            raise
+
+    def raise_for(self, error: BaseException) -> None:
+        """Raise an error of plyvel or the system as a StoreError."""
+        plyvel = self._plyvel
+        if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
+            raise self.damaged(str(error)) from error
+        if isinstance(error, (plyvel.Error, OSError)):
+            raise self.out_of_reach(error) from error
+        if isinstance(error, RuntimeError):  # plyvel's answer after a close
+            raise StoreError(f"The state at {self.location} is closed.") from error
+
+    def size(self) -> int:
+        total = 0
+        for file in self._files.iterdir() if self._files.is_dir() else ():
+            with suppress(FileNotFoundError):  # LevelDB tidies up whenever it likes
+                total += file.stat().st_size
+        return total
+
+    def compact(self) -> None:
+        with self._guard:
+            # Without bounds plyvel compacts almost nothing. Every key begins with an ASCII letter. Several rounds,
+            # because LevelDB looks at its levels before it writes its memory. A single remaining level stays as it is,
+            # so a deletion of absent keys on either side makes LevelDB merge it.
+            self._db.compact_range(start=_FIRST, stop=_LAST)
+            for key in (_FIRST, _LAST):
+                self._db.delete(key)
+            for _ in range(2):
+                self._db.compact_range(start=_FIRST, stop=_LAST)
+
+    def _write_seal(self) -> None:
+        packed = json.dumps(_inventory(self._files), sort_keys=True)
+        draft = self._seal.with_suffix(".draft")
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(packed)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._seal)
+
+    def _check_seal(self, packed: bytes, files: Path) -> None:
+        try:
+            sealed = dict(json.loads(packed))
+        except (TypeError, ValueError):
+            raise self.damaged("its seal.json cannot be read") from None
+        found = _inventory(files) if files.exists() else {}
+        changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
+        if changed:
+            raise self.damaged(f"these files have changed or are missing since it was closed: {', '.join(changed)}")
+
+
+class _Guard:
+    """Translates errors. A class, because generators are slow."""
+
+    def __init__(self, engine: LevelDB) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._engine.raise_for(error)
+
+
+def _holds_pages(files: Path) -> bool:
+    """Whether a directory has a log or a table."""
+    return files.is_dir() and any(file.suffix in (".log", *_TABLES) for file in files.iterdir())
+
+
+def _inventory(files: Path) -> dict[str, list[int]]:
+    """Return the size of every data file, and a checksum except for tables, which LevelDB verifies."""
+    found = {}
+    for file in files.iterdir():
+        if file.name in NOISE:
+            continue
+        table = file.suffix in _TABLES
+        found[file.name] = [file.stat().st_size, 0 if table else zlib.crc32(file.read_bytes())]
+    return found

@@ -1,0 +1,127 @@
+"""Rows in memory: for trials, tests, and crawls without a history."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator, Sequence
+from urllib.parse import SplitResult
+
+from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row
+from scrapy_neardup.kv.options import DEFAULT, Options
+
+#: With up to this many rows a scan searches all of them.
+_FEW = 100
+#: First bytes of a key by which the index finds it: a letter and 8 bytes; a letter and a key for postings.
+_PREFIX, _OF_POSTINGS = 9, 6
+_POSTINGS, _RECORDS = b"k", b"r"
+
+
+class KeyIndex:
+    """The keys of a dictionary in byte order. It costs nothing before the first scan."""
+
+    def __init__(self, rows: Collection[bytes]) -> None:
+        self._keys = rows
+        #: Keys by their first bytes, built by the first scan of a narrow prefix.
+        self._buckets: dict[bytes, set[bytes]] | None = None
+
+    def add(self, keys: Collection[bytes]) -> None:
+        """Note keys that may be new."""
+        if self._buckets is not None:
+            for key in keys:
+                self._buckets.setdefault(_bucket(key), set()).add(key)
+
+    def remove(self, key: bytes) -> None:
+        """Note that a key is gone."""
+        if self._buckets is not None:
+            bucket = self._buckets[_bucket(key)]
+            bucket.discard(key)
+            if not bucket:
+                del self._buckets[_bucket(key)]
+
+    def find(self, prefix: bytes, *, reverse: bool) -> list[bytes]:
+        """Return the keys with a prefix."""
+        keys = self._keys
+        if len(keys) > _FEW and len(prefix) >= (_OF_POSTINGS if prefix.startswith(_POSTINGS) else _PREFIX):
+            if self._buckets is None:
+                self._buckets = {}
+                self.add(self._keys)
+            keys = self._buckets.get(_bucket(prefix), ())
+        return sorted((key for key in keys if key.startswith(prefix)), reverse=reverse)
+
+
+def _bucket(key: bytes) -> bytes:
+    return key[: _OF_POSTINGS if key.startswith(_POSTINGS) else _PREFIX]
+
+
+class Memory(Engine):
+    """A dictionary of this process."""
+
+    scheme = "memory"
+    form = ""
+    lasts = False
+
+    def __init__(self, location: str = "memory:", named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        self._rows: dict[bytes, bytes] = {}
+        self._index = KeyIndex(self._rows)
+        #: Keys of all records in order, built on first use.
+        self._records: list[bytes] | None = None
+
+    @classmethod
+    def read_url(cls, parts: SplitResult) -> str:
+        """Return one location for all; each store is still a state of its own."""
+        return "memory:"
+
+    @classmethod
+    def url(cls, location: str) -> str:
+        return "memory:"
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        return False
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._rows.get(key)
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [*map(self._rows.get, keys)]
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return iter([(key, self._rows[key]) for key in self._index.find(prefix, reverse=reverse)])
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        if prefix != _RECORDS:
+            yield from super().scan_from(low, prefix)
+            return
+        if self._records is None:
+            self._records = sorted(key for key in self._rows if key.startswith(prefix))
+        at = bisect_left(self._records, low)
+        while at < len(self._records):
+            key = self._records[at]
+            yield key, self._rows[key]
+            at += 1
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        for key in changes.deletes:
+            if self._rows.pop(key, None) is not None:
+                self._index.remove(key)
+                if self._records is not None and key.startswith(_RECORDS):
+                    del self._records[bisect_left(self._records, key)]
+        if self._records is not None:
+            for key in changes.puts:
+                if key.startswith(_RECORDS) and key not in self._rows:
+                    insort(self._records, key)
+        self._rows.update(changes.puts)
+        self._index.add(changes.puts)
+
+    def size(self) -> int:
+        """Return the bytes of keys and values, without Python's overhead."""
+        return sum(len(key) + len(value) for key, value in self._rows.items())
+
+    def compact(self) -> None:
+        """Do nothing."""
+
+    def close(self, last: Changes | None = None) -> None:
+        if last is not None:
+            self.write(last, sync=False)
+        self._rows.clear()

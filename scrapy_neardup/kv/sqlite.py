@@ -1,0 +1,407 @@
+"""A state in one SQLite file: the default where LevelDB cannot be installed.
+
+    <location>            the database
+    <location>-wal        its log, until it is closed
+    <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
+    <location>.lock       ours, while the state is open
+
+A page is written to the log, which is synced once a second (``SYNC_EVERY``): a kill costs nothing, a power cut the
+pages since then, as with LevelDB. SQLite syncs its log before it moves it into the file, so a power cut leaves the
+state after one of the writes.
+
+SQLite has no checksums, so each value ends in one. A damaged tree can hide rows: the digest reveals that, or all rows
+are verified against the tally.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, after
+from scrapy_neardup.kv.lock import ScratchDirectory
+from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.kv.salvage import damaged_sqlite
+from scrapy_neardup.kv.tally import CLOSED, Witness, check_bytes
+
+#: "ndup" in the header, so that we never write to another program's database.
+APPLICATION = 0x6E647570
+#: The layout of rows.
+VERSION = 2
+_MAGIC = b"SQLite format 3\0"
+#: At byte 60: user version, auto-vacuum, application.
+_VERSION_FIELDS = struct.Struct(">I4xI")
+_CHUNK = 2**20
+#: Errors of the system; "locked": another program reads the file.
+_OUTSIDE = (
+    "full",
+    "disk I/O error",
+    "unable to open",
+    "readonly",
+    "locked",
+    "out of memory",
+    "not authorized",
+    "permission",
+)
+
+
+def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
+    """Raise StoreMismatch for another database and StoreError for no file. It writes nothing.
+
+    With a witness beside it, it is ours, and damaged.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
+        if witness.exists() or not path.exists() or not path.stat().st_size:
+            return
+        application, version = _header(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
+        ) from error
+    if application != APPLICATION:
+        raise StoreMismatch(
+            f"{path} exists, but is no scrapy-neardup state. It is unchanged. Set {named_by} to another path."
+        )
+    if version != VERSION:
+        raise StoreMismatch(
+            f"Another version of scrapy-neardup wrote {path} (layout {version}, this version uses {VERSION}). "
+            f"The file is unchanged. Use that version, or set {named_by} to a new path to begin another state."
+        )
+
+
+def is_ours(path: Path) -> bool:
+    """Whether the header is ours. Raises OSError."""
+    return _header(path) == (APPLICATION, VERSION)
+
+
+def _header(path: Path) -> tuple[int, int]:
+    """Return application and version; zeros for another file."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(_MAGIC):
+        return 0, 0
+    version, application = _VERSION_FIELDS.unpack_from(header, 60)
+    return application, version
+
+
+def digest(path: Path) -> str:
+    """Return length and checksum of a file, against disk errors only. Raises OSError."""
+    checksum = length = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            checksum = zlib.crc32(chunk, checksum)
+            length += len(chunk)
+    return f"{length}:{checksum:08x}"
+
+
+def is_outside(error: sqlite3.Error) -> bool:
+    """Whether an error comes from disk or system, not from the rows."""
+    return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)
+
+
+_ROWS = 500
+#: Bytes of a value's checksum.
+_CHECK = 4
+
+
+class SQLite(FileEngine):
+    """One table of ordered bytes, written through a log."""
+
+    scheme = "sqlite"
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        path = Path(location)
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (path.is_file() and path.stat().st_size > 0) or cls.witness_of(location).exists()
+        return False
+
+    @classmethod
+    def witness_of(cls, location: str) -> Path:
+        return Path(f"{location}.witness")
+
+    @classmethod
+    def parts(cls, location: str) -> str:
+        return f"{location}, {location}.witness and, if it exists, {location}-wal"
+
+    @classmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        return Path(location), cls.witness_of(location)
+
+    @classmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        return damaged_sqlite(Path(location), folder)
+
+    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+        super().__init__(location, named_by, options)
+        self._path = Path(location)
+        self._log = _log_of(self._path)
+        self._db: sqlite3.Connection
+
+    def lock(self) -> None:
+        refuse_foreign(self._path, self.witness_of(self.location), self.named_by)
+        super().lock()
+
+    def is_new(self) -> bool:
+        return not _has_bytes(self._path)
+
+    def open(self, witness: Witness | None) -> None:
+        path = self._path
+        if not _has_bytes(path) or (witness is not None and not witness.newest.sequence):  # making it was cut short
+            with self._guard():  # it holds its secret, which is not for everybody
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._db = self._connection(path, "rwc")
+            self._begin()
+            return
+        if not is_ours(path):
+            raise self.damaged("its header is not that of a state")
+        logged = _has_bytes(self._log)
+        with self._guard():
+            self.is_untouched = not logged and witness is not None and witness.digest == digest(path)
+        # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
+        # read-only connection does not.
+        self._db = self._connection(path, "ro" if logged else "ro&immutable=1")
+
+    def _connection(self, path: Path, mode: str) -> sqlite3.Connection:
+        with self._guard():
+            # Two crawls may use different threads, but never write at the same time.
+            uri = f"{path.as_uri()}?mode={mode}"
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            try:
+                db.execute("PRAGMA cell_size_check = ON")
+                db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
+            except BaseException:
+                db.close()
+                raise
+            return db
+
+    def _begin(self) -> None:
+        """Create our table and settings atomically."""
+        try:
+            with self._guard():
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
+                self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+                self._db.execute("COMMIT")
+                self._log_all()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _log_all(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def accept(self) -> None:
+        with self._guard():
+            self._db.close()
+            self._db = self._connection(self._path, "rw")
+            self._log_all()
+        super().accept()
+
+    def settle(self) -> None:
+        with self._guard():
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close_files(self) -> str:
+        with self._guard():
+            self._db.close()
+            return CLOSED if _has_bytes(self._log) or not self.is_accepted else digest(self._path)
+
+    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
+        """Begin a read transaction, during which the log of a crawl only grows; or copy the file of a closed state."""
+        if not is_held:
+            return self._open_copy(witness)
+        # Opening the file ourselves would drop SQLite's lock if this process uses it too.
+        if witness is None or not witness.newest.sequence:
+            return False
+        self._db = self._connection(self._path, "ro")
+        with self._guard():
+            self._db.execute("BEGIN")
+            self._db.execute("SELECT 1 FROM kv LIMIT 1").fetchone()
+        return True
+
+    def _open_copy(self, witness: Witness | None) -> bool:
+        path = self._path
+        refuse_foreign(path, self.witness_of(self.location), self.named_by)
+        if not _has_bytes(path):
+            return False
+        self._scratch = ScratchDirectory(path)
+        copy = self._scratch.path / "state"
+        before = _as_they_are(path)
+        logged = bool(before[1])
+        try:
+            shutil.copyfile(path, copy)
+            if logged:
+                shutil.copyfile(self._log, _log_of(copy))
+        except FileNotFoundError:
+            raise Moving from None
+        except OSError as error:
+            raise StoreError(
+                f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
+                "that the disk has room for a copy."
+            ) from error
+        if _as_they_are(path) != before or self.is_held():
+            raise Moving
+        if not is_ours(copy):
+            raise self.damaged("its header is not that of a state")
+        self.is_untouched = not logged and witness is not None and witness.digest == digest(copy)
+        self._db = self._connection(copy, "ro" if logged else "ro&immutable=1")
+        return True
+
+    def close_snapshot(self) -> None:
+        if hasattr(self, "_db"):
+            with self._guard():
+                self._db.close()
+        super().close_snapshot()
+
+    # Hot paths avoid the context manager.
+
+    def get(self, key: bytes) -> bytes | None:
+        try:
+            row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
+        except Exception as error:
+            self._raise_for(error)
+            raise
+        return None if row is None else self._checked(key, row[0])
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        values: dict[bytes, bytes] = {}
+        for at in range(0, len(keys), _ROWS):
+            few = keys[at : at + _ROWS]
+            # Nothing in the query comes from outside.
+            query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
+            try:
+                found = self._db.execute(query, few).fetchall()
+            except Exception as error:
+                self._raise_for(error)
+                raise
+            values.update((key, self._checked(key, value)) for key, value in found)
+        return [values.get(key) for key in keys]
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self._between(max(low, prefix), after(prefix))
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self._between(prefix, after(prefix), reverse=reverse)
+
+    def _between(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
+        # In pages of their own query, so that no cursor stays open over a write.
+        order = "DESC" if reverse else "ASC"
+        rows = 16  # most scans want the first few
+        while True:
+            where, bounds = "k >= ?", [low]
+            if high is not None:
+                where, bounds = "k >= ? AND k < ?", [low, high]
+            with self._guard():
+                # Nothing in the query comes from outside.
+                query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"  # noqa: S608
+                found = self._db.execute(query, bounds).fetchall()
+            for key, value in found:
+                yield key, self._checked(key, value)
+            if len(found) < rows:
+                return
+            if reverse:
+                high = found[-1][0]
+            else:
+                low = found[-1][0] + b"\0"
+            rows = _ROWS
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        try:
+            if not sync:
+                self._write_rows(changes)
+                return
+            with self._synced_log():
+                self._write_rows(changes)
+        except Exception as error:
+            self._raise_for(error)
+            raise
+
+    def _write_rows(self, changes: Changes) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            if changes.deletes:
+                self._db.executemany("DELETE FROM kv WHERE k = ?", [(key,) for key in changes.deletes])
+            rows = [(key, value + check_bytes(key, value)) for key, value in changes.puts.items()]
+            self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", rows)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _synced_log(self) -> Iterator[None]:
+        """A commit within waits for the disk."""
+        self._db.execute("PRAGMA synchronous = FULL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _checked(self, key: object, value: object) -> bytes:
+        """Return a value without its checksum. Raises StoreDamaged."""
+        if type(key) is bytes and type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
+            return value[:-_CHECK]
+        raise self.damaged(f"the row {key!r:.60} is not what was written")
+
+    def size(self) -> int:
+        return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
+
+    def compact(self) -> None:
+        with self._guard():
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def file_problems(self) -> Iterator[str]:
+        try:
+            yield from (line for (line,) in self._db.execute("PRAGMA integrity_check") if line != "ok")
+        except sqlite3.Error as error:
+            yield str(error)
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._raise_for(error)
+            raise
+
+    def _raise_for(self, error: Exception) -> None:
+        """Translate errors of sqlite3 and the system."""
+        if isinstance(error, sqlite3.ProgrammingError):  # sqlite3's answer after a close
+            raise StoreError(f"The state at {self.location} is closed.") from error
+        if isinstance(error, sqlite3.Error) and not is_outside(error):
+            raise self.damaged(str(error)) from error
+        if isinstance(error, (sqlite3.Error, OSError)):
+            raise self.out_of_reach(error) from error
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _as_they_are(path: Path) -> list[tuple[int, int] | None]:
+    """Return size and time of the database and its log; None for no log."""
+    found: list[tuple[int, int] | None] = []
+    for file in (path, _log_of(path)):
+        found.append(None)
+        with suppress(FileNotFoundError):
+            stat = file.stat()
+            found[-1] = (stat.st_size, stat.st_mtime_ns) if stat.st_size else None
+    return found

@@ -1,0 +1,103 @@
+"""Writes kept in memory above a base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.kv.memory import KeyIndex, Memory
+from scrapy_neardup.kv.options import DEFAULT, Options
+
+
+class Transaction(WrappedStore):
+    """Keeps writes in memory, and reads through them to a base. A dry run discards them."""
+
+    is_scratch = True
+
+    def __init__(self, base: KeyValueStore) -> None:
+        super().__init__(base)
+        #: Rows in memory. None hides a row of the base.
+        self._rows: dict[bytes, bytes | None] = {}
+        self._index = KeyIndex(self._rows)
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._rows[key] if key in self._rows else self.base.get(key)
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [*map(self._rows.get, keys, self.base.get_all(keys))]
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        above = [(key, self._rows[key]) for key in self._index.find(prefix, reverse=reverse)]
+        below = self.base.scan(prefix, reverse=reverse)
+        found = next(below, None)
+        for key, value in above:
+            while found is not None and found[0] != key and (found[0] < key) is not reverse:
+                yield found
+                found = next(below, None)
+            if found is not None and found[0] == key:
+                found = next(below, None)
+            if value is not None:
+                yield key, value
+        if found is not None:
+            yield found
+            yield from below
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        self._rows.update(dict.fromkeys(changes.deletes))
+        self._rows.update(changes.puts)
+        self._index.add(changes.deletes)
+        self._index.add(changes.puts)
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return KeyValueStore.scan_from(self, low, prefix)
+
+    def compact(self) -> None:
+        """Do nothing; the base belongs to others."""
+
+    def close(self, last: Changes | None = None) -> None:
+        self.base.close()
+
+
+#: Rows in memory, about 15,000 pages in 40 MB; then all are written in one batch.
+_MOST = 200_000
+
+
+class Temporary(Transaction):
+    """Rows that end with the process: in memory, and from time to time written to a LevelDB in a folder.
+
+    The caller removes the folder.
+    """
+
+    def __init__(self, folder: Path, options: Options = DEFAULT) -> None:
+        super().__init__(Memory(str(folder)))
+        self.scheme, self._options = LevelDB.scheme, options
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        super().write(changes, sync=sync)
+        if len(self._rows) > _MOST:
+            self._spill()
+
+    def _spill(self) -> None:
+        """Write all rows to LevelDB."""
+        if isinstance(self.base, Memory):
+            engine = LevelDB(self.location, options=self._options)
+            engine.open_at(Path(self.location) / "db", new=True)
+            self.base = engine
+        puts = {key: value for key, value in self._rows.items() if value is not None}
+        self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
+        self._rows = {}
+        self._index = KeyIndex(self._rows)
+
+    def compact(self) -> None:
+        self._spill()
+        self.base.compact()
+
+    def size(self) -> int:
+        self._spill()
+        return self.base.size()
+
+    def close(self, last: Changes | None = None) -> None:
+        if isinstance(self.base, LevelDB):
+            self.base.close_files()

@@ -1,0 +1,169 @@
+"""The rows of pages: what finds a page, and what filing, changing and removing it writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from scrapy_neardup.errors import StoreMismatch
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.kv.base import Changes, KeyValueStore
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.postings import PostingLists, Postings
+from scrapy_neardup.state.recipe import SECRET_SETTING, Secret
+from scrapy_neardup.state.record import Record
+
+#: Seconds between writes that wait for the disk.
+SYNC_EVERY = 1.0
+#: The zero bits of an id: 65 microseconds.
+_WITHIN = 0xFFFF
+
+
+class Clock:
+    """Gives times and ids. A simulation may replace its methods."""
+
+    #: The largest id so far.
+    newest = 0
+
+    def now(self) -> float:
+        """Return seconds since 1970."""
+        return time.time()
+
+    def nanoseconds(self) -> int:
+        """Return nanoseconds since 1970."""
+        return time.time_ns()
+
+    def new_id(self) -> int:
+        """Return an id larger than every other: nanoseconds since 1970, a multiple of 65,536.
+
+        Ids stand in a dozen rows of a page, and zeros compress.
+        """
+        self.newest = max((self.newest | _WITHIN) + 1, self.nanoseconds() & ~_WITHIN)
+        return self.newest
+
+
+class PageRows:
+    """Reads the rows of pages, adds them to batches, writes batches and counts pages."""
+
+    def __init__(self, kv: KeyValueStore, secret: Secret | None, clock: Clock, pages: int) -> None:
+        self.kv = kv
+        self.clock = clock
+        #: The number of pages, with copies and unjudged pages.
+        self.pages = pages
+        self.postings: Postings = PostingLists(kv)
+        self._secret = secret
+        self._last_url: tuple[str | None, bytes] = None, b""
+        self._synced = time.monotonic()
+
+    @cached_property
+    def hashes(self) -> Keyed:
+        """The hashes of the state. Raises StoreMismatch if the secret is unknown."""
+        if self._secret is None:
+            raise StoreMismatch(
+                f"The state at {self.kv.location} was written with a {SECRET_SETTING}, and none is set. Set the value "
+                "that its crawl had."
+            )
+        return Keyed(self._secret.value)
+
+    # Reading.
+
+    def url_key(self, url: str) -> bytes:
+        """Return the key of a URL row."""
+        last = self._last_url
+        if url != last[0]:  # a page is looked for, and then filed
+            last = self._last_url = url, layout.url_key(url, self.hashes)
+        return last[1]
+
+    def record(self, id: int) -> Record | None:
+        """Return the record with this id, or None."""
+        packed = self.kv.get(layout.record_key(id))
+        return None if packed is None else self.unpack(id, packed)
+
+    def unpack(self, id: int, packed: bytes) -> Record:
+        """Return a record from its row. Raises StoreDamaged."""
+        try:
+            return Record.unpack(id, packed)
+        except ValueError as error:
+            raise self.kv.damaged(f"the record {id:016x} cannot be read ({error})") from None
+
+    def records(self) -> Iterator[Record]:
+        """Yield all records, oldest first."""
+        return (self.unpack(layout.last_id(key), packed) for key, packed in self.kv.scan(b"r"))
+
+    # Writing.
+
+    def write(self, changes: Changes, *, sync: bool | None = None, added: int = 0) -> None:
+        """Write a batch that adds or removes pages.
+
+        ``sync``: wait for the disk; None waits about once a second, so that a power cut costs a second of pages.
+        """
+        self.postings.forget()
+        if sync is None:
+            sync = time.monotonic() - self._synced >= SYNC_EVERY
+            self.kv.write(changes, sync=sync)
+            if sync:
+                self._synced = time.monotonic()
+        else:
+            self.kv.write(changes, sync=sync)
+        self.pages += added
+
+    def note_id(self, id: int) -> None:
+        """Note the id of a new record."""
+        self.clock.newest = max(self.clock.newest, id)
+        self.kv.largest = max(self.kv.largest, id)
+
+    def file(self, record: Record, changes: Changes, seen: float, evidence: Evidence | None = None) -> None:
+        """Add all rows of a page. ``seen``: when it was last seen, in seconds since 1970."""
+        self.postings.file(record.keys, record.id, changes)
+        self.put(record, changes)
+        if evidence is not None:
+            changes.put(layout.evidence_key(record.id), evidence.pack())
+        changes.put(self.url_key(record.url), layout.pack_seen(record.id, seen))
+
+    def put(self, record: Record, changes: Changes) -> None:
+        """Add the row of a record, and the row of its digest."""
+        changes.put(layout.record_key(record.id), record.pack())
+        if record.body and record.is_found_by_body:
+            changes.put(layout.body_key(record.body), layout.pack_id(record.id))
+
+    def see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
+        """Record that originals were seen in a copy, so an article that is still copied stays known."""
+        for page in pages:
+            key = self.url_key(page.url)
+            written = changes.puts.get(key) or self.kv.get(key)
+            # If a later version is in flight, the URL is no longer this page's.
+            if written is not None and layout.unpack_seen(written)[0] == page.id:
+                changes.put(key, layout.pack_seen(page.id, max(seconds, layout.unpack_seen(written)[1])))
+
+    def erase(self, id: int, changes: Changes) -> int:
+        """Remove a record with all rows that point to it; return 0 or 1."""
+        record = self.kept(id, changes)
+        if record is None:
+            return 0
+        changes.delete(layout.record_key(id))
+        changes.delete(layout.evidence_key(id))
+        if record.former:
+            changes.delete(layout.former_key(id))
+        self.postings.remove(record.keys, id, changes)
+        self.lose_body(record, changes)
+        url = self.url_key(record.url)
+        if self.is_page_of(url, id, changes):
+            changes.delete(url)
+        return 1
+
+    def lose_body(self, record: Record, changes: Changes) -> None:
+        """Remove the row of a page's digest, unless a later page has it."""
+        key = layout.body_key(record.body)
+        if record.is_found_by_body and self.kv.get(key) == layout.pack_id(record.id):
+            changes.delete(key)
+
+    def kept(self, id: int, changes: Changes) -> Record | None:
+        """Return the record, unless these changes remove it."""
+        return self.record(id) if id and layout.record_key(id) not in changes.deletes else None
+
+    def is_page_of(self, url: bytes, id: int, changes: Changes) -> bool:
+        """Whether a URL row names this page after these changes."""
+        seen = changes.puts.get(url) or self.kv.get(url)
+        return seen is not None and layout.unpack_seen(seen)[0] == id

@@ -1,0 +1,228 @@
+"""What each command prints, as text and as JSON, on small states and feeds.
+
+After an intended change run ``UPDATE_SNAPSHOTS=1 pytest tests/commands/test_snapshots.py`` and read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.cli import COMMANDS
+from scrapy_neardup.state.evidence import Keep
+from tests.build import (
+    BAKERY,
+    BREAD,
+    EDITED,
+    EXCERPT,
+    PAGES,
+    PEAR,
+    PEARS,
+    POWER,
+    POWER_AGAIN,
+    SAME,
+    SHORT,
+    join_text,
+    make_state,
+)
+from tests.cli import Invoke
+from tests.page.pages import ARTICLE
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+URLS = {
+    "PEAR": PEAR,
+    "BREAD": BREAD,
+    "EDITED": EDITED,
+    "EXCERPT": EXCERPT,
+    "POWER": POWER,
+    "AGAIN": POWER_AGAIN,
+    "SAME": SAME,
+    "SHORT": SHORT,
+    "LOST": "https://nowhere.example/1",
+}
+#: Command lines for each command. STATE has eight pages with their evidence, TEXTS the same with their texts.
+LINES = {
+    "dedup": [
+        "dedup feed.jsonl -o kept.jsonl",
+        "dedup feed.jsonl -o kept.jsonl --json",
+        "dedup texts.jsonl -o tagged.jsonl --tag --keep-policy longest",
+        "dedup texts.jsonl -o kept.csv --text body",
+    ],
+    "report": ["report --store TEXTS -o report.html", "report --store STATE --lang zh -o zh.html"],
+    "explain": [
+        "explain {PEAR} {EDITED} {AGAIN} {SHORT} {PEAR}/ {LOST} --store STATE",
+        "explain {PEAR} {EDITED} {AGAIN} {SHORT} {PEAR}/ --store STATE --json",
+    ],
+    "stats": ["stats --store STATE", "stats --store STATE --limit 1 --json"],
+    "groups": ["groups --store STATE", "groups --store STATE --min 1 --limit 2 --json"],
+    "dropped": [
+        "dropped --last --store STATE",
+        "dropped --site mirror.example --store STATE --json",
+        "dropped --last --store STATE -o dropped.csv",
+        "dropped --since 1s --site none.example --store STATE",
+    ],
+    "keep": [
+        "keep {EDITED} {LOST} --store STATE",
+        "keep --last --store TEXTS --json",
+        "keep --remove {EDITED} {SAME} --store STATE",
+        "keep --remove {EDITED} --store TEXTS --json",
+    ],
+    "copy": [
+        "copy {EXCERPT} {PEAR} --store STATE",
+        "copy {LOST} {SAME} --store STATE --json",
+        "copy {PEAR} {EDITED} --store STATE",
+        "copy {PEAR} {PEAR} --store STATE",
+        "copy {PEAR} {LOST} --store STATE",
+        "copy --remove {EXCERPT} --store STATE",
+        "copy --remove {EXCERPT} --store STATE --json",
+    ],
+    "judgements": [
+        "judgements --store STATE",
+        "keep {BREAD} --store STATE",
+        "copy {EXCERPT} {PEAR} --store STATE",
+        "judgements --store STATE",
+        "judgements --store STATE --json",
+        "judgements --store STATE -o labels.jsonl",
+        "explain {EXCERPT} --store STATE",
+    ],
+    "compare": [
+        "compare {PEAR} {EDITED} --store TEXTS",
+        "compare {POWER} {AGAIN} --store TEXTS --limit 20",
+        "compare {PEAR} {SHORT} --store TEXTS",
+        "compare {SAME} {PEAR} --store STATE",
+        "compare {SAME} {EDITED} --store STATE",
+        "compare texts.jsonl#0 texts.jsonl#4 --no-state --method shingle",
+        "compare {PEAR} texts.jsonl#2 --store STATE --json",
+        "compare {PEAR} {SAME} --store STATE --json",
+        "compare {PEAR} {SHORT} --store TEXTS --json",
+    ],
+    "extract": [
+        "extract page.html --url https://daily.example/1 --store TEXTS",
+        "extract page.html --json",
+        "extract page.html --html marked.html",
+    ],
+    "forget": [
+        "forget {PEAR} {LOST} --store STATE --dry-run",
+        "forget --host mirror.example --store STATE --dry-run --json",
+        "forget --host none.example --store STATE",
+        "forget {PEAR} {SHORT} --store STATE",
+    ],
+    "expire": ["expire --max-pages 3 --store STATE --dry-run", "expire --max-pages 3 --ttl 90d --store STATE --json"],
+    "compact": ["compact --store STATE", "compact --store STATE --json"],
+    "check": [
+        "check --store STATE",
+        "check --store STATE --json",
+        "check --store STATE --repair repaired.sqlite",
+        "check --store STATE --repair again.sqlite --json",
+    ],
+    "export": ["export -o pages.gz --store STATE", "export -o pages.gz --store STATE"],
+    "import": [
+        "export -o pages.gz --store STATE",
+        "import pages.gz --store sqlite://FOLDER/new.sqlite",
+        "import pages.gz --store sqlite://FOLDER/other.sqlite --json",
+    ],
+    "merge": [
+        "export -o pages.gz --store STATE",
+        "merge pages.gz STATE --store sqlite://FOLDER/all.sqlite",
+        "merge pages.gz --store STATE --json",
+    ],
+    "migrate": [
+        "migrate --store STATE",
+        "migrate --store TEXTS --to sqlite://FOLDER/to.sqlite --from feed.jsonl",
+        "migrate --store TEXTS --to sqlite://FOLDER/too.sqlite --from feed.jsonl --json",
+    ],
+    "pairs": ["pairs feed.jsonl -o pairs.jsonl", "pairs texts.jsonl -o -"],
+    "tune": [
+        "tune texts.jsonl --html ask.html --pairs 3",
+        "tune texts.jsonl --labels labels.jsonl --against none",
+        "tune texts.jsonl --labels labels.jsonl --against none --json",
+    ],
+    "evaluate": [
+        "pairs texts.jsonl -o pairs.jsonl",
+        "evaluate texts.jsonl --pairs pairs.jsonl --gold gold.jsonl",
+        "evaluate texts.jsonl --pairs pairs.jsonl --sweep --method minhash",
+        "evaluate texts.jsonl --pairs pairs.jsonl --gold gold.jsonl --json",
+    ],
+    "robustness": [
+        "robustness texts.jsonl --pages 6 --method cascade --edits wrap",
+        "robustness texts.jsonl --pages 6 --method cascade --edits wrap --json",
+    ],
+    "collisions": ["collisions texts.jsonl", "collisions texts.jsonl --bits 64 --json"],
+    "lexicon": ["lexicon texts.jsonl -o words.tsv", "lexicon texts.jsonl -o words.tsv"],
+}
+#: What differs from run to run: times, ids, sizes, figures under a random secret, and the width of tables.
+MASKS = {
+    r"\d{4}-\d\d-\d\d[T-]?[\d:]*(\+00:00)?": "TIME",
+    r"(trafilatura|jieba) [\w.]+": r"\1 VERSION",
+    r"\d[\d.,]* (bytes|B|kB|MB)\b": "SIZE",
+    r'("bytes\w*"): [\d.]+': r"\1: SIZE",
+    r"-?\b\d+\.\d+(e-\d+)?\b": "N.N",
+    r"\b[0-9a-f]{16}\b": "ID",
+    r"\b\d+ of B's \d+ keys": "N of B's N keys",
+    r'"(shared|of)": \d+': r'"\1": N',
+    r"(?<=\S) +(?=.*\|$)": " ",
+    r"-{3,}(?=.*\|$)": "--",
+    r"^(\| (?:cascade|minhash|texts|words) .*\|) [\d.,N]+ \|( \d+ \|)?$": r"\1 TIME |\2",
+}
+LABELS = [("0", "2", "copy"), ("0", "4", "different"), ("1", "20", "copy"), ("1", "99", "copy")]
+GOLD = [("0", "2", "yes", "edit"), ("0", "4", "no", "part"), ("5", "6", "unsure", "form")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two states, feeds, labels and a page."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    rows = [{"id": str(n), "url": url, "title": title, "text": text} for n, (url, title, text) in enumerate(PAGES)]
+    rows.append({"id": "20", "url": "https://more.example/", "title": "Bread", "text": join_text(*BAKERY, *PEARS[:2])})
+    texts = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    labels = [{"a": a, "b": b, "label": label, "stratum": "all", "stratum_size": 9} for a, b, label in LABELS]
+    gold = [{"a": a, "b": b, "drop": drop, "label": label} for a, b, drop, label in GOLD]
+    files = {
+        "texts.jsonl": texts,
+        "feed.jsonl": texts + '{"broken\n',
+        "labels.jsonl": "".join(json.dumps({"jaccard": 0.8, "containment": 0.9, **one}) + "\n" for one in labels),
+        "gold.jsonl": "".join(json.dumps(one) + "\n" for one in gold),
+        "page.html": ARTICLE,
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+def masked(text: str, folder: Path) -> str:
+    text = text.replace(str(folder.resolve()), "FOLDER")
+    for pattern, shown in MASKS.items():
+        text = re.sub(pattern, shown, text, flags=re.MULTILINE)
+    return text
+
+
+def test_every_command_has_a_snapshot() -> None:
+    assert set(LINES) == set(COMMANDS) == {path.stem for path in SNAPSHOTS.glob("*.txt")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths look otherwise")
+@pytest.mark.parametrize("command", LINES)
+def test_output(command: str, folder: Path, neardup: Invoke) -> None:
+    states = {}
+    for name, keep in (("STATE", Keep.EVIDENCE), ("TEXTS", Keep.TEXTS)):
+        (folder / name.lower()).mkdir()
+        states[name] = make_state("sqlite", folder / name.lower(), keep=keep)
+    shown = []
+    for line in LINES[command]:
+        filled = line.format(**URLS).replace("FOLDER", str(folder))
+        for name, url in states.items():
+            filled = filled.replace(f"--store {name}", f"--store {url}").replace(f" {name} ", f" {url} ")
+        done = neardup(*shlex.split(filled))
+        errors = f"--- standard error\n{done.err}" if done.err else ""
+        shown.append(f"$ {line}\n--- exit code {done.code}\n{done.out}{errors}")
+    text, file = masked("\n".join(shown), folder), SNAPSHOTS / f"{command}.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")

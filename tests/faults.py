@@ -1,0 +1,72 @@
+"""Key-value stores that fail, count or wait at chosen calls, and rows that outlive a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
+from scrapy_neardup.kv.memory import KeyIndex, Memory
+from scrapy_neardup.state.opening import open_rows
+from scrapy_neardup.state.pages import PageStore
+
+
+class FaultyStore(WrappedStore):
+    """Passes every call on to ``base``, after ``before(name, argument)``, which may raise, count or wait.
+
+    Names: get, get_all, scan, scan_from, write, close; the argument is the key, the keys, the prefix or the changes.
+    """
+
+    def __init__(
+        self, base: KeyValueStore, before: Callable[[str, object], object] = lambda name, argument: None
+    ) -> None:
+        super().__init__(base)
+        self.before = before
+        self.is_scratch = base.is_scratch
+
+    def get(self, key: bytes) -> bytes | None:
+        self.before("get", key)
+        return super().get(key)
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        self.before("get_all", keys)
+        return super().get_all(keys)
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        self.before("scan", prefix)
+        return super().scan(prefix, reverse=reverse)
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        self.before("scan_from", low)
+        return super().scan_from(low, prefix)
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        self.before("write", changes)
+        super().write(changes, sync=sync)
+
+    def close(self, last: Changes | None = None) -> None:
+        self.before("close", last)
+        super().close(last)
+
+
+class LastingRows(Memory):
+    """Rows that stay in a dictionary after a close or a kill; the next one with the same dictionary finds them."""
+
+    def __init__(self, rows: dict[bytes, bytes]) -> None:
+        super().__init__()
+        self._rows = rows
+        self._index = KeyIndex(rows)
+
+    def close(self, last: Changes | None = None) -> None:
+        if last is not None:
+            self.write(last, sync=False)
+
+
+def lasting_state(rows: dict[bytes, bytes]) -> PageStore:
+    """Open the state in these rows, and roll back what a killed crawl left there."""
+    return open_rows(LastingRows(rows), {})
+
+
+def engine_of(store: PageStore) -> Any:
+    """Return the engine below the integrity of a state, to write to it unnoticed."""
+    return getattr(store.kv, "_engine", store.kv)

@@ -1,0 +1,312 @@
+"""LevelDB opens with half of its files missing and says nothing; the store around it must not."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
+from tests.build import record as page
+
+plyvel = pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
+
+RECIPE = {"method": "minhash", "seed": 7}
+PAGES = 2000
+
+
+def opened(root: Path) -> PageStore:
+    return open_at(LevelDB, str(root), RECIPE)
+
+
+def read_all(store: PageStore) -> None:
+    """Read every page in every way; what comes back is right."""
+    assert store.pages == PAGES
+    for n in range(PAGES):
+        expected = page(n)
+        assert store.record(expected.id) == expected
+        assert store.find(expected.url) == expected
+        for key in expected.keys:
+            assert store.postings(key, 9) == [expected.id]
+    assert sum(1 for _ in store.kv.scan(b"r")) == PAGES
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in directory.iterdir()} if directory.exists() else {}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state that was closed cleanly, with tables and a log that both hold pages."""
+    root = tmp_path_factory.mktemp("sound") / "state"
+    for begin, end in ((0, PAGES // 2), (PAGES // 2, PAGES * 3 // 4), (PAGES * 3 // 4, PAGES)):
+        with closing(opened(root)) as store:
+            for n in range(begin, end):
+                store.add(page(n))
+    sizes = {file.suffix or file.name.split("-")[0]: file.stat().st_size for file in (root / "db").iterdir()}
+    assert sizes[".ldb"] > 50_000
+    assert sizes[".log"] > 50_000
+    assert sizes["MANIFEST"] > 100
+    return root
+
+
+@pytest.fixture
+def state(sound: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound, tmp_path / "state"))
+
+
+def one(pattern: str) -> Callable[[Path], Path]:
+    def find(root: Path) -> Path:
+        return max(root.glob(pattern), key=lambda file: file.stat().st_size)
+
+    return find
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def cut_seven_bytes(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-7])
+
+
+def grow(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"\0")
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def delete(file: Path) -> None:
+    if file.is_dir():
+        shutil.rmtree(file)
+    else:
+        file.unlink()
+
+
+def flip(at: float) -> Callable[[Path], None]:
+    def mutate(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[int(len(data) * at)] ^= 1
+        file.write_bytes(data)
+
+    return mutate
+
+
+def write(data: bytes) -> Callable[[Path], None]:
+    return lambda file: (file.write_bytes(data), None)[1]
+
+
+REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "CURRENT deleted": ("db/CURRENT", delete),
+    "CURRENT emptied": ("db/CURRENT", empty),
+    "CURRENT names another manifest": ("db/CURRENT", write(b"MANIFEST-000001\n")),
+    "MANIFEST truncated": ("db/MANIFEST-*", truncate),
+    "MANIFEST emptied": ("db/MANIFEST-*", empty),
+    "MANIFEST bit flipped at the beginning": ("db/MANIFEST-*", flip(0.0)),
+    "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)),
+    "MANIFEST deleted": ("db/MANIFEST-*", delete),
+    "table truncated": ("db/*.ldb", truncate),
+    "table longer by a byte": ("db/*.ldb", grow),
+    "table deleted": ("db/*.ldb", delete),
+    "log truncated": ("db/*.log", truncate),
+    "log shorter by seven bytes": ("db/*.log", cut_seven_bytes),
+    "log emptied": ("db/*.log", empty),
+    "log deleted": ("db/*.log", delete),
+    "all files deleted": ("db", delete),
+    "seal emptied": ("seal.json", empty),
+    "seal cut in half": ("seal.json", truncate),
+    "seal of noise": ("seal.json", write(b"\xff\x00\x80 no JSON")),
+    "seal is a list": ("seal.json", write(b"[]")),
+    "seal is nothing": ("seal.json", write(b"null")),
+    "seal is a number": ("seal.json", write(b"7")),
+    "seal of another state": ("seal.json", write(b'{"000003.log": [7, 0]}')),
+    "seal of an empty state": ("seal.json", write(b"{}")),
+}
+
+# What the message names where it is not the file that was damaged.
+NAMED = {
+    "all files deleted": "its database is missing",
+    "seal is a list": "CURRENT",
+    "seal of another state": "000003.log",
+    "seal of an empty state": "CURRENT",
+}
+
+
+def test_a_sound_state_opens_with_every_page(state: Path) -> None:
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", REFUSED)
+def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is_undone(
+    damage: str, state: Path, sound: Path
+) -> None:
+    pattern, mutate = REFUSED[damage]
+    target = one(pattern)(state)
+    mutate(target)
+    before = contents(state / "db")
+    seal = (state / "seal.json").read_bytes()
+    assert (before, seal) != (contents(sound / "db"), (sound / "seal.json").read_bytes())
+    for _ in range(2):  # a second try is no more lenient than the first
+        with pytest.raises(StoreDamaged) as refused:
+            opened(state)
+        message = str(refused.value)
+        assert str(state) in message
+        assert "NEARDUP_STORE" in message
+        assert NAMED.get(damage, target.name) in message
+        assert contents(state / "db") == before
+        assert (state / "seal.json").read_bytes() == seal
+
+    intact = sound / target.relative_to(state)
+    if intact.is_dir():
+        shutil.copytree(intact, target)
+    else:
+        shutil.copyfile(intact, target)
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+def test_a_file_that_appeared_since_is_refused_as_well(state: Path) -> None:
+    (state / "db" / "000999.log").write_bytes(b"")
+    before = contents(state / "db")
+    with pytest.raises(StoreDamaged, match=r"000999\.log"):
+        opened(state)
+    assert contents(state / "db") == before
+    (state / "db" / "000999.log").unlink()
+    opened(state).close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [0.001, 0.2, 0.5, 0.7])
+def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at: float, state: Path) -> None:
+    # In all: where closing cut a compaction short, the largest holds no page, and LevelDB deletes it unread.
+    tables = [*(state / "db").glob("*.ldb")]
+    for table in tables:
+        flip(at)(table)
+    with pytest.raises(StoreDamaged) as refused:  # noqa: PT012 - at the opening or at the reading, both will do
+        store = opened(state)
+        try:
+            read_all(store)
+        finally:
+            with suppress(StoreError):
+                store.close()
+    assert str(state) in str(refused.value)
+    for table in filter(Path.exists, tables):
+        flip(at)(table)
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+@pytest.mark.parametrize("at", [0.01, 0.5])
+def test_a_bit_that_flipped_inside_the_log_is_refused_and_opens_again_when_it_is_flipped_back(
+    at: float, state: Path
+) -> None:
+    log = one("db/*.log")(state)
+    flip(at)(log)
+    before, seal = log.read_bytes(), (state / "seal.json").read_bytes()
+    with pytest.raises(StoreDamaged) as refused:
+        opened(state)
+    assert str(state) in str(refused.value)
+    assert log.read_bytes() == before
+    assert (state / "seal.json").read_bytes() == seal
+    flip(at)(log)
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+def test_without_a_seal_a_missing_current_is_refused_and_not_taken_for_a_new_state(state: Path, sound: Path) -> None:
+    (state / "seal.json").unlink()  # as after a kill
+    (state / "db" / "CURRENT").unlink()
+    before = contents(state / "db")
+    with pytest.raises(StoreDamaged, match="CURRENT"):
+        opened(state)
+    assert contents(state / "db") == before
+    shutil.copyfile(sound / "db" / "CURRENT", state / "db" / "CURRENT")
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+def test_the_seal_is_there_only_while_the_state_is_closed(state: Path) -> None:
+    assert json.loads((state / "seal.json").read_text())
+    store = opened(state)
+    assert not (state / "seal.json").exists()
+    store.close()
+    assert json.loads((state / "seal.json").read_text())
+
+
+def test_a_process_that_is_killed_while_it_opens_a_state_leaves_no_seal_that_does_not_fit(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed_while_opening: list[bool] = []
+    opening = plyvel.DB
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        sealed_while_opening.append((state / "seal.json").exists())
+        return opening(*arguments, **options)
+
+    monkeypatch.setattr(plyvel, "DB", watched)
+    with closing(opened(state)) as store:
+        read_all(store)
+    assert sealed_while_opening == [False]
+
+
+def test_a_seal_that_cannot_be_written_is_an_error_of_the_store_and_frees_the_lock(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = opened(state)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="No space left"):
+            store.close()
+    assert not (state / "seal.json").exists()
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+def test_a_file_in_the_place_of_the_directory_db_is_an_error_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "db").write_text("in the way")
+    with pytest.raises(StoreError) as refused:
+        opened(tmp_path / "state")
+    assert str(tmp_path / "state") in str(refused.value)
+    assert (tmp_path / "state" / "db").read_text() == "in the way"
+
+
+def test_leveldbs_own_chatter_is_not_held_against_a_state(state: Path) -> None:
+    (state / "db" / "LOG").write_bytes(b"edited")
+    (state / "db" / "LOG.old").unlink(missing_ok=True)
+    (state / "db" / "LOCK").unlink()
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+def test_compaction_keeps_every_page(state: Path) -> None:
+    with closing(opened(state)) as store:
+        store.kv.compact()
+        read_all(store)
+    with closing(opened(state)) as store:
+        read_all(store)
+
+
+def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "state" / "db").mkdir(parents=True)
+    (tmp_path / "state" / "db" / "MANIFEST-000001").write_bytes(b"half")
+    store = open_at(LevelDB, str(tmp_path / "state"), {})
+    assert store.pages == 0
+    store.close()

@@ -1,0 +1,67 @@
+"""Options change how a state is opened, and nothing of what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.record import Record
+from tests.faults import engine_of
+
+RECIPE = {"method": "minhash", "seed": 7}
+OTHER = Options(cache=2**20, write_buffer=2**16, bloom=0, open_files=74, block=2**12)
+
+
+def page(n: int) -> Record:
+    id = 1_700_000_000_000_000_000 + n
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n + 50), b"sketch" * 100)
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_state_may_be_opened_with_other_options_each_time(kind: str, tmp_path: Path) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    url = STORES[kind].url(str(tmp_path / "state"))
+    for turn, options in enumerate((OTHER, DEFAULT, OTHER)):
+        store = open_store(url, RECIPE, options=options)
+        assert engine_of(store).options == options
+        for n in range(300):
+            store.add(page(1000 * turn + n))
+        for n in range(1000 * turn + 300):
+            assert store.find(page(n).url) == (page(n) if n % 1000 < 300 else None)
+        assert len(store.postings(1, 1000)) == 300 * (turn + 1)
+        close_store(store)
+
+
+def test_leveldb_is_opened_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plyvel = pytest.importorskip("plyvel")
+    given: list[dict[str, Any]] = []
+    opened = plyvel.DB
+
+    def db(*where: str, **options: Any) -> Any:
+        given.append(options)
+        return opened(*where, **options)
+
+    monkeypatch.setattr(plyvel, "DB", db)
+    url = STORES["leveldb"].url(str(tmp_path / "state"))
+    for options in (OTHER, DEFAULT):
+        close_store(open_store(url, RECIPE, options=options))
+    names = ("lru_cache_size", "write_buffer_size", "bloom_filter_bits", "max_open_files", "block_size")
+    assert [tuple(one[name] for name in names) for one in given] == [
+        (2**20, 2**16, 0, 74, 2**12),
+        (2**23, 2**24, 10, 1000, 2**14),
+    ]
+    assert all(one["paranoid_checks"] for one in given)
+
+
+def test_sqlite_is_opened_with_its_cache(tmp_path: Path) -> None:
+    url = STORES["sqlite"].url(str(tmp_path / "state"))
+    for options, kilobytes in ((DEFAULT, 8192), (OTHER, 1024)):
+        store: Any = open_store(url, RECIPE, options=options)
+        store.add(page(1))
+        assert engine_of(store)._db.execute("PRAGMA cache_size").fetchone() == (-kilobytes,)
+        close_store(store)

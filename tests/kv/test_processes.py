@@ -1,0 +1,222 @@
+"""Several processes, kills and full disks: no page that was acknowledged is lost, and no lock stays."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreLocked
+from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.pages import PageStore
+from tests.build import record
+
+RECIPE = {"method": "minhash", "seed": 7}
+CHILD = """
+import os, sys
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.record import Record
+
+def say(*words):
+    print(*words, flush=True)
+
+def open_state():
+    return open_at(STORES[sys.argv[1]], sys.argv[2], {"method": "minhash", "seed": 7})
+
+def add(store, n, generation=0):
+    id = store.new_id()
+    url = f"https://news.example.cn/{n}.html"
+    store.add(Record(id, url, id, 1.0, (1, n), b"sketch" * 50), generation=generation)
+    return id, url
+"""
+
+FILING = """
+store = open_state()
+generation = store.begin("the killed crawl")
+n = 0
+while True:
+    n += 1
+    id, url = add(store, n, generation if n % 3 else 0)
+    if n % 3 == 1:
+        store.seal(generation, [id])
+    say("unsealed" if n % 3 == 2 else "sealed", id, url)
+"""
+
+TRYING = """
+try:
+    open_state().close()
+except StoreError as error:
+    say(type(error).__name__, error)
+else:
+    say("opened")
+"""
+
+FULL = """
+import resource
+
+store = open_state()
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), hard))
+
+def fill(first, last):
+    failures = 0
+    for n in range(first, last):
+        before = store.pages
+        try:
+            id, url = add(store, n)
+        except StoreError as error:
+            assert store.pages == before
+            failures += 1
+            if failures == 1:
+                say("failed", type(error).__name__, error)
+            if failures == 20:
+                return
+        else:
+            say("sealed", id, url)
+
+fill(0, 5000)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+fill(5000, 5100)
+if sys.argv[4] == "close":
+    try:
+        store.close()
+    except StoreError:
+        say("close failed")
+"""
+
+SMALL_DISK = """
+store = open_state()
+n = 0
+try:
+    while True:
+        add(store, n)
+        n += 1
+        say(n)
+except StoreError as error:
+    say(type(error).__name__, error)
+if sys.argv[3] == "close":
+    try:
+        store.close()
+    except StoreError:
+        pass
+os._exit(0)
+"""
+
+
+def command(script: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", CHILD + script, *arguments]
+
+
+def run(script: str, *arguments: str) -> str:
+    done = subprocess.run(command(script, *arguments), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def opened(kind: str, path: Path) -> PageStore:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    return open_at(STORES[kind], str(path), RECIPE)
+
+
+def ids_of(store: PageStore) -> list[int]:
+    """The ids of all pages, newest first, which have a key in common."""
+    ids = [page.id for page in store.records()][::-1]
+    assert store.pages == len(ids)
+    assert store.postings(1, len(ids) + 9) == ids
+    return ids
+
+
+pytestmark = pytest.mark.slow
+each_kind = pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+
+
+@each_kind
+@pytest.mark.parametrize("pages", [1, 40, 1500])
+def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(
+    kind: str, pages: int, tmp_path: Path
+) -> None:
+    opened(kind, tmp_path / "state").close()
+    with subprocess.Popen(command(FILING, kind, str(tmp_path / "state")), stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline() for _ in range(pages)]
+        child.kill()
+        lines += child.stdout.readlines()
+    assert child.returncode < 0
+    told = [line.split() for line in lines if line.endswith("\n")]
+    assert len(told) >= pages
+    with closing(opened(kind, tmp_path / "state")) as store:
+        for state, id, url in told:
+            found = store.find(url)
+            assert (found and found.id, found) == (int(id) if state == "sealed" else None, store.record(int(id)))
+        unsealed = sum(state == "unsealed" for state, *_ in told)
+        assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
+        assert store.taken_back.crawls == ("the killed crawl",)
+        left = ids_of(store)
+    with closing(opened(kind, tmp_path / "state")) as store:
+        assert (store.taken_back.pages, ids_of(store)) == (0, left)
+
+
+@each_kind
+def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with closing(opened(kind, path)) as store:
+        with pytest.raises(StoreLocked):
+            opened(kind, path)
+        for _ in range(2):  # being refused does not loosen the lock
+            told = run(TRYING, kind, str(path))
+            assert told.startswith("StoreLocked Another process")
+            assert str(path) in told
+            assert "NEARDUP_STORE" in told
+        store.add(record(1))
+    assert run(TRYING, kind, str(path)) == "opened\n"
+    with closing(opened(kind, path)) as store:
+        assert store.find(record(1).url) == record(1)
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("leveldb", 100_000), ("leveldb", 123_456), ("sqlite", 150_000)])
+@pytest.mark.parametrize("ending", ["close", "exit"])
+def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
+    kind: str, limit: int, ending: str, tmp_path: Path
+) -> None:
+    """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""
+    pytest.importorskip("resource", reason="only POSIX limits the size of files")
+    opened(kind, tmp_path / "state").close()
+    lines = run(FULL, kind, str(tmp_path / "state"), str(limit), ending).splitlines()
+    told = [line.split(" ", 2) for line in lines]
+    failure = next(words for words in told if words[0] == "failed")
+    assert failure[1] == "StoreError"
+    assert str(tmp_path / "state") in failure[2]
+    sealed = [int(words[1]) for words in told if words[0] == "sealed"]
+    assert len(sealed) > 20
+    with closing(opened(kind, tmp_path / "state")) as store:
+        assert ids_of(store) == sealed[::-1]
+        store.add(record(9999))
+        assert store.find(record(9999).url) == record(9999)
+
+
+@pytest.mark.parametrize("ending", ["close", "exit"])
+@pytest.mark.parametrize("kilobytes", [1500, 2600, 3300])
+def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
+    kilobytes: int, ending: str, tmp_path: Path
+) -> None:
+    """The log of SQLite may be moved into the file by halves then: without the log the file is no database."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
+    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a small disk")
+    try:
+        *told, failed = run(SMALL_DISK, "sqlite", str(disk / "state.sqlite"), ending).splitlines()
+        assert failed.startswith("StoreError The state at")
+        pages = int(told[-1])
+        assert pages > 50
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        with closing(opened("sqlite", disk / "state.sqlite")) as store:
+            assert pages <= len(ids_of(store)) <= pages + 1
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,488 @@
+"""A state is looked into without its lock: while somebody is at work on it, and without leaving a trace."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.kv import snapshot
+from scrapy_neardup.kv.base import Moving
+from scrapy_neardup.kv.checkpoint import read_manifest
+from scrapy_neardup.kv.integrity import CheckedStore
+from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
+from scrapy_neardup.kv.tally import KEY, RowTally
+from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+
+ROOT = Path(__file__).parents[2]
+KINDS = [scheme for scheme, kind in STORES.items() if kind.lasts]
+
+
+@pytest.fixture(params=KINDS)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    (tmp_path / "here").mkdir()
+    return STORES[request.param].url(str(tmp_path.resolve() / "here" / "state"))
+
+
+@contextmanager
+def at_work(url: str) -> Iterator[PageStore]:
+    store = open_store(url, {})
+    try:
+        yield store
+    finally:
+        close_store(store)
+
+
+@contextmanager
+def seen(url: str) -> Iterator[PageStore]:
+    with closing(open_snapshot(url)) as store:
+        assert store.snapshot is not None
+        yield store
+
+
+def put(store: PageStore, url: str, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
+    id = store.new_id()
+    record = Record(id, url, id, 1.0, keys, b"sketch")
+    store.add(record, generation=generation, replaces=replaces)
+    return record
+
+
+def urls(store: PageStore) -> list[str]:
+    return [record.url for record in store.records()]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All that lies there, with what is in it."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def left_open(url: str, tmp_path: Path) -> str:
+    """The URL of the state as a killed process leaves it, with two unsealed pages in it, one of them an update."""
+    code = (
+        "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.kv.test_snapshot import put;"
+        f"store = open_store({url!r}, {{}}); one = put(store, 'http://a.example/1', 5);"
+        "crawl = store.begin('morning'); put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
+        "put(store, 'http://a.example/2', generation=crawl); sys.stdout.flush(); os._exit(9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 9
+    return url
+
+
+def test_it_sees_what_was_written_until_now_while_another_is_at_work(url: str) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1", 5, 6)
+        crawl = store.begin("morning")
+        second = put(store, "http://a.example/2", 6, generation=crawl)
+        before = time.time()
+        with seen(url) as look:
+            put(store, "http://a.example/3")
+            assert (look.is_held, look.pages, urls(look)) == (True, 2, ["http://a.example/1", "http://a.example/2"])
+            assert before <= look.as_of <= time.time()
+            assert look.postings(6, 10) == store.postings(6, 10)
+            assert look.find("http://a.example/3") is None
+            assert (look.pending().pages, look.pending().crawls) == (1, ("morning",))
+            assert look.is_pending(second.id)
+            assert not look.is_pending(second.id - 1)
+            assert list(look.tally_problems()) == []
+        with seen(url) as look:
+            assert look.pages == 3
+        store.seal(crawl, [second.id])
+        with seen(url) as look:
+            assert look.pending().pages == 0
+            assert not look.is_pending(second.id)
+
+
+def test_of_a_closed_state_nothing_changes_and_nothing_is_left(url: str, tmp_path: Path) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1", 5)
+    before = files(tmp_path)
+    with seen(url) as look:
+        assert (look.is_held, urls(look), look.pending().pages) == (False, ["http://a.example/1"], 0)
+        assert (look.scheme, look.size() > 0) == (url.partition(":")[0], True)
+    assert files(tmp_path) == before
+    assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
+    with at_work(url) as store:
+        assert store.pages == 1
+
+
+def test_what_a_killed_crawl_left_is_there_as_what_it_is_and_is_not_taken_back(url: str, tmp_path: Path) -> None:
+    left_open(url, tmp_path)
+    before = files(tmp_path)
+    for _ in range(2):
+        with seen(url) as look:
+            assert (look.is_held, look.pages, look.taken_back.pages) == (False, 3, 0)
+            assert (look.pending().pages, look.pending().crawls) == (2, ("morning",))
+    assert files(tmp_path) == before
+    with at_work(url) as store:
+        assert (store.taken_back.pages, urls(store)) == (2, ["http://a.example/1"])
+
+
+def test_a_crawl_can_begin_and_end_while_it_is_looked_at(url: str) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+    with seen(url) as look:
+        with at_work(url) as store:
+            put(store, "http://a.example/2")
+            store.kv.compact()
+        assert urls(look) == ["http://a.example/1"]
+        assert list(look.tally_problems()) == []
+        with seen(url) as later:
+            assert later.pages == 2
+
+
+def test_a_crawl_can_end_while_it_is_looked_at_and_the_next_one_finds_all(url: str) -> None:
+    with closing(open_store(url, {})) as store:
+        put(store, "http://a.example/1")
+        with seen(url) as look:
+            put(store, "http://a.example/2")
+            close_store(store)
+            assert urls(look) == ["http://a.example/1"]
+            with at_work(url) as second:
+                assert second.pages == 2
+                assert urls(look) == ["http://a.example/1"]
+        with at_work(url) as third:
+            put(third, "http://a.example/3")
+    with at_work(url) as store:
+        assert store.pages == 3
+
+
+def test_the_holder_keeps_its_lock_while_others_of_its_process_look(url: str) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+        for _ in range(3):
+            with seen(url):
+                pass
+        code = f"from scrapy_neardup.state.opening import open_store; open_store({url!r}, {{}})"
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        assert "Another process is using the state" in done.stderr
+        put(store, "http://a.example/2")
+
+
+def test_after_it_was_closed_it_says_so(url: str) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+    with seen(url) as look:
+        pass
+    look.close()
+    with pytest.raises(StoreError, match="closed"):
+        look.find("http://a.example/1")
+
+
+def test_damage_is_told_of_as_at_an_opening(url: str, tmp_path: Path) -> None:
+    with at_work(url) as store:
+        for number in range(50):
+            put(store, f"http://a.example/{number}", number)
+    place = tmp_path / "here" / "state"
+    largest = max((path for path in [place, *place.rglob("*")] if path.is_file()), key=lambda path: path.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    largest.write_bytes(content)
+    before = files(tmp_path)
+    with pytest.raises(StoreDamaged):
+        open_snapshot(url)
+    assert files(tmp_path) == before
+
+
+def test_a_database_that_is_gone_is_told_of(url: str, tmp_path: Path) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+    for path in sorted((tmp_path / "here").rglob("*")):
+        if path.is_file() and "witness" not in path.name:
+            path.unlink()
+    with pytest.raises(StoreDamaged, match=r"its database is missing or empty, but its witness .* 1 pages"):
+        open_snapshot(url)
+
+
+def test_an_older_copy_is_told_of(url: str, tmp_path: Path) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+    old = files(tmp_path)
+    with at_work(url) as store:
+        put(store, "http://a.example/2")
+    for path in sorted((tmp_path / "here").rglob("*")):
+        if path.is_file() and "witness" not in path.name:
+            path.unlink()
+    for name, content in old.items():
+        if "witness" not in name:
+            (tmp_path / name).write_bytes(content)
+    with pytest.raises(StoreDamaged, match=r"it ends at write .* records write"):
+        open_snapshot(url)
+
+
+def test_another_recipe_and_an_empty_place_are_refused_and_nothing_is_made(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no state at"):
+        open_snapshot(url, {})
+    assert files(tmp_path) == {}
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+    with pytest.raises(StoreMismatch, match="another recipe"):
+        open_snapshot(url, {"method": "another"})
+
+
+def test_a_state_that_never_keeps_still_is_given_up_with_a_sentence(
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def moves(*_: object) -> None:
+        raise Moving
+
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+        monkeypatch.setattr(snapshot, "_TRIES", 3)
+        monkeypatch.setattr(snapshot, "_PAUSE", 0)
+        monkeypatch.setattr(snapshot.Snapshot, "_open", moves)
+        with pytest.raises(StoreError, match=r"changes too fast"):
+            open_snapshot(url)
+    assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
+
+
+def test_a_look_that_misses_what_was_written_before_is_made_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the file of the witness were ahead, which it is of a log that was cut."""
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+        tally = RowTally.unpack(store.value(KEY) or b"")
+        later = tally._replace(sequence=tally.sequence + 1, pages=tally.pages + 1)
+        assert isinstance(store.kv, CheckedStore)
+        assert store.kv._witness is not None
+        store.kv._witness.note(later, synced=False)
+        tries: list[float] = []
+        monkeypatch.setattr(snapshot, "_TRIES", 4)
+        monkeypatch.setattr("scrapy_neardup.kv.snapshot.time.sleep", tries.append)
+        with pytest.raises(StoreError, match="Try again"):
+            open_snapshot(url)
+        assert len(tries) == 3
+
+
+def test_who_asks_whether_a_lock_is_held_keeps_nobody_from_taking_it(tmp_path: Path) -> None:
+    path, over, answers = tmp_path / "lock", Event(), set[bool]()
+
+    def ask() -> None:
+        while not over.is_set():
+            answers.add(is_held(path))
+            over.wait(0.002)  # as somebody does who looks, and not three who do nothing else
+
+    asking = [Thread(target=ask) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    try:
+        for _ in range(100):
+            held = lock(path, "here")
+            assert is_held(path)
+            held.release()
+    finally:
+        over.set()
+        for thread in asking:
+            thread.join()
+    assert not is_held(path)
+    assert False in answers
+
+
+def test_a_lock_is_held_by_one_at_a_time_though_each_removes_its_file(tmp_path: Path) -> None:
+    path, holding, most, left = tmp_path / "lock", list[int](), list[int](), Counter[int]()
+
+    def take(who: int) -> None:
+        while left[who] < 50:
+            try:
+                held = lock(path, "here")
+            except StoreLocked:
+                continue
+            holding.append(who)
+            most.append(len(holding))
+            holding.remove(who)
+            held.release()
+            held.release()
+            left[who] += 1
+
+    taking = [Thread(target=take, args=[who]) for who in range(4)]
+    for thread in taking:
+        thread.start()
+    for thread in taking:
+        thread.join()
+    assert set(most) == {1}
+    assert len(most) == 200
+    assert not path.exists()
+
+
+def test_a_lock_that_is_held_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    held = lock(tmp_path / "lock", "here")
+    with pytest.raises(StoreLocked, match=r"NEARDUP_SCOPE = 'spider'.*Meanwhile scrapy neardup stats"):
+        lock(tmp_path / "lock", "here")
+    held.release()
+
+
+def test_what_a_killed_look_has_left_goes_with_a_later_one(tmp_path: Path) -> None:
+    place = tmp_path / "state"
+    left, held, young = (ScratchDirectory(place) for _ in range(3))
+    for one in (left, held):
+        os.utime(one.path, (time.time() - 7200,) * 2)
+    left._lock.release()
+    young._lock.release()
+    fresh = ScratchDirectory(place)
+    assert [one.path.exists() for one in (left, held, young, fresh)] == [False, True, True, True]
+    for one in (held, young, fresh):
+        one.remove()
+        assert not one.path.exists()
+
+
+def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with at_work(url) as store:
+        for number in range(50):
+            put(store, f"http://a.example/{number}", number)
+        store.kv.compact()
+
+    def other_disk(*_: object) -> None:
+        raise OSError("another disk")
+
+    monkeypatch.setattr("scrapy_neardup.kv.checkpoint.os.link", other_disk)
+    elsewhere = tmp_path / "tmp"
+    elsewhere.mkdir()
+    made: list[Path] = []
+
+    def mkdtemp(prefix: str, dir: Path | None = None) -> str:
+        if dir is not None:
+            raise PermissionError("not here")
+        made.append(elsewhere / f"{prefix}{len(made)}")
+        made[-1].mkdir()
+        return str(made[-1])
+
+    monkeypatch.setattr("scrapy_neardup.kv.lock.mkdtemp", mkdtemp)
+    with seen(url) as look:
+        assert look.pages == 50
+        assert list(look.tally_problems()) == []
+    assert made
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_table_that_is_being_written_gets_no_second_name(tmp_path: Path) -> None:
+    """LevelDB, opening the copy, would begin its own tables under the very same names."""
+    pytest.importorskip("plyvel")
+    url = STORES["leveldb"].url(str(tmp_path.resolve() / "state"))
+    with at_work(url) as store:
+        for number in range(50):
+            put(store, f"http://a.example/{number}", number)
+        written = [tmp_path / "state" / "db" / f"{number:06}.ldb" for number in range(40)]
+        for path in written:
+            path.write_bytes(b"half a table")
+        with seen(url) as look:
+            assert look.pages == 50
+        assert {path.read_bytes() for path in written} == {b"half a table"}
+        assert {path.stat().st_nlink for path in written} == {1}
+
+
+def test_the_manifest_of_a_database_names_its_tables_whatever_has_become_of_them(tmp_path: Path) -> None:
+    plyvel = pytest.importorskip("plyvel")
+    draw = random.Random(3)
+    with closing(plyvel.DB(str(tmp_path / "db"), create_if_missing=True, write_buffer_size=20_000)) as db:
+        for _ in range(6000):  # with keys so long that the edits fill more than a block of the log
+            db.put(draw.randbytes(500), draw.randbytes(600))
+        db.compact_range(start=b"\0", stop=b"\xff")
+    name = (tmp_path / "db" / "CURRENT").read_text().strip()
+    packed = (tmp_path / "db" / name).read_bytes()
+    found = read_manifest(packed)
+    tables = {int(path.stem): path.stat().st_size for path in (tmp_path / "db").glob("*.ldb")}
+    assert len(packed) > 40_000
+    assert found.tables == tables
+    assert found.next > max(tables)
+    assert [path.stem for path in (tmp_path / "db").glob("*.log")] == [f"{found.log:06}"]
+    for end in range(0, len(packed), 97):  # as far as it goes
+        assert read_manifest(packed[:end]).next <= found.next
+    with pytest.raises(ValueError, match="manifest"):
+        read_manifest(b"\0\0\0\0\2\0\1\x63\x63")
+
+
+@contextmanager
+def writer(url: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is at work on the state; it ends in good order."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.kv.writer", url],
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
+        yield process
+        process.communicate("", timeout=60)
+        assert process.returncode == 0
+
+
+def looks(url: str, seconds: float) -> tuple[int, int]:
+    """Look again and again at a state at work; how often, and by how many writes it has gone on."""
+    until, many, first, last = time.monotonic() + seconds, 0, 0, 0
+    while time.monotonic() < until:
+        with seen(url) as look:
+            assert look.is_held
+            sequence = RowTally.unpack(look.value(KEY) or b"").sequence
+            assert sequence >= last
+            first, last = first or sequence, sequence
+            assert sum(1 for _ in look.rows(b"r")) == look.pages
+            if many % 4 == 0:
+                assert list(look.tally_problems()) == []  # each record's URL and postings, and no others
+                assert all(look.find(record.url) is not None for record in look.records())
+                assert look.pending().crawls == ("writer",)
+            many += 1
+    return many, last - first
+
+
+@pytest.mark.slow
+def test_every_look_at_a_state_at_work_agrees_with_itself(url: str, tmp_path: Path) -> None:
+    _look_at_work(url, tmp_path, 4)
+
+
+@pytest.mark.soak
+def test_every_look_at_a_state_at_work_agrees_with_itself_for_long(url: str, tmp_path: Path) -> None:
+    _look_at_work(url, tmp_path, 90)
+
+
+def _look_at_work(url: str, tmp_path: Path, seconds: float) -> None:
+    place = tmp_path / "here" / "state"
+    with writer(url):
+        tables = {path: path.read_bytes() for path in place.rglob("*.ldb")}
+        many, writes = looks(url, seconds)
+        for path, content in tables.items():
+            if path.exists():
+                assert path.read_bytes() == content
+        logging.info("%s: %d looks, %d writes", url, many, writes)
+        assert many > 2
+        assert writes > 100
+    assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
+    with at_work(url) as store:
+        assert list(store.tally_problems()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Modes of files are POSIX.")
+def test_a_state_is_for_its_user_alone(url: str, tmp_path: Path) -> None:
+    """It holds its secret. What is in a directory of mode 0700 nobody else can reach."""
+    umask = os.umask(0)
+    try:
+        store = open_store(url, {})
+        store.add(Record(1 << 40, "http://a.example/", 1 << 40, keys=(1,), sketch=b"s"))
+        at_work = [*(tmp_path / "here").iterdir()]
+        close_store(store)
+    finally:
+        os.umask(umask)
+    for path in (*at_work, *(tmp_path / "here").iterdir()):
+        if path.exists():
+            assert path.stat().st_mode & 0o077 == 0, path
+    assert not list((tmp_path / "here").glob("**/*lock"))

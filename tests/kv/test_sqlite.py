@@ -1,0 +1,296 @@
+"""What is SQLite's own: whose database it is, what it promises the disk, who may open it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.kv import tally
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state import records
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from tests.faults import engine_of
+
+RECIPE = {"method": "minhash", "seed": 7}
+
+
+def page(n: int) -> Record:
+    id = 1_700_000_000_000_000_000 + n
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
+
+
+def opened(path: Path) -> PageStore:
+    return open_at(SQLite, str(path), RECIPE)
+
+
+def files(path: Path) -> dict[str, bytes]:
+    """All that is in the directory of a database."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+def read_all(store: PageStore) -> None:
+    assert [store.find(page(n).url) for n in range(500)] == [page(n) for n in range(500)]
+    assert len(store.postings(1, 999)) == 500
+
+
+# Files of somebody else's
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+@pytest.mark.parametrize("application", [0, 0x6E647571])
+def test_a_database_of_another_program_is_refused_and_not_a_byte_of_it_changes(
+    mode: str, application: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode = {mode}")
+        other.execute(f"PRAGMA application_id = {application}")
+        other.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL)")
+        other.execute("INSERT INTO kv VALUES ('their', 'data')")
+        other.commit()
+    before = files(path)
+    with pytest.raises(StoreMismatch, match="NEARDUP_STORE") as refused:
+        opened(path)
+    assert str(path) in str(refused.value)
+    assert files(path) == before
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT * FROM kv").fetchall() == [("their", "data")]
+
+
+def test_a_database_that_another_program_left_in_midst_of_writing_is_refused_and_not_tidied_up(tmp_path: Path) -> None:
+    """Opening it with SQLite and closing it would move the log into the database."""
+    live, left = tmp_path / "live" / "other.sqlite", tmp_path / "left" / "other.sqlite"
+    live.parent.mkdir()
+    left.parent.mkdir()
+    with closing(sqlite3.connect(live)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("CREATE TABLE theirs (a)")
+        other.commit()
+        for name, data in files(live).items():
+            (left.parent / name).write_bytes(data)
+    before = files(left)
+    assert len(before["other.sqlite-wal"]) > 0
+    with pytest.raises(StoreMismatch):
+        opened(left)
+    assert files(left) == before
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x",
+        b"plain text, no database\n" * 2,
+        "不是数据库\n".encode() * 1000,
+        bytes(100),
+        b"SQLite format 3\x00",
+        b"S" * 4096,
+    ],
+    ids=["a byte", "text", "long text", "zeros", "nothing but the magic", "one page"],
+)
+def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(data)
+    # SQLite takes some for a database in which nothing was written; then it is somebody else's.
+    with pytest.raises((StoreDamaged, StoreMismatch), match="NEARDUP_STORE") as refused:
+        opened(path)
+    assert str(path) in str(refused.value)
+    assert files(path) == {"notes.txt": data}
+
+
+def test_an_empty_file_is_begun_as_a_new_state(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    path.touch()
+    with closing(opened(path)) as store:
+        store.add(page(1))
+    with closing(opened(path)) as store:
+        assert store.find(page(1).url) == page(1)
+
+
+def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "state.sqlite").mkdir()
+    with pytest.raises(StoreError, match=r"is no file, .*NEARDUP_STORE") as refused:
+        opened(tmp_path / "state.sqlite")
+    assert str(tmp_path / "state.sqlite") in str(refused.value)
+    assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
+
+
+def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("PRAGMA application_id = 0x6e647570")
+        older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+    before = files(path)
+    with pytest.raises(StoreMismatch, match="Another version"):
+        opened(path)
+    assert files(path) == before
+
+
+def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("notes")
+    with (
+        pytest.raises(StoreError, match="no SQLite database"),
+        SQLite.damaged_copy(str(path), tmp_path / "copies"),
+    ):
+        pass
+    assert files(path) == {"notes.txt": b"notes"}
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    path = tmp_path / "file" / "below" / "state.sqlite"
+    with pytest.raises(StoreError, match="cannot be made") as refused:
+        opened(path)
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [0.1, 0.5, 0.9])
+def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(left: float, tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(opened(path)) as store:
+        for n in range(500):
+            store.add(page(n))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * left)])
+    with pytest.raises(StoreDamaged) as refused, closing(opened(path)) as store:  # at the opening or the reading
+        read_all(store)
+    assert str(path) in str(refused.value)
+
+
+# What it promises
+
+
+def commits(store: PageStore, write: Callable[[], object]) -> list[str]:
+    """For each commit of what is written whether SQLite waits for the disk."""
+    found: list[str] = []
+    names = {0: "OFF", 1: "NORMAL", 2: "FULL"}
+    levels = {name: name for name in names.values()}
+
+    def told(statement: str) -> None:
+        if statement.startswith("PRAGMA synchronous = "):
+            levels["now"] = statement.rpartition(" ")[2]
+        elif statement == "COMMIT":
+            found.append(levels["now"])
+
+    (level,) = engine_of(store)._db.execute("PRAGMA synchronous").fetchone()
+    levels["now"] = names[level]
+    engine_of(store)._db.set_trace_callback(told)
+    write()
+    engine_of(store)._db.set_trace_callback(None)
+    return found
+
+
+@pytest.mark.parametrize("opening", ["new", "there"])
+def test_once_in_a_second_a_commit_waits_for_the_disk_and_each_seal_does(
+    opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    if opening == "there":
+        opened(tmp_path / "state.sqlite").close()
+    with closing(opened(tmp_path / "state.sqlite")) as store:
+        assert engine_of(store)._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert commits(store, lambda: store.add(page(1))) == ["NORMAL"]
+        clock[0] += records.SYNC_EVERY
+        assert commits(store, lambda: store.add(page(2))) == ["FULL"]
+        assert commits(store, lambda: store.add(page(3))) == ["NORMAL"]
+        generation = store.begin("a crawl")
+        assert commits(store, lambda: store.add(page(4), generation=generation)) == ["NORMAL"]
+        assert commits(store, lambda: store.seal(generation, [page(4).id])) == ["FULL"]
+        assert commits(store, lambda: store.touch(page(1))) == ["NORMAL"]
+
+
+def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "state.sqlite")) as store:
+        engine_of(store)._db.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError):
+            engine_of(store).write(Changes({b"z": b""}), sync=True)
+        engine_of(store)._db.execute("PRAGMA query_only = OFF")
+        assert engine_of(store)._db.execute("PRAGMA synchronous").fetchone() == (1,)
+        store.add(page(1))
+        assert store.find(page(1).url) == page(1)
+
+
+def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of_its_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a power cut leaves of the log: all that was synced, and of the rest as much as got to the disk by itself."""
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "state.sqlite"
+    store = opened(path)
+    log = Path(f"{path}-wal")
+    for n in range(1, 11):
+        store.add(page(n))
+    store.kv.write(Changes(), sync=True)
+    synced = log.stat().st_size
+    for n in range(11, 31):
+        store.add(page(n))
+    copies = []
+    for end in (synced - 4096, *range(synced, log.stat().st_size + 1, 1999)):
+        copy = tmp_path / str(end)
+        shutil.copytree(path.parent, copy)
+        with Path(f"{copy / path.name}-wal").open("r+b") as file:
+            file.truncate(end)
+        copies.append(copy / path.name)
+    store.close()
+    short, *copies = copies
+    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 30"):  # it was no power cut
+        opened(copies[0])
+    monkeypatch.setattr(tally, "boot", lambda: "another boot")
+    with pytest.raises(StoreDamaged):  # a part of what was synced is missing
+        opened(short)
+    found = []
+    for copied in copies:
+        with closing(opened(copied)) as left:
+            assert check(left).sound
+            assert [left.find(page(n).url) for n in range(1, left.pages + 1)] == [
+                page(n) for n in range(1, left.pages + 1)
+            ]
+            found.append(left.pages)
+    assert found[0] == 10
+    assert found == sorted(found)
+    assert len(set(found)) > 10
+
+
+def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(opened(path)) as store:
+        store.add(page(1))
+        assert store.size() > path.stat().st_size  # the log counts
+    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness"}
+
+
+def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path: Path) -> None:
+    """Its header tells of pages that it has not: an opening that leaves the log out would call that damage."""
+    path, left = tmp_path / "state.sqlite", tmp_path / "left.sqlite"
+    with closing(opened(path)) as store:
+        for n in range(40):
+            store.add(page(n))
+        with closing(sqlite3.connect(path)) as reader:  # the last one to close would remove the log
+            copy = tmp_path / "whole.sqlite"
+            shutil.copyfile(f"{path}-wal", f"{left}-wal")
+            shutil.copyfile(f"{path}.witness", f"{left}.witness")
+            reader.execute("VACUUM INTO ?", (str(copy),))
+        log = Path(f"{left}-wal").read_bytes()
+        # The newest frame of the first page, as a checkpoint writes it before all others.
+        frames = [log[at : at + 24 + 4096] for at in range(32, len(log) - 4119, 24 + 4096)]
+        first = [frame[24:] for frame in frames if frame[:4] == b"\0\0\0\1"][-1]
+        whole = path.read_bytes()
+        left.write_bytes(first + whole[4096:])
+        assert int.from_bytes(first[28:32], "big") * 4096 > left.stat().st_size
+    with pytest.raises(sqlite3.DatabaseError), closing(sqlite3.connect(f"{left.as_uri()}?immutable=1", uri=True)) as db:
+        db.execute("SELECT count(*) FROM kv").fetchone()
+    with closing(opened(left)) as store:
+        assert [store.find(page(n).url) for n in range(40)] == [page(n) for n in range(40)]

@@ -1,0 +1,414 @@
+"""What the witness beside a state tells of it: it may be behind the state in any way there is, and never ahead."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.kv import tally as witness
+from scrapy_neardup.kv.base import Engine
+from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.opening import STORES, default_url, open_at
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from tests.faults import engine_of
+from tests.state.test_contract import copy_as_killed
+
+RECIPE = {"method": "minhash", "seed": 7}
+KINDS = [kind for kind in ("leveldb", "sqlite") if kind != "leveldb" or find_spec("plyvel")]
+
+
+def page(n: int) -> Record:
+    return Record(n, f"https://news.example.cn/{n}.html", n, 1.0, (1, n), b"sketch" * 20)
+
+
+def fill(store: PageStore, first: int, last: int) -> None:
+    for n in range(first, last):
+        store.add(page(n))
+
+
+class Spot:
+    """Where a state lies, with all that belongs to it; nothing else is there."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self.folder = STORES[kind], folder
+        self.location = str(folder / f"state.{kind}")
+        found = self.kind.witness_of(self.location)
+        assert found is not None
+        self.witness = found
+
+    def open(self) -> PageStore:
+        return open_at(self.kind, self.location, RECIPE)
+
+    def copied(self, name: str) -> Spot:
+        """As a process that is killed now would leave it."""
+        copy = self.folder.with_name(name)
+        copy_as_killed(self.folder, copy)
+        return Spot(self.kind.scheme, copy)
+
+    def database(self) -> Path:
+        return Path(self.location) / "db" if self.kind.scheme == "leveldb" else Path(self.location)
+
+
+@pytest.fixture(params=KINDS)
+def spot(request: pytest.FixtureRequest, tmp_path: Path) -> Spot:
+    (tmp_path / "here").mkdir()
+    return Spot(request.param, tmp_path / "here")
+
+
+# The file
+
+
+def tally(sequence: int, *, closed: bool = False) -> RowTally:
+    return RowTally(b"a state!", sequence, sequence * 2, 2**63 + sequence, closed)
+
+
+def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "witness"
+    found = Witness.create(path, tally(0))
+    assert (found.newest, found.synced) == (tally(0), tally(0))
+    found.note(tally(1), synced=True)
+    found.note(tally(2), synced=False)
+    found.release()
+    again = Witness(path)
+    assert (again.newest, again.synced) == (tally(2), tally(1))
+    assert not again.was_closed(tally(1))
+    again.close(tally(3, closed=True), "7:ab")
+    again.release()
+    last = Witness(path)
+    assert (last.newest, last.digest, last.was_closed(tally(3, closed=True))) == (
+        tally(3, closed=True),
+        "7:ab",
+        True,
+    )
+    last.note(tally(4), synced=True)
+    last.release()
+    reopened = Witness(path)
+    assert not reopened.was_closed(tally(3, closed=True))
+    reopened.release()
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_line_that_a_power_cut_has_torn_is_not_believed_and_the_other_one_is(slot: int, tmp_path: Path) -> None:
+    path = tmp_path / "witness"
+    found = Witness.create(path, tally(0))
+    found.note(tally(1), synced=True)
+    found.note(tally(2), synced=True)
+    found.release()
+    data = bytearray(path.read_bytes())
+    data[slot * 512 + 20] ^= 1
+    path.write_bytes(data)
+    again = Witness(path)
+    again.release()
+    assert again.synced in (tally(1), tally(2))
+    assert {bytes(data[at * 512 :]).split()[2] for at in (0, 1)} == {b"1", b"2"}
+
+
+@pytest.mark.parametrize("data", [b"", b"noise" * 400, b" " * 1536, b"\xff" * 1536])
+def test_a_file_without_a_whole_line_is_no_witness(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "witness").write_bytes(data)
+    with pytest.raises(ValueError, match="none of its lines"):
+        Witness(tmp_path / "witness")
+
+
+def test_the_sum_is_another_if_a_row_ends_elsewhere() -> None:
+    assert of_row(b"ab", b"c") != of_row(b"a", b"bc")
+    assert check_bytes(b"ab", b"c") != check_bytes(b"a", b"bc")
+    assert RowTally.unpack(tally(7, closed=True).pack()) == tally(7, closed=True)
+
+
+# A state that was there and is not any more
+
+
+def gone(spot: Spot) -> None:
+    if spot.database().is_dir():
+        shutil.rmtree(spot.database())
+    else:
+        spot.database().unlink()
+
+
+def emptied(spot: Spot) -> None:
+    if spot.database().is_dir():
+        gone(spot)
+        spot.database().mkdir()
+    else:
+        spot.database().write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [gone, emptied])
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_state_that_is_gone_is_no_new_one(spot: Spot, damage: Callable[[Spot], None], killed: bool) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 21)
+        left = spot.copied("killed") if killed else spot
+    damage(left)
+    assert left.kind.exists(left.location)
+    for _ in range(2):
+        with pytest.raises(StoreDamaged, match="20 pages") as refused:
+            left.open()
+        for words in (str(left.witness), "To begin again there, delete", "NEARDUP_STORE", "check --repair"):
+            assert words in str(refused.value)
+    begin = Path(left.location) if left.kind.scheme == "leveldb" else left.witness
+    assert f"delete {begin}" in str(refused.value)
+    shutil.rmtree(begin) if begin.is_dir() else begin.unlink()
+    with closing(left.open()) as store:
+        assert store.pages == 0
+
+
+def test_a_file_of_sqlite_that_is_gone_is_not_answered_by_a_state_of_another_kind(tmp_path: Path) -> None:
+    spot = Spot("sqlite", tmp_path)
+    spot.open().close()
+    assert default_url(tmp_path) == spot.kind.url(spot.location)
+    gone(spot)
+    assert default_url(tmp_path) == spot.kind.url(spot.location)
+
+
+def test_a_state_that_nobody_wrote_to_yet_may_begin_again(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a kill while it was made: there is a witness, and nothing that it could speak of."""
+
+    class Cut(BaseException):
+        pass
+
+    def cut(*_: object, **__: object) -> None:
+        raise Cut
+
+    with monkeypatch.context() as patched:
+        patched.setattr(spot.kind, "write", cut)
+        with pytest.raises(Cut):
+            spot.open()
+    assert spot.witness.exists()
+    for _ in range(2):
+        with closing(spot.open()) as store:
+            assert store.pages == 0
+
+
+# Moving
+
+
+def test_a_state_that_is_moved_as_a_whole_is_the_same(spot: Spot, tmp_path: Path) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 21)
+        killed = spot.copied("killed")
+    for left in (spot, killed):
+        there = left.folder.rename(tmp_path / f"moved {left.folder.name}")
+        with closing(Spot(left.kind.scheme, there).open()) as store:
+            assert [store.find(page(n).url) for n in range(1, 21)] == [page(n) for n in range(1, 21)]
+            assert check(store).sound
+
+
+def test_a_closed_state_needs_no_witness_but_one_that_was_left_open_does(spot: Spot) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 21)
+        killed = spot.copied("killed")
+    spot.witness.unlink()
+    with closing(spot.open()) as store:
+        assert store.pages == 20
+    assert spot.witness.exists()
+    killed.witness.unlink()
+    with pytest.raises(StoreDamaged, match="Keep together") as refused:
+        killed.open()
+    assert str(killed.witness) in str(refused.value)
+
+
+def test_the_largest_file_of_sqlite_copied_alone_from_an_open_state_is_refused(tmp_path: Path) -> None:
+    """It is whole, of the last time that the log was moved into it, and would pass for a state with fewer pages."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    spot, copy = Spot("sqlite", tmp_path / "here"), Spot("sqlite", tmp_path / "there")
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+    with closing(spot.open()) as store:
+        fill(store, 11, 21)
+        shutil.copyfile(spot.location, copy.location)
+    with pytest.raises(StoreDamaged, match=r"state\.sqlite-wal"):
+        copy.open()
+
+
+def test_an_older_copy_is_told_of_until_its_own_witness_is_back(spot: Spot) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+    old = spot.copied("old")
+    with closing(spot.open()) as store:
+        fill(store, 11, 21)
+    newer = spot.witness.read_bytes()
+    shutil.rmtree(spot.folder)
+    shutil.copytree(old.folder, spot.folder)
+    older = spot.witness.read_bytes()
+    spot.witness.write_bytes(newer)
+    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 20"):
+        spot.open()
+    spot.witness.write_bytes(older)
+    with closing(spot.open()) as store:
+        assert store.pages == 10
+
+
+def test_the_witness_of_another_state_is_told_of(spot: Spot, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Spot(spot.kind.scheme, tmp_path / "other")
+    for one in (spot, other):
+        with closing(one.open()) as store:
+            fill(store, 1, 11)
+    shutil.copyfile(other.witness, spot.witness)
+    with pytest.raises(StoreDamaged, match="another state"):
+        spot.open()
+
+
+# Kills and power cuts: which of state and witness reached the disk first
+
+
+def in_another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "boot", lambda: "another boot")
+
+
+def test_after_a_kill_not_even_the_last_write_may_be_missing(spot: Spot) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+        before = spot.copied("before")
+        fill(store, 11, 12)  # less than a second later: it was not synced
+        shutil.copyfile(spot.witness, before.witness)
+    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 11"):
+        before.open()
+
+
+def test_after_a_power_cut_what_was_not_synced_may_be_missing(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+        before = spot.copied("before")
+        fill(store, 11, 12)
+        shutil.copyfile(spot.witness, before.witness)  # it reached the disk, what it speaks of did not
+    in_another_boot(monkeypatch)
+    with closing(before.open()) as store:
+        assert store.pages == 10
+        assert check(store).sound
+
+
+def test_after_a_power_cut_what_was_synced_may_not_be_missing(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(spot.open()) as store:
+        generation = store.begin("a crawl")
+        fill(store, 1, 11)
+        before = spot.copied("before")
+        store.add(page(11), generation=generation)
+        store.seal(generation, [11])
+        shutil.copyfile(spot.witness, before.witness)
+    in_another_boot(monkeypatch)
+    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 11"):
+        before.open()
+
+
+@pytest.mark.parametrize("later", ["synced", "closed"])
+def test_a_state_may_be_ahead_of_its_witness(spot: Spot, later: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = spot.open()
+    fill(store, 1, 11)
+    old = spot.witness.read_bytes()
+    fill(store, 11, 21)
+    if later == "synced":
+        store.seal(store.begin("a crawl"), [1])
+        left = spot.copied("left")
+        store.close()
+    else:
+        store.close()
+        left = spot
+    left.witness.write_bytes(old)
+    in_another_boot(monkeypatch)
+    with closing(left.open()) as store:
+        assert store.pages == 20
+        assert check(store).sound
+
+
+def test_a_witness_that_cannot_be_written_stops_no_crawl(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    store = spot.open()
+    with monkeypatch.context() as patched:
+        patched.setattr(Witness, "_put", full)
+        fill(store, 1, 11)
+        with pytest.raises(StoreError, match="No space left"):
+            store.close()
+    with closing(spot.open()) as store:
+        assert store.pages == 10
+
+
+# What is checked when
+
+
+def scans(monkeypatch: pytest.MonkeyPatch, kind: type[Engine]) -> list[bytes]:
+    found: list[bytes] = []
+    scan = kind.scan
+
+    def spy(self: Engine, prefix: bytes, *, reverse: bool = False) -> object:
+        found.append(prefix)
+        return scan(self, prefix, reverse=reverse)
+
+    monkeypatch.setattr(kind, "scan", spy)
+    return found
+
+
+def test_all_rows_are_read_at_an_opening_after_a_kill_alone(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+        killed = spot.copied("killed")
+    found = scans(monkeypatch, spot.kind)
+    for n in range(5):
+        with closing(spot.open()) as store:
+            fill(store, 20 + n, 20 + n + n % 2)
+    assert b"" not in found
+    killed.open().close()
+    assert b"" in found
+
+
+@pytest.mark.parametrize("key", [b"r", b"k", b"u"])
+def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -> None:
+    """Rows go without the tally being told, as when what leads to them is damaged."""
+    from scrapy_neardup.kv.base import Changes
+
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+        gone = next(found for found, _ in store.rows(key))
+        engine_of(store).write(Changes(deletes={gone}), sync=True)
+        killed = spot.copied("killed")
+        assert any(kind in ("wrong tally", "page without URL", "page without key") for kind in check(store).counts)
+    with pytest.raises(StoreDamaged, match=r"pages|postings|URL"):
+        killed.open()
+
+
+def test_a_row_that_has_changed_after_a_kill_is_told_of(spot: Spot) -> None:
+    from scrapy_neardup.kv.base import Changes
+    from scrapy_neardup.state.layout import record_key
+
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+        changed = Record(5, page(5).url, 5, 1.0, (1, 5), b"another sketch")
+        engine_of(store).write(Changes({record_key(5): changed.pack()}), sync=True)
+        killed = spot.copied("killed")
+        assert set(check(store).counts) == {"wrong tally"}
+    with pytest.raises(StoreDamaged, match="some rows have changed"):
+        killed.open()
+
+
+def test_the_tally_is_right_whatever_is_written(spot: Spot) -> None:
+    with closing(spot.open()) as store:
+        generation = store.begin("a crawl")
+        fill(store, 1, 11)
+        for n in range(20, 30):
+            store.add(page(n), generation=generation)
+        store.add(Record(31, page(1).url, 31, 1.0, (4,)), generation=generation, replaces=1)
+        store.add(Record(2, page(2).url, 2, 1.0, (9, 10)), replaces=2)
+        store.touch(page(3))
+        store.forget([4, 4, 77])
+        store.withdraw(generation, 20)
+        store.withdraw(generation, 20)
+        store.seal(generation, [21, 22, 31])
+        assert list(store.tally_problems()) == []
+        assert store.pages == sum(1 for _ in store.rows(b"r")) == RowTally.unpack(store.value(KEY) or b"").pages
+        killed = spot.copied("killed")
+    with closing(killed.open()) as store:
+        assert list(store.tally_problems()) == []
+        assert store.taken_back.pages == 7
