@@ -15,7 +15,7 @@ from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_count, format_counts, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.maintenance.repair import Repaired, repair
+from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import Secret
@@ -110,19 +110,19 @@ def _data(found: Findings) -> dict[str, Any]:
     }
 
 
-def _repair_data(repaired: Repaired) -> dict[str, Any]:
-    filed = repaired.filed
+def _repair_data(repaired: RepairResult) -> dict[str, Any]:
+    saved = repaired.saved
     return {
         "store": repaired.location,
-        "pages": filed.pages,
+        "pages": saved.pages,
         "pages_before": repaired.before,
         "known_lost": repaired.lost,
-        "broken": filed.broken,
-        "unsealed": filed.unsealed,
-        "replaced": filed.replaced,
-        "evidence": filed.rows["evidence"],
-        "blocks": filed.rows["counts"],
-        "unreadable_ranges": filed.gaps,
+        "broken": saved.broken,
+        "unsealed": saved.unsealed,
+        "replaced": saved.replaced,
+        "evidence": saved.rows["evidence"],
+        "blocks": saved.rows["counts"],
+        "unreadable_ranges": saved.gaps,
         "recipe_assumed": repaired.assumed,
         "check": _data(repaired.findings),
     }

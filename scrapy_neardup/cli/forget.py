@@ -15,8 +15,8 @@ from scrapy_neardup.cli.output import format_counts, format_rest, present, progr
 from scrapy_neardup.cli.urls import find_pages
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.maintenance.forget import Forgetting, expired, of_host, pages_where, unseen_since
-from scrapy_neardup.maintenance.tables import overwritten_pages, settle_overwritten
+from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_expired, select_unseen
+from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
 from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
@@ -76,22 +76,22 @@ def forget(arguments: argparse.Namespace) -> int:
     return 1 if missing or (arguments.host is not None and not found.pages) else 0
 
 
-def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], Forgetting]:
+def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], PageSelection]:
     """Return what finds the pages; raises SettingsError before a state is opened."""
     if arguments.overwritten:
-        return lambda store, _: overwritten_pages(store, progress)
+        return lambda store, _: select_overwritten(store, progress)
     if arguments.before is not None:
         seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
-        return lambda store, _: unseen_since(store, seconds, progress)
+        return lambda store, _: select_unseen(store, seconds, progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
             raise SettingsError(f"--host is {arguments.host!r}. Give the host name only, such as a.example.")
         is_wanted = of_host(arguments.host)
         return lambda store, _: pages_where(store, is_wanted, progress)
 
-    def find(store: PageStore, records: list[Record]) -> Forgetting:
+    def find(store: PageStore, records: list[Record]) -> PageSelection:
         ids = {record.id for record in records}
-        return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
+        return pages_where(store, lambda record: record.id in ids, progress) if ids else PageSelection((), 0, 0, 0, 0)
 
     return find
 
@@ -110,7 +110,7 @@ class _Forgotten:
     missing: list[str]
 
 
-def _forget(store: PageStore, found: Forgetting, missing: list[str], *, dry: bool) -> _Forgotten:
+def _forget(store: PageStore, found: PageSelection, missing: list[str], *, dry: bool) -> _Forgotten:
     urls = [record.url for id in sorted(found.ids)[:_SHOWN] if (record := store.record(id)) is not None]
     if not dry:
         store.forget(progress(found.ids, len(found.ids)))
@@ -160,7 +160,7 @@ def expire(arguments: argparse.Namespace) -> int:
             "No bound is given. Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES."
         )
     with open_state(arguments.store, config) as store:
-        found = _forget(store, expired(store, bounds, progress), [], dry=dry)
+        found = _forget(store, select_expired(store, bounds, progress), [], dry=dry)
         left = store.pages - (found.pages if dry else 0)
     data = {"ttl": bounds.ttl, "max_pages": bounds.max_pages, **as_data(found), "pages_left": left}
     present(arguments, data, lambda _: _as_text(found))

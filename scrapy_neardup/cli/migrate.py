@@ -16,7 +16,7 @@ from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.lab.documents import make_page
-from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
+from scrapy_neardup.maintenance.migrate import Migration, MigrationCounts, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageSource
@@ -110,7 +110,9 @@ def _secret_of(store: PageStore) -> Secret | None:
     return store.secret
 
 
-def _migrate(old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace) -> Migrated:
+def _migrate(
+    old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace
+) -> MigrationCounts:
     migration = Migration(old, new, method, config.min_letters)
     migration.take_all(progress)
     if arguments.feeds:
@@ -134,7 +136,7 @@ def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page 
             yield None
 
 
-def _lines(found: Migrated, source: str, place: str) -> Iterator[str]:
+def _lines(found: MigrationCounts, source: str, place: str) -> Iterator[str]:
     pages = format_count(sum(found.pages.values()), "page")
     yield f"{source}: {pages} converted to the current method, parameters and versions"
     if source != place:

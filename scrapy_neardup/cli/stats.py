@@ -11,7 +11,7 @@ from typing import Any
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, format_parameters, limit_option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_facts, format_table, present, progress, to_line
-from scrapy_neardup.inspect import utc_time
+from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
 from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.state.history import decisions_of
@@ -54,37 +54,16 @@ def stats(arguments: argparse.Namespace) -> int:
             "as_of": utc_time(store.as_of),
             "in_use": store.is_held,
             "unsealed": unsealed,
-            **_data(found),
+            **as_data(found),
+            "dropped_sites": [{**asdict(site), "crawled": utc_time(site.crawled)} for site in found.dropped_sites],
+            "first_seen": utc_time(found.first_seen),
+            "last_seen": utc_time(found.last_seen),
+            "bytes_per_page": round(found.bytes / found.pages, 1) if found.pages else None,
             "recipe": store.recipe,
             "decisions": decisions_of(store),
         }
     present(arguments, data, lambda _: _lines(found, data))
     return 0
-
-
-def _data(found: Statistics) -> dict[str, Any]:
-    return {
-        "pages": found.pages,
-        "originals": found.originals,
-        "copies": found.copies,
-        "rows": found.rows,
-        "unjudged": found.unjudged,
-        "kinds": found.kinds,
-        "originals_like_others": found.passed,
-        "witnesses": found.witnesses,
-        "better": found.better,
-        "copies_without_original": found.lost,
-        "judged_by_hand": found.judged,
-        "groups": found.groups,
-        "largest_group": found.largest,
-        "sites": found.sites,
-        "top_sites": [asdict(site) for site in found.top],
-        "dropped_sites": [{**asdict(site), "crawled": utc_time(site.crawled)} for site in found.dropped],
-        "first_seen": utc_time(found.first_seen),
-        "last_seen": utc_time(found.last_seen),
-        "bytes": found.bytes,
-        "bytes_per_page": round(found.bytes / found.pages, 1) if found.pages else None,
-    }
 
 
 def _lines(found: Statistics, data: dict[str, Any]) -> Iterator[str]:
@@ -98,16 +77,16 @@ def _lines(found: Statistics, data: dict[str, Any]) -> Iterator[str]:
     counts = _page_counts(found, data["unsealed"])
     rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in counts]
     yield format_table(["what", "pages", "of all"], rows) + "\n"
-    yield _facts(("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest:,}"))
-    if found.judged:
-        verdicts = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged.items(), reverse=True))
+    yield _facts(("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest_group:,}"))
+    if found.judged_by_hand:
+        verdicts = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged_by_hand.items(), reverse=True))
         yield _facts(("manual", f"{verdicts}; see: scrapy neardup judgements"))
-    if found.top:
-        title = "site" if len(found.top) == found.sites else f"site ({len(found.top)} of {found.sites:,})"
-        sites = [_site_cells(one.name or "(none)", one.pages, one.copies) for one in found.top]
+    if found.top_sites:
+        title = "site" if len(found.top_sites) == found.sites else f"site ({len(found.top_sites)} of {found.sites:,})"
+        sites = [_site_cells(one.name or "(none)", one.pages, one.copies) for one in found.top_sites]
         yield format_table([title, "pages", "copies", "of them"], sites) + "\n"
-    if found.dropped:
-        drops = [(*_site_cells(one.site, one.pages, one.drops), f"{one.delivered:,}") for one in found.dropped]
+    if found.dropped_sites:
+        drops = [(*_site_cells(one.site, one.pages, one.drops), f"{one.delivered:,}") for one in found.dropped_sites]
         yield format_table(["site, last crawls", "pages", "dropped", "of them", "delivered"], drops) + "\n"
     decisions = {"decides by": data["decisions"]} if data["decisions"] else {}
     yield format_facts(_recipe_facts({**data["recipe"], **decisions}), width=16, indent="")
@@ -124,14 +103,16 @@ def _site_cells(name: str, pages: int, part: int) -> tuple[str, ...]:
 def _page_counts(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
     yield "pages", found.pages
     yield "originals", found.originals
-    yield from ((f"- similar to an earlier page: {to_line(kind)}", many) for kind, many in found.passed.items())
+    yield from (
+        (f"- similar to an earlier page: {to_line(kind)}", many) for kind, many in found.originals_like_others.items()
+    )
     yield "copies", found.copies
     yield from ((f"- {to_line(kind)}", many) for kind, many in found.kinds.items())
     yield "- witnesses among the copies", found.witnesses
     if found.better:
         yield "- copies that are better than their original", found.better
-    if found.lost:
-        yield "- copies without an original (updated or forgotten)", found.lost
+    if found.copies_without_original:
+        yield "- copies without an original (updated or forgotten)", found.copies_without_original
     if found.rows:
         yield "rows of listings, not judged", found.rows
     yield "unjudged", found.unjudged

@@ -17,7 +17,7 @@ from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, GCSFeedStora
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery, pages_within
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery, select_within
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 
@@ -50,7 +50,7 @@ class Deliveries:
         self._outage = outage
         self._feeds: dict[str, Delivery] = {}
         #: Feeds that this crawl will overwrite, and has not yet.
-        self._doomed: set[str] = set()
+        self._to_overwrite: set[str] = set()
 
     def begin(self, slots: Sequence[FeedSlot]) -> None:
         """Scrapy has opened its feeds, and written nothing: warn of pages that will be gone."""
@@ -58,8 +58,8 @@ class Deliveries:
 
     def overwrite(self, feed: str) -> None:
         """The earlier content of the feed is gone in a moment."""
-        if feed in self._doomed:
-            self._doomed.remove(feed)
+        if feed in self._to_overwrite:
+            self._to_overwrite.remove(feed)
             self._feeds[feed].overwrite(known=self._policy == "known")
             self._try(lambda: self._feeds[feed].write(self._store))
 
@@ -82,7 +82,7 @@ class Deliveries:
                 delivery.overwrite(known=True)
                 delivery.write(self._store)
             elif _overwrites(slot):
-                self._doomed.add(feed)
+                self._to_overwrite.add(feed)
                 self._warn(delivery, f"{feed} and its later batches" if "%(batch_id)" in slot.uri_template else feed)
 
     def _warn(self, delivery: Delivery, name: str) -> None:
@@ -93,11 +93,11 @@ class Deliveries:
             self._notes.count(stats.OVERWRITTEN, pages)
             logger.warning(_WILL_BE_GONE, name, pages)
             return
-        found = pages_within(self._store, delivery.held)
+        found = select_within(self._store, delivery.held)
         self._store.forget(found.ids)
         delivery.overwrite(known=True)
         delivery.write(self._store)
-        self._doomed.remove(delivery.feed)
+        self._to_overwrite.remove(delivery.feed)
         self._notes.count(stats.OVERWRITTEN, len(found.ids))
         logger.info(_FORGOTTEN, name, len(found.ids) - found.with_originals, found.with_originals)
 

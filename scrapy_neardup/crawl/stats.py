@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scrapy_neardup.maintenance.tables import verdict_counts
+from scrapy_neardup.maintenance.tables import count_verdicts
 from scrapy_neardup.report.words import Words
 
 #: Pages that were judged: the sum of the verdicts.
@@ -99,7 +99,7 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。回滚 1 个，因为它们的 item 丢失了。状态：1 个网页，0.5 kB。
     """
     words = Words(language or "en")
-    counts = verdict_counts(own_counts(numbers))
+    counts = count_verdicts(own_counts(numbers))
     counts = {kind: many for kind, many in counts.items() if many or kind not in ("better", "rows")}
     phrases = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
     back = "".join(words(phrase, many=many) for stat, phrase in phrases if (many := numbers.get(stat, 0)))

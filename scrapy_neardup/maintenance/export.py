@@ -20,7 +20,7 @@ from scrapy_neardup.judge.manual_verdicts import (
 )
 from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.maintenance.lines import (
-    Filed,
+    PageEntry,
     from_line,
     page_from_data,
     page_to_data,
@@ -39,7 +39,7 @@ VERSION = 3
 LONGEST_LINE = 50_000_000
 
 #: Shows progress.
-Watch = Callable[[Iterable[Filed]], Iterable[Filed]]
+Watch = Callable[[Iterable[PageEntry]], Iterable[PageEntry]]
 
 
 class Source(Protocol):
@@ -60,7 +60,7 @@ class Source(Protocol):
     def verdicts(self) -> Sequence[ManualVerdict]:
         """Return the manual verdicts."""
 
-    def pages(self) -> Iterator[Filed]:
+    def pages(self) -> Iterator[PageEntry]:
         """Yield all pages by id; may be called again."""
 
 
@@ -83,13 +83,13 @@ class OpenState:
         """Return the manual verdicts."""
         return list(manual_verdicts(self._store))
 
-    def pages(self) -> Iterator[Filed]:
+    def pages(self) -> Iterator[PageEntry]:
         """Yield the current pages by id, without unsealed ones; there are some while a crawl runs."""
         store = self._store
         unsealed = {last_id(key) for key, _ in store.rows(b"j")}
         for record in store.records():
             if record.id not in unsealed:
-                yield Filed(record, store.last_seen(record.url), store.evidence(record.id))
+                yield PageEntry(record, store.last_seen(record.url), store.evidence(record.id))
 
 
 class ExportFile:
@@ -112,11 +112,11 @@ class ExportFile:
         except ValueError as error:
             raise self._damaged(str(error)) from None
 
-    def pages(self) -> Iterator[Filed]:
+    def pages(self) -> Iterator[PageEntry]:
         """Yield all pages by id; an error comes after the last good one."""
         return self._read({}, [])
 
-    def _read(self, blocks: dict[int, bytes], verdicts: list[ManualVerdict]) -> Iterator[Filed]:
+    def _read(self, blocks: dict[int, bytes], verdicts: list[ManualVerdict]) -> Iterator[PageEntry]:
         number, pages, newest, digest = 0, 0, 0, sha256()
         lines = _read_lines(self._path)
         try:
@@ -136,11 +136,11 @@ class ExportFile:
                 elif "judged" in data:
                     verdicts.append(verdict_from_data(data))
                 elif number > 1:
-                    filed = page_from_data(data)
-                    if blocks or verdicts or filed.record.id <= newest:
+                    entry = page_from_data(data)
+                    if blocks or verdicts or entry.record.id <= newest:
                         raise ValueError("its page is out of order")
-                    pages, newest = pages + 1, filed.record.id
-                    yield filed
+                    pages, newest = pages + 1, entry.record.id
+                    yield entry
                 digest.update(line)
         except ValueError as error:
             raise self._damaged(f"line {number}: {error}") from None
@@ -250,8 +250,8 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> in
 
         own = {"secret": state.secret.value.hex()} if state.secret and state.secret.is_own else {}
         put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe, **own})
-        for filed in watch(state.pages()):
-            put(page_to_data(filed))
+        for entry in watch(state.pages()):
+            put(page_to_data(entry))
             pages += 1
         for block, counts in store.counted().items():
             put({"block": block, "counts": b64encode(counts).decode()})
@@ -273,8 +273,8 @@ def import_state(source: Source, store: PageStore, watch: Watch = iter) -> int:
             "place with --store, or add the pages with: scrapy neardup merge."
         )
     generation = store.begin(f"import of {source.name}")
-    for filed in watch(source.pages()):
-        store.add(filed.record, filed.evidence, generation=generation, seen=filed.seen)
+    for entry in watch(source.pages()):
+        store.add(entry.record, entry.evidence, generation=generation, seen=entry.seen)
     store.seal(generation, store.unsealed(generation))
     store.end(generation)
     store.add_counts(source.counts)

@@ -17,7 +17,7 @@ from scrapy_neardup.state.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetting:
+class PageSelection:
     """Ids of pages to forget, in order, and how many of each sort.
 
     The copies of an original come before it, so an interrupted command can be repeated. ``with_originals``: copies
@@ -31,7 +31,7 @@ class Forgetting:
     unjudged: int
 
 
-def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> Forgetting:
+def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
     """Select pages, and the copies of originals among them. Reads all records once."""
     wanted = array("B")
 
@@ -40,19 +40,19 @@ def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Wa
             wanted.append(is_wanted(record))
             yield record
 
-    return forgetting_of(members(noted()), np.array(wanted, np.bool_))
+    return select_pages(members(noted()), np.array(wanted, np.bool_))
 
 
-def unseen_since(store: PageStore, seconds: float, watch: Watch = unwatched) -> Forgetting:
+def select_unseen(store: PageStore, seconds: float, watch: Watch = unwatched) -> PageSelection:
     """Select pages that were last seen before a time, in seconds since 1970.
 
     An original stays while one of its copies was seen since, because the next copy needs it.
     """
-    found, seen = last_sights(store, watch)
-    return forgetting_of(found, seen < np.uint64(max(seconds, 0)))
+    found, seen = group_last_seen(store, watch)
+    return select_pages(found, seen < np.uint64(max(seconds, 0)))
 
 
-def last_sights(store: PageStore, watch: Watch = unwatched) -> tuple[Members, Ids]:
+def group_last_seen(store: PageStore, watch: Watch = unwatched) -> tuple[Members, Ids]:
     """Return all pages, and when each page or a copy of it was last seen, in seconds since 1970."""
     found = members(watch(store.records(), store.pages))
     seen = last_seen(store, found)
@@ -95,7 +95,7 @@ def of_host(host: str) -> Callable[[Record], bool]:
     return is_wanted
 
 
-def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
+def select_pages(found: Members, wanted: Flags) -> PageSelection:
     """Select these pages, and the copies of originals among them."""
     going = found.ids[wanted]
     copies = found.copies
@@ -103,7 +103,7 @@ def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
     others = wanted & copies & ~along
     own = wanted & ~copies
     order = np.concatenate([found.ids[along], found.ids[others], found.ids[own]])
-    return Forgetting(
+    return PageSelection(
         tuple(order.tolist()),
         int((own & found.judged).sum()),
         int(along.sum()),
@@ -112,12 +112,12 @@ def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
     )
 
 
-def expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> Forgetting:
+def select_expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> PageSelection:
     """Select pages older than the TTL, and then pages above the maximum, those seen longest ago first.
 
     A copy counts as a sight of its original, so no copy outlives its original.
     """
-    found, seen = last_sights(store, watch)
+    found, seen = group_last_seen(store, watch)
     going = np.zeros(len(seen), np.bool_)
     if bounds.ttl is not None:
         going = seen < np.uint64(max(store.clock.now() - bounds.ttl, 0))
@@ -125,4 +125,4 @@ def expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> Forge
         # Seen at the same time: a copy goes before its original, and an older page before a newer one.
         order = np.lexsort((found.ids, ~found.copies, seen, ~going))
         going[order[: len(seen) - (bounds.max_pages or 0)]] = True
-    return forgetting_of(found, going)
+    return select_pages(found, going)

@@ -23,7 +23,7 @@ _HEX = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class PageEntry:
     """A record, its last sight in seconds since 1970, and its evidence."""
 
     record: Record
@@ -95,21 +95,21 @@ _BY_TYPE = {str: _TEXT, int: _INTEGER, float: _SHARE, tuple: _tuple_of(_TEXT)}
 _EVIDENCE = {one.name: _BY_TYPE[type(getattr(_NO_EVIDENCE, one.name))] for one in fields(Evidence)} | {"like": _NUMBER}
 
 
-def page_to_data(filed: Filed) -> dict[str, Any]:
+def page_to_data(entry: PageEntry) -> dict[str, Any]:
     """Return a page as the object of its line, without default values.
 
-    >>> page_to_data(Filed(Record(26, "https://a.example/", 26), 1714521600))
+    >>> page_to_data(PageEntry(Record(26, "https://a.example/", 26), 1714521600))
     {'id': '000000000000001a', 'url': 'https://a.example/', 'seen': 1714521600}
     """
-    record = filed.record
-    data = {"id": _NUMBER.encode(record.id), "url": record.url, "seen": filed.seen}
+    record = entry.record
+    data = {"id": _NUMBER.encode(record.id), "url": record.url, "seen": entry.seen}
     data |= _encode(_RECORD, record, Record(record.id, record.url, record.id))
-    if filed.evidence is not None:
-        data["evidence"] = _encode(_EVIDENCE, filed.evidence, _NO_EVIDENCE)
+    if entry.evidence is not None:
+        data["evidence"] = _encode(_EVIDENCE, entry.evidence, _NO_EVIDENCE)
     return data
 
 
-def page_from_data(data: Mapping[str, Any]) -> Filed:
+def page_from_data(data: Mapping[str, Any]) -> PageEntry:
     """Return the page in a line. Raises ValueError."""
     head = {"id": _NUMBER, "url": _TEXT, "seen": _INTEGER}
     if missing := head.keys() - data.keys():
@@ -123,9 +123,9 @@ def page_from_data(data: Mapping[str, Any]) -> Filed:
     if record.longest_key > BITS:
         raise ValueError(f"a key of its page has more than {BITS} bits")
     if "evidence" not in data:
-        return Filed(record, seen)
+        return PageEntry(record, seen)
     evidence = _typed(dict)(data["evidence"], "evidence")
-    return Filed(record, seen, Evidence(**_decode(_EVIDENCE, evidence, "evidence")))
+    return PageEntry(record, seen, Evidence(**_decode(_EVIDENCE, evidence, "evidence")))
 
 
 def _encode(codecs: Mapping[str, Codec], one: object, default: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from enum import Enum
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import Matching
 from scrapy_neardup.maintenance.export import Source, Watch, take_verdicts
-from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.evidence import Evidence
@@ -27,7 +27,7 @@ from scrapy_neardup.state.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeCounts:
     """The result of a merge.
 
     ``added``: new here. ``known``: unchanged. ``newer``: seen later there, or judged only there. ``copies``: originals
@@ -42,7 +42,7 @@ class Merged:
     against: int = 0
 
 
-def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = iter) -> Merged:
+def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = iter) -> MergeCounts:
     """Add all pages of a source with our recipe; with a method, find copies across the two.
 
     Pages are sealed at the end, so an interrupted merge is rolled back at the next opening. Pages that are newer there
@@ -58,7 +58,7 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
         merger.write()
     if added:
         store.add_counts(source.counts, in_both=known + newer)
-    return Merged(added, known, newer, len(merger.copies), verdicts, against)
+    return MergeCounts(added, known, newer, len(merger.copies), verdicts, against)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +99,18 @@ class Fate(Enum):
     RENEWED = "renewed"
 
 
-def fate_of(filed: Filed, known: Record | None, last_seen: int) -> Fate:
+def fate_of(entry: PageEntry, known: Record | None, last_seen: int) -> Fate:
     """Return the fate of a page of which we know ``known``, last seen at ``last_seen``.
 
     As if we had crawled it then. An original stays one, because others depend on it; so does a delivered copy beside
     one that was dropped. An unjudged page never replaces a judged one.
     """
-    record = filed.record
+    record = entry.record
     if known is None:
         return Fate.NEW
     if known.is_unjudged and not record.is_unjudged:
         return Fate.RENEWED
-    if filed.seen <= last_seen:
+    if entry.seen <= last_seen:
         was_earlier = record.is_delivered and known.is_delivered and record.age < known.age
         return Fate.OLDER if was_earlier else Fate.KNOWN
     if known.is_original > record.is_original or record.is_unjudged > known.is_unjudged:
@@ -138,10 +138,10 @@ class _Merger:
     def plan(self, method: Method | None) -> None:
         """Decide on every page; with a method, compare originals with ours."""
         store, taken = self._store, set[int]()
-        for filed in self._watch(self._source.pages()):
-            record = filed.record
+        for entry in self._watch(self._source.pages()):
+            record = entry.record
             known = self._find(record)
-            fate = fate_of(filed, known, store.last_seen(record.url))
+            fate = fate_of(entry, known, store.last_seen(record.url))
             self.fates[fate] += 1
             here = known.id if known else record.id
             while known is None and (here in taken or store.record(here) is not None):
@@ -171,41 +171,41 @@ class _Merger:
         store = self._store
         generation = store.begin(f"merge of {self._source.name}")
         later: set[bool] = set()
-        for filed in self._watch(self._source.pages()):
-            record = filed.record
+        for entry in self._watch(self._source.pages()):
+            record = entry.record
             known = store.record(self._here(record.id))
-            fate = fate_of(filed, known, store.last_seen(record.url))
+            fate = fate_of(entry, known, store.last_seen(record.url))
             if fate is Fate.NEW:
                 # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
                 placed = _aged(self._place(record), record)
-                store.add(placed, self._evidence(filed), generation=generation, seen=filed.seen)
+                store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
             elif fate in (Fate.OLDER, Fate.SEEN_LATER) and known:
-                store.touch(known, max(filed.seen, store.last_seen(known.url)), renewed=_aged(known, record, known))
+                store.touch(known, max(entry.seen, store.last_seen(known.url)), renewed=_aged(known, record, known))
             elif fate is Fate.RENEWED and known:
-                if record.original != record.id or (filed.evidence and filed.evidence.like):
+                if record.original != record.id or (entry.evidence and entry.evidence.like):
                     later.add(record.original != record.id)
                 else:
-                    self._renew(filed, known)
+                    self._renew(entry, known)
         store.seal(generation, store.unsealed(generation))
         store.end(generation)
         # They name pages that a kill could have rolled back until now; originals first, as copies may name them.
         for are_copies in sorted(later):
-            for filed in self._watch(self._source.pages()):
-                known = store.record(self._here(filed.record.id))
-                if known is None or (filed.record.original != filed.record.id) is not are_copies:
+            for entry in self._watch(self._source.pages()):
+                known = store.record(self._here(entry.record.id))
+                if known is None or (entry.record.original != entry.record.id) is not are_copies:
                     continue
-                if fate_of(filed, known, store.last_seen(known.url)) is Fate.RENEWED:
-                    self._renew(filed, known)
+                if fate_of(entry, known, store.last_seen(known.url)) is Fate.RENEWED:
+                    self._renew(entry, known)
 
-    def _renew(self, filed: Filed, known: Record) -> None:
+    def _renew(self, entry: PageEntry, known: Record) -> None:
         """Replace our version of a page."""
-        record, evidence = self._place(filed.record), self._evidence(filed)
-        seen = max(filed.seen, self._store.last_seen(known.url))
-        if record.original == record.id and filed.record.original != filed.record.id:
+        record, evidence = self._place(entry.record), self._evidence(entry)
+        seen = max(entry.seen, self._store.last_seen(known.url))
+        if record.original == record.id and entry.record.original != entry.record.id:
             # Its original is this page itself.
-            self._store.touch(known, seen, renewed=_aged(known, filed.record, known))
+            self._store.touch(known, seen, renewed=_aged(known, entry.record, known))
             return
-        record = _aged(record, filed.record, known)
+        record = _aged(record, entry.record, known)
         if record == known and evidence is None:
             evidence = self._store.evidence(known.id)
         self._store.add(record, evidence, replaces=known.id, seen=seen)
@@ -243,10 +243,10 @@ class _Merger:
                 placed = replace(placed, keys=tuple(keys))
         return placed if has_keys else replace(placed, keys=(), sketch=placed.sketch if placed.delivered else b"")
 
-    def _evidence(self, filed: Filed) -> Evidence | None:
+    def _evidence(self, entry: PageEntry) -> Evidence | None:
         """Return the evidence with our ids."""
-        evidence = filed.evidence
-        if (copy := self.copies.get(filed.record.id)) is not None:
+        evidence = entry.evidence
+        if (copy := self.copies.get(entry.record.id)) is not None:
             found = copy.comparison
             return replace(
                 evidence or Evidence(),

@@ -52,7 +52,7 @@ class Way(Enum):
 
 
 @dataclass(slots=True)
-class Migrated:
+class MigrationCounts:
     """Pages by way; rows of the feed, and how many belong to a page of the state."""
 
     pages: Counter[Way] = field(default_factory=Counter)
@@ -72,7 +72,7 @@ class Migration:
         recipes = [{name: value for name, value in one.recipe.items() if name not in _TOOLS} for one in (old, new)]
         #: Whether fingerprints of both can be compared, apart from tools.
         self.is_same_method = fits(*recipes)
-        self.found = Migrated()
+        self.found = MigrationCounts()
 
     def take_all(self, watch: Watch = unwatched) -> None:
         """Bring everything over. Raises StoreError."""

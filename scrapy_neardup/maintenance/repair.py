@@ -125,7 +125,7 @@ _ID_KEY, _PAIR, _SEEN = 9, 17, 12
 
 
 @dataclass(slots=True)
-class Refiled:
+class RepairCounts:
     """What was saved.
 
     ``rows``: rows that no record implies, by the names of ``ROW_KINDS``. ``broken``: records that are damaged or have
@@ -142,11 +142,11 @@ class Refiled:
     gaps: int = 0
 
 
-class _Refiling:
+class _Refiler:
     """Files every readable record in an empty store; records give postings and URLs."""
 
     def __init__(self, salvage: Salvage, store: PageStore, watch: Watch) -> None:
-        self.found = Refiled()
+        self.found = RepairCounts()
         self._salvage = salvage
         self._store = store
         self._watch = watch
@@ -164,7 +164,7 @@ class _Refiling:
         #: Ids in URL rows; the last sight of each URL in seconds since 1970, and its hash.
         self._ids, self._seen, self._urls = (column(one)[order] for one in (ids, seen, urls))
 
-    def run(self) -> Refiled:
+    def run(self) -> RepairCounts:
         """File everything."""
         found = self.found
         self._file_records()
@@ -265,7 +265,7 @@ class _Refiling:
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairResult:
     """The result of a repair.
 
     ``before``: the number of pages at the last write, None if unreadable. ``assumed``: whether the recipe came from
@@ -273,7 +273,7 @@ class Repaired:
     """
 
     location: str
-    filed: Refiled
+    saved: RepairCounts
     before: int | None
     assumed: bool
     findings: Findings
@@ -281,9 +281,9 @@ class Repaired:
     @property
     def lost(self) -> int:
         """Pages that are known to be lost; there may be more."""
-        filed = self.filed
-        kept = filed.pages + filed.unsealed + filed.replaced
-        return max(filed.named, filed.broken, (self.before or 0) - kept)
+        saved = self.saved
+        kept = saved.pages + saved.unsealed + saved.replaced
+        return max(saved.named, saved.broken, (self.before or 0) - kept)
 
 
 def repair(
@@ -292,7 +292,7 @@ def repair(
     recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
     secret: Secret | None = None,
-) -> Repaired:
+) -> RepairResult:
     """Make a repaired copy of the state at ``source`` (class and location) at ``target``, which must be free.
 
     ``recipe`` replaces an unreadable one; ``secret``: one that the state does not hold. The work happens beside the
@@ -322,7 +322,7 @@ def repair(
                         f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
                 with closing(open_at(new_kind, draft, written or recipe, secret=found)) as store:
-                    filed = _Refiling(salvage, store, watch).run()
+                    saved = _Refiler(salvage, store, watch).run()
             with closing(open_at(new_kind, draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
@@ -333,7 +333,7 @@ def repair(
         raise StoreError(
             f"The repaired copy at {place} cannot be made: {error}. Name another place, or make room."
         ) from None
-    return Repaired(new_location, filed, before, written is None, findings)
+    return RepairResult(new_location, saved, before, written is None, findings)
 
 
 def _read_head(

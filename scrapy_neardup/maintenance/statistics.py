@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -96,33 +96,32 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The counts of a state. Times are in seconds since 1970, 0 for an empty state.
+    """The counts of a state, as in the JSON of ``stats``. Times are in seconds since 1970, 0 for an empty state.
 
-    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``better``: copies that
-    replaced their original. ``lost``: copies whose original is gone. ``groups``: groups of two pages or more.
-    ``judged``: manual verdicts by sort. ``rows``: rows of listings. ``dropped``: the sites with most drops in the last
-    crawls.
+    ``rows``: rows of listings. ``kinds``: copies by kind. ``originals_like_others``: originals that resemble an earlier
+    page, by kind. ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort.
+    ``groups``: groups of two pages or more. ``dropped_sites``: the sites with most drops in the last crawls.
     """
 
     pages: int
     originals: int
     copies: int
+    rows: int
     unjudged: int
+    kinds: dict[str, int]
+    originals_like_others: dict[str, int]
     witnesses: int
     better: int
-    lost: int
-    kinds: dict[str, int]
-    passed: dict[str, int]
+    copies_without_original: int
+    judged_by_hand: dict[str, int]
     groups: int
-    largest: int
+    largest_group: int
     sites: int
-    top: tuple[Site, ...]
+    top_sites: tuple[Site, ...]
+    dropped_sites: tuple[SiteDrops, ...]
     first_seen: float
     last_seen: int
     bytes: int
-    judged: dict[str, int] = field(default_factory=dict)
-    dropped: tuple[SiteDrops, ...] = ()
-    rows: int = 0
 
 
 def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> Statistics:
@@ -145,20 +144,20 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         pages=census.pages,
         originals=census.originals,
         copies=census.copies,
+        rows=census.rows,
         unjudged=census.unjudged,
+        kinds=dict(census.kinds.most_common()),
+        originals_like_others=dict(census.passed.most_common()),
         witnesses=census.witnesses,
         better=census.better,
-        lost=int(copies[~there & ~np.isin(originals, census.led())].sum()),
-        kinds=dict(census.kinds.most_common()),
-        passed=dict(census.passed.most_common()),
+        copies_without_original=int(copies[~there & ~np.isin(originals, census.led())].sum()),
+        judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),
         groups=int((sizes > 1).sum()),
-        largest=int(sizes.max(initial=min(census.originals, 1))),
+        largest_group=int(sizes.max(initial=min(census.originals, 1))),
         sites=len(pages),
-        top=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(limit)),
+        top_sites=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(limit)),
+        dropped_sites=tuple(most_dropped(store, limit)),
         first_seen=census.first_seen,
         last_seen=census.last_seen(store),
         bytes=store.size(),
-        judged=dict(Counter(one.kind.value for one in manual_verdicts(store))),
-        dropped=tuple(most_dropped(store, limit)),
-        rows=census.rows,
     )

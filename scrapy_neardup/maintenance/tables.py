@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scrapy_neardup.kv.base import Row
-from scrapy_neardup.maintenance.forget import Forgetting, pages_where
+from scrapy_neardup.maintenance.forget import PageSelection, pages_where
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.model import ROW
 from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
@@ -35,10 +35,10 @@ class Crawl:
         return self.generation / 1e9
 
 
-def verdict_counts(counts: Mapping[str, float]) -> dict[str, int]:
+def count_verdicts(counts: Mapping[str, float]) -> dict[str, int]:
     """Count the pages of a crawl by verdict, from its stats. Rows of listings, which are not judged, are ``rows``.
 
-    >>> verdict_counts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
+    >>> count_verdicts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
     {'unique': 2, 'duplicate': 0, 'unchanged': 0, 'updated': 0, 'better': 0, 'rows': 6, 'unjudged': 1}
     """
     found = {kind: int(counts.get(kind, 0)) for kind in ("unique", "duplicate", "unchanged", "updated", "better")}
@@ -111,9 +111,9 @@ def _decode_delivery(key: bytes, packed: bytes) -> Delivery:
 FEEDS = Table(b"f", "feed", _encode_delivery, _decode_delivery, limit=1000, age=lambda delivery: delivery.when)
 
 
-def overwritten_pages(store: PageStore, watch: Watch = unwatched) -> Forgetting:
+def select_overwritten(store: PageStore, watch: Watch = unwatched) -> PageSelection:
     """Return the pages that overwritten feeds held."""
-    return pages_within(store, [span for one in FEEDS.read(store) for span in one.gone], watch)
+    return select_within(store, [span for one in FEEDS.read(store) for span in one.gone], watch)
 
 
 def settle_overwritten(store: PageStore) -> None:
@@ -124,7 +124,7 @@ def settle_overwritten(store: PageStore) -> None:
             one.write(store)
 
 
-def pages_within(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> Forgetting:
+def select_within(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> PageSelection:
     """Return the pages of these spans, with the copies of originals among them."""
     bounds = [(first, last) for first, last, _ in spans]
     return pages_where(store, lambda record: any(first <= record.id <= last for first, last in bounds), watch)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
-from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, verdict_counts
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.report.data import Count, CrawlLine, Group, Report, Similarities, Threshold
 from scrapy_neardup.report.figures import Figures
@@ -100,7 +100,7 @@ def count_reasons(crawls: Sequence[Crawl]) -> tuple[Count, ...]:
 
 
 def _crawl_line(crawl: Crawl) -> CrawlLine:
-    verdicts = verdict_counts(crawl.counts)
+    verdicts = count_verdicts(crawl.counts)
     del verdicts["better"]
     pages, lost = (int(crawl.counts.get(name, 0)) for name in ("pages", "rolled_back"))
     return CrawlLine(clean_line(crawl.who, SITE), int(crawl.begun), crawl.ended, pages, **verdicts, lost=lost)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.export import ExportFile, write_export
-from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
@@ -48,7 +48,7 @@ _told = st.builds(
 
 
 @st.composite
-def pages(draw: st.DrawFn, most: int = 6) -> list[Filed]:
+def pages(draw: st.DrawFn, most: int = 6) -> list[PageEntry]:
     """Pages of one state by id: originals, their copies and witnesses, copies of what has gone, unjudged ones."""
     urls = draw(st.lists(st.sampled_from(URLS), unique=True, max_size=most))
     ids = sorted(draw(st.lists(st.sampled_from(IDS), unique=True, min_size=len(urls), max_size=len(urls))))
@@ -65,11 +65,11 @@ def pages(draw: st.DrawFn, most: int = 6) -> list[Filed]:
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *GONE])))
-        found.append(Filed(record, draw(st.sampled_from([0, 1, 2, 2**32 - 1])), told))
+        found.append(PageEntry(record, draw(st.sampled_from([0, 1, 2, 2**32 - 1])), told))
     return found
 
 
-def fill(store: PageStore, filed: list[Filed], notes: int = 0) -> PageStore:
+def fill(store: PageStore, filed: list[PageEntry], notes: int = 0) -> PageStore:
     """Put pages into a store, and count some sentences."""
     for one in filed:
         store.add(one.record, one.evidence, seen=one.seen)
@@ -78,7 +78,7 @@ def fill(store: PageStore, filed: list[Filed], notes: int = 0) -> PageStore:
     return store
 
 
-def state(filed: list[Filed], notes: int = 0) -> PageStore:
+def state(filed: list[PageEntry], notes: int = 0) -> PageStore:
     """A state in memory."""
     return fill(memory_state(RECIPE), filed, notes)
 

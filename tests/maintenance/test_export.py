@@ -28,7 +28,7 @@ from scrapy_neardup.maintenance.export import (
     take_verdicts,
     write_export,
 )
-from scrapy_neardup.maintenance.lines import Filed, page_from_data, page_to_data, verdict_to_data
+from scrapy_neardup.maintenance.lines import PageEntry, page_from_data, page_to_data, verdict_to_data
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
@@ -56,11 +56,11 @@ UNJUDGED = Record(0x1D, "https://d.example/", 0x1D, 0.0, (), b"\x01" * 8)
 LIKE = Record(0x1E, "https://e.example/", 0x1E)
 TOLD = Evidence("excerpt", 0x1A, 0.2, 0.9512, 812, "渡轮", ("渡轮明天开航。",), "")
 KINDS = [
-    Filed(ORIGINAL, 1714521600),
-    Filed(WITNESS, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
-    Filed(COPY, 0, Evidence()),
-    Filed(UNJUDGED, 2**32 - 1),
-    Filed(LIKE, 1714521602, TOLD),
+    PageEntry(ORIGINAL, 1714521600),
+    PageEntry(WITNESS, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
+    PageEntry(COPY, 0, Evidence()),
+    PageEntry(UNJUDGED, 2**32 - 1),
+    PageEntry(LIKE, 1714521602, TOLD),
 ]
 GOLDEN = """\
 {"scrapy-neardup":"state","version":3,"recipe":{"hash":"none","method":"somebody.Elses","parameters":{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}
@@ -115,7 +115,7 @@ def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> No
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pages(), st.integers(0, 3))
 def test_an_exported_and_imported_state_is_the_same_and_makes_the_same_file(
-    tmp_path: Path, filed: list[Filed], notes: int
+    tmp_path: Path, filed: list[PageEntry], notes: int
 ) -> None:
     store = state(filed, notes)
     copy = memory_state(RECIPE)
@@ -144,9 +144,9 @@ def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -
 
 
 def test_a_line_leaves_out_default_values() -> None:
-    plain = Filed(Record(26, "", 26), 0)
+    plain = PageEntry(Record(26, "", 26), 0)
     assert page_to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
-    full = Filed(Record(28, "u", 26, 0.5, (1,), b"\x01", True, True, 5, 6, 7), 0)
+    full = PageEntry(Record(28, "u", 26, 0.5, (1,), b"\x01", True, True, 5, 6, 7), 0)
     data = page_to_data(full)
     assert data.keys() == {
         *("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "body"),
@@ -158,7 +158,7 @@ def test_a_line_leaves_out_default_values() -> None:
 def test_the_decimals_of_a_similarity_tell_each_step() -> None:
     for step in (0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535):
         record = Record(5, "", 4, step / 65535)
-        back = page_from_data(json.loads(json.dumps(page_to_data(Filed(record, 0))))).record
+        back = page_from_data(json.loads(json.dumps(page_to_data(PageEntry(record, 0))))).record
         assert back.pack() == record.pack()
     assert all(round(round(step / 65535, 5) * 65535) == step for step in range(65536))
 

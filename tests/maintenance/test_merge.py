@@ -16,8 +16,8 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manu
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import OpenState
-from scrapy_neardup.maintenance.lines import Filed
-from scrapy_neardup.maintenance.merge import Merged, find_copy, merge
+from scrapy_neardup.maintenance.lines import PageEntry
+from scrapy_neardup.maintenance.merge import MergeCounts, find_copy, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -46,7 +46,7 @@ def urls(store: PageStore) -> list[str]:
     return sorted(record.url for record in store.records())
 
 
-def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> Merged:
+def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> MergeCounts:
     return merge(OpenState(theirs), ours, method)
 
 
@@ -56,7 +56,9 @@ def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> 
 @pytest.mark.slow
 @STATES
 @given(pages(), pages())
-def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(ours: list[Filed], theirs: list[Filed]) -> None:
+def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(
+    ours: list[PageEntry], theirs: list[PageEntry]
+) -> None:
     one, other = state(ours, notes=1), state(theirs, notes=2)
     gone, before = dangling(one) | dangling(other), rows(other)
     originals = [record for record in one.records() if record.is_original]
@@ -73,7 +75,7 @@ def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(ours: list[File
         named = records.get(record.original)
         assert named is None or named.original not in records or named.original == named.id
     once = rows(one)
-    assert merged(one, other) == Merged(0, len(theirs), 0, 0)
+    assert merged(one, other) == MergeCounts(0, len(theirs), 0, 0)
     assert rows(one) == once
     merged(other, state(ours))  # the other way round
     assert {url: one.last_seen(url) for url in urls(one)} == {url: other.last_seen(url) for url in urls(other)}
@@ -82,28 +84,28 @@ def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(ours: list[File
 @pytest.mark.slow
 @STATES
 @given(pages())
-def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[Filed]) -> None:
+def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[PageEntry]) -> None:
     other = state(theirs, notes=2)
     for source in (OpenState(other), exported(other, tmp_path / "file")):
         empty = state([])
-        assert merge(source, empty) == Merged(len(theirs), 0, 0, 0)
+        assert merge(source, empty) == MergeCounts(len(theirs), 0, 0, 0)
         assert rows(empty) == (rows(other) if theirs else {})
     before = rows(other)
-    assert merged(other, state([])) == Merged(0, 0, 0, 0)
+    assert merged(other, state([])) == MergeCounts(0, 0, 0, 0)
     assert rows(other) == before
 
 
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(
-    [Filed(Record(1, "https://b.example/", 1), 0)],
+    [PageEntry(Record(1, "https://b.example/", 1), 0)],
     [
-        Filed(Record(1, "https://a.example/", 1), 0),
-        Filed(Record(2, "https://b.example/", 2), 1, Evidence("excerpt", like=1)),
+        PageEntry(Record(1, "https://a.example/", 1), 0),
+        PageEntry(Record(2, "https://b.example/", 2), 1, Evidence("excerpt", like=1)),
     ],
 )
 @given(pages(4), pages(4))
-def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], theirs: list[Filed]) -> None:
+def test_a_merge_that_was_killed_is_completed_by_another(ours: list[PageEntry], theirs: list[PageEntry]) -> None:
     whole = state(ours)
     merged(whole, state(theirs))
     for writes in range(20):
@@ -126,12 +128,12 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], thei
 # Ids and times
 
 
-def own(id: int, url: str, seen: int = 5, *keys: int, sketch: bytes = b"sketch") -> Filed:
-    return Filed(Record(id, url, id, 1.0, keys, sketch), seen)
+def own(id: int, url: str, seen: int = 5, *keys: int, sketch: bytes = b"sketch") -> PageEntry:
+    return PageEntry(Record(id, url, id, 1.0, keys, sketch), seen)
 
 
-def copy(id: int, url: str, original: int, seen: int = 5, *keys: int) -> Filed:
-    return Filed(Record(id, url, original, 0.5, keys, b"sketch" if keys else b""), seen)
+def copy(id: int, url: str, original: int, seen: int = 5, *keys: int) -> PageEntry:
+    return PageEntry(Record(id, url, original, 0.5, keys, b"sketch" if keys else b""), seen)
 
 
 def record(store: PageStore, url: str) -> Record:
@@ -144,7 +146,7 @@ def test_an_id_that_another_page_has_gives_way_with_all_that_names_it() -> None:
     ours = state([own(5, "a"), own(6, "b")])
     like = replace(own(8, "like"), evidence=Evidence("excerpt", like=5))
     theirs = state([own(5, "x", 5, 1), own(6, "y"), own(7, "z"), like, copy(9, "copy of x", 5, 5, 2)])
-    assert merged(ours, theirs) == Merged(5, 0, 0, 0)
+    assert merged(ours, theirs) == MergeCounts(5, 0, 0, 0)
     ids = {url: record(ours, url).id for url in urls(ours)}
     assert ids == {"a": 5, "b": 6, "x": 7, "y": 8, "z": 9, "like": 10, "copy of x": 11}
     assert record(ours, "copy of x") == Record(
@@ -157,14 +159,14 @@ def test_an_id_that_another_page_has_gives_way_with_all_that_names_it() -> None:
     assert ours.new_id() > 11
     check(ours)
     before = rows(ours)
-    assert merged(ours, theirs) == Merged(0, 5, 0, 0)
+    assert merged(ours, theirs) == MergeCounts(0, 5, 0, 0)
     assert rows(ours) == before
 
 
 def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_our_id() -> None:
     ours = state([own(5, "a", 10, 1), own(6, "b", 10, 1), copy(7, "copy of a", 5)])
     theirs = state([own(2, "a", 11, 2, sketch=b"later"), own(3, "b", 9, 2, sketch=b"earlier"), copy(4, "c", 3)])
-    assert merged(ours, theirs) == Merged(1, 1, 1, 0)
+    assert merged(ours, theirs) == MergeCounts(1, 1, 1, 0)
     assert record(ours, "a") == Record(5, "a", 5, 1.0, (2,), b"later", since=2)  # delivered there before
     assert record(ours, "b") == Record(6, "b", 6, 1.0, (1,), b"sketch", since=3)
     assert (ours.last_seen("a"), ours.last_seen("b")) == (11, 10)
@@ -173,11 +175,11 @@ def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_ou
     check(ours)
 
 
-def unjudged(id: int, url: str, seen: int) -> Filed:
-    return Filed(Record(id, url, id, 0.0, (), b"\x01" * 8), seen)
+def unjudged(id: int, url: str, seen: int) -> PageEntry:
+    return PageEntry(Record(id, url, id, 0.0, (), b"\x01" * 8), seen)
 
 
-def delivered(filed: Filed) -> Filed:
+def delivered(filed: PageEntry) -> PageEntry:
     return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
 
 
@@ -198,7 +200,7 @@ def delivered(filed: Filed) -> Filed:
         (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
     ],
 )
-def test_which_of_two_versions_stays(known: Filed, theirs: Filed, stays: str) -> None:
+def test_which_of_two_versions_stays(known: PageEntry, theirs: PageEntry, stays: str) -> None:
     ours = state([own(4, "first here"), known])
     merged(ours, state([own(2, "first there"), theirs]))
     found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
@@ -288,7 +290,7 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     ours, theirs = crawl(cascade, [FIRST, page("a", story(3))]), crawl(cascade, [SECOND, THIRD, page("b", story(4))])
     assert originals(theirs) == {"second": "second", "third": "second", "b": "b"}
     assert record(theirs, THIRD.url).sketch
-    assert merged(ours, theirs, cascade) == Merged(3, 0, 0, 1)
+    assert merged(ours, theirs, cascade) == MergeCounts(3, 0, 0, 1)
     assert originals(ours) == {"first": "first", "a": "a", "second": "first", "third": "first", "b": "b"}
     witness, light = record(ours, SECOND.url), record(ours, THIRD.url)
     assert 0.5 < witness.similarity < cascade.witness_below
@@ -300,7 +302,7 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     assert told.similarity == pytest.approx(witness.similarity, abs=1e-4)
     check(ours)
     before = rows(ours)
-    assert merged(ours, theirs, cascade) == Merged(0, 3, 0, 0)
+    assert merged(ours, theirs, cascade) == MergeCounts(0, 3, 0, 0)
     assert rows(ours) == before
 
 
@@ -330,19 +332,19 @@ def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade
     theirs = crawl(cascade, [page("b", story(1)), page("c", story(1))])
     later = [replace(one, seen=one.seen + 60) for one in OpenState(theirs).pages()]
     theirs = fill(memory_state(cascade.recipe()), later)
-    assert merged(ours, theirs, cascade) == Merged(1, 0, 1, 1)
+    assert merged(ours, theirs, cascade) == MergeCounts(1, 0, 1, 1)
     assert originals(ours) == {"a": "a", "b": "a", "c": "a"}
     check(ours)
 
 
 def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(cascade: Method) -> None:
     ours = crawl(cascade, [FIRST, SECOND])
-    assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 1)
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 1)
     assert originals(ours) == {"first": "first", "second": "first", "third": "first"}
     assert record(ours, THIRD.url).keys == ()
     ours = crawl(cascade, [FIRST, SECOND])
     ours.forget([record(ours, FIRST.url).id])
-    assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 0)  # a witness of nothing
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a witness of nothing
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if not METHODS[name].memory_only])
@@ -423,6 +425,6 @@ def test_states_on_disk_are_merged_as_those_in_memory(on_disk: tuple[PageStore, 
 def test_a_page_that_is_kept_becomes_nobodys_copy_in_a_merge(cascade: Method, where: str) -> None:
     ours, theirs = crawl(cascade, [FIRST]), crawl(cascade, [SECOND])
     write_manual_verdicts(ours if where == "here" else theirs, ManualVerdict(SECOND.url, ManualKind.KEEP, FIRST.url, 4))
-    assert merged(ours, theirs, cascade) == Merged(1, 0, 0, 0, int(where == "there"))
+    assert merged(ours, theirs, cascade) == MergeCounts(1, 0, 0, 0, int(where == "there"))
     assert originals(ours) == {"first": "first", "second": "second"}
     assert [one.url for one in manual_verdicts(ours)] == [SECOND.url]

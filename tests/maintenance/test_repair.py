@@ -17,7 +17,7 @@ from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMi
 from scrapy_neardup.kv import salvage
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import repair as refile
-from scrapy_neardup.maintenance.repair import Repaired, repair
+from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_key
@@ -90,7 +90,7 @@ def copy(sound: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     return copied
 
 
-def mend(kind: str, source: Path, to: str = "", **options: Any) -> Repaired:
+def mend(kind: str, source: Path, to: str = "", **options: Any) -> RepairResult:
     """Repair a state and look at what must be so whatever the damage; the new one is beside it."""
     target = source.parent / f"mended.{to or kind}"
     before = state_files(source.parent, source)
@@ -208,11 +208,11 @@ def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
         assert sorted(path.name for path in source.parent.iterdir()) == [source.name]
         return
     saved = compare(source.parent / f"mended.{kind}", kind)
-    assert saved == mended.filed.pages >= PAGES * share
+    assert saved == mended.saved.pages >= PAGES * share
     assert mended.lost >= PAGES - saved if mended.before is not None else mended.lost <= PAGES - saved
     assert mended.before in (PAGES, None)
     if share == 1:
-        assert (mended.lost, mended.filed.gaps, mended.filed.rows["evidence"]) == (0, 0, 667)
+        assert (mended.lost, mended.saved.gaps, mended.saved.rows["evidence"]) == (0, 0, 667)
 
 
 def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[str], Path]) -> None:
@@ -222,7 +222,7 @@ def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[
     with pytest.raises(StoreDamaged):
         open_at(STORES["leveldb"], str(source), RECIPE)
     mended = mend("leveldb", source, recipe=RECIPE)  # which may have been in that table
-    assert compare(source.parent / "mended.leveldb", "leveldb") == mended.filed.pages < PAGES
+    assert compare(source.parent / "mended.leveldb", "leveldb") == mended.saved.pages < PAGES
 
 
 @pytest.mark.slow
@@ -231,20 +231,20 @@ def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kin
     source = copy(kind)
     mended = mend(kind, source, to)
     assert compare(source.parent / f"mended.{to}", to) == PAGES
-    assert (mended.filed.pages, mended.filed.rows["evidence"], mended.lost) == (PAGES, 667, 0)
+    assert (mended.saved.pages, mended.saved.rows["evidence"], mended.lost) == (PAGES, 667, 0)
     with (
         closing(open_at(STORES[kind], str(source), None)) as old,
         closing(open_at(STORES[to], mended.location, None)) as new,
     ):
         assert list(new.kv.scan(b"b")) == list(old.kv.scan(b"b"))
-        assert mended.filed.rows["counts"] == len(list(new.kv.scan(b"b"))) > 0
+        assert mended.saved.rows["counts"] == len(list(new.kv.scan(b"b"))) > 0
         assert new.recipe == old.recipe
 
 
 def test_a_crawl_goes_on_with_the_mended_copy(tmp_path: Path) -> None:
     make_state("sqlite", tmp_path)
     mended = mend("sqlite", tmp_path / "state.sqlite")
-    assert mended.filed.pages == 8
+    assert mended.saved.pages == 8
     url = (tmp_path / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
     before = read_records(url)
     with open_state(url) as store:
@@ -274,7 +274,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     store.add(Record(updated, page(1).url, updated, keys=(6,)), generation=generation, replaces=page(1).id)
     store.close()
     mended = mend(kind, source)
-    assert (mended.filed.unsealed, mended.filed.pages, mended.lost) == (2, PAGES, 0)
+    assert (mended.saved.unsealed, mended.saved.pages, mended.lost) == (2, PAGES, 0)
     with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
         assert store.taken_back.pages == 0
         assert store.find(new.url) is None
@@ -291,7 +291,7 @@ def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Pa
         store._rows.postings.file(newer.keys, newer.id, changes)
         store.write(changes, added=1)
     mended = mend(kind, source)
-    assert (mended.filed.replaced, mended.filed.pages, mended.lost) == (1, PAGES, 0)
+    assert (mended.saved.replaced, mended.saved.pages, mended.lost) == (1, PAGES, 0)
     with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
         assert store.find(newer.url) == newer
         assert store.record(page(1).id) is None
@@ -312,8 +312,8 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
         kinds = set(check(store).counts)
     assert len(kinds) > 6
     mended = mend("sqlite", source)
-    assert compare(Path(mended.location), "sqlite") == mended.filed.pages == PAGES - 1
-    assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.rows["evidence"]) == (1, 1, 1, 666)
+    assert compare(Path(mended.location), "sqlite") == mended.saved.pages == PAGES - 1
+    assert (mended.saved.broken, mended.saved.named, mended.lost, mended.saved.rows["evidence"]) == (1, 1, 1, 666)
 
 
 @pytest.mark.slow
@@ -407,7 +407,7 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
 
     source = copy("sqlite")
     before = state_files(source.parent, source)
-    monkeypatch.setattr(refile._Refiling, "_copy_rows", fail)
+    monkeypatch.setattr(refile._Refiler, "_copy_rows", fail)
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
     assert state_files(source.parent, source) == before

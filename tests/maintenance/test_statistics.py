@@ -6,30 +6,30 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
-from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.maintenance.statistics import Census, statistics
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.record import Record
 from tests.report.recount import copies, filled, large_state, small_states
 
 
-def check(pages: list[Filed]) -> None:
+def check(pages: list[PageEntry]) -> None:
     store = filled(pages)
     found, totals = statistics(store), gather(store).totals
     assert (found.pages, found.originals, found.copies, found.unjudged, int(found.first_seen), found.last_seen) == (
         *(totals.pages, totals.originals, totals.copies, totals.unjudged, totals.first, totals.last),
     )
     ids = {one.record.id for one in pages}
-    assert found.lost == sum(one.record.original not in ids for one in copies(pages))
+    assert found.copies_without_original == sum(one.record.original not in ids for one in copies(pages))
     assert found.kinds == Counter((one.evidence and one.evidence.likeness) or "unknown" for one in copies(pages))
     judged = [one.record for one in pages if one.record.is_original or one.record.original != one.record.id]
     sizes = Counter(record.original for record in judged).values()
-    assert (found.groups, found.largest) == (sum(size > 1 for size in sizes), max(sizes, default=0))
+    assert (found.groups, found.largest_group) == (sum(size > 1 for size in sizes), max(sizes, default=0))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # the first one reads the table of all characters
 @given(small_states())
-def test_the_numbers_of_any_state(pages: list[Filed]) -> None:
+def test_the_numbers_of_any_state(pages: list[PageEntry]) -> None:
     check(pages)
 
 

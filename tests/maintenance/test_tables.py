@@ -20,7 +20,7 @@ from scrapy_neardup.maintenance.tables import (
     SiteDrops,
     add_site_drops,
     most_dropped,
-    overwritten_pages,
+    select_overwritten,
     settle_overwritten,
 )
 from scrapy_neardup.maintenance.verify import check
@@ -157,7 +157,7 @@ def test_overwritten_pages_go_with_their_copies_and_are_settled_then(store: Page
     for id, original in ((1, 1), (2, 2), (3, 3), (4, 2), (5, 5)):
         store.add(Record(id, f"http://a/{id}", original, 1.0 if id == original else 0.9))
     FEEDS.write(store, Delivery("a", [(5, 5, 1)], [(2, 3, 2)]))
-    found = overwritten_pages(store)
+    found = select_overwritten(store)
     assert (sorted(found.ids), found.originals, found.with_originals) == ([2, 3, 4], 2, 1)
     settle_overwritten(store)
     assert [(one.held, one.gone, one.when > 0) for one in FEEDS.read(store)] == [([(5, 5, 1)], [], True)]

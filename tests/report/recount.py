@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
@@ -46,7 +46,7 @@ class State:
         return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **told))
 
 
-def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> PageStore:
+def filled(pages: list[PageEntry], recipe: dict[str, Any] | None = None) -> PageStore:
     store = memory_state(RECIPE if recipe is None else recipe)
     for one in pages:
         store.add(one.record, one.evidence, seen=one.seen)
@@ -68,7 +68,7 @@ _told = st.builds(
 
 
 @st.composite
-def small_states(draw: st.DrawFn) -> list[Filed]:
+def small_states(draw: st.DrawFn) -> list[PageEntry]:
     """A few pages: originals, copies of them and of pages that are gone, pages unjudged, rows of listings."""
     ids = sorted(draw(st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=8)))
     kinds = [draw(st.sampled_from(["original", "copy", "unjudged", "row"])) for _ in ids]
@@ -85,11 +85,11 @@ def small_states(draw: st.DrawFn) -> list[Filed]:
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *gone])))
-        found.append(Filed(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), told))
+        found.append(PageEntry(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), told))
     return found
 
 
-def large_state(pages: int, sites: int, seed: int = 1) -> list[Filed]:
+def large_state(pages: int, sites: int, seed: int = 1) -> list[PageEntry]:
     """Pages of many sites, a third of them copies; of some originals there are many, and some are gone."""
     dice = random.Random(seed)
     originals: list[int] = [999]
@@ -105,7 +105,9 @@ def large_state(pages: int, sites: int, seed: int = 1) -> list[Filed]:
             record = Record(id, url, id, float(dice.random() < 0.95))
             told = replace(told, like=dice.choice(originals) if dice.random() < 0.5 else 0)
             originals += [id] if record.similarity else []
-        found.append(Filed(record, evidence=told if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8)))
+        found.append(
+            PageEntry(record, evidence=told if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8))
+        )
     return found
 
 
@@ -117,11 +119,11 @@ def kind(told: Evidence | None) -> str:
     return told.likeness if told and told.likeness in COPIES else "unknown"
 
 
-def copies(pages: list[Filed]) -> list[Filed]:
+def copies(pages: list[PageEntry]) -> list[PageEntry]:
     return [one for one in pages if one.record.original != one.record.id]
 
 
-def passed(pages: list[Filed]) -> list[tuple[Record, Evidence]]:
+def passed(pages: list[PageEntry]) -> list[tuple[Record, Evidence]]:
     return [
         (one.record, one.evidence)
         for one in pages
@@ -130,7 +132,7 @@ def passed(pages: list[Filed]) -> list[tuple[Record, Evidence]]:
     ]
 
 
-def totals(pages: list[Filed]) -> dict[str, int]:
+def totals(pages: list[PageEntry]) -> dict[str, int]:
     own = [one.record for one in pages if one.record.original == one.record.id]
     lengths = [one.evidence.letters for one in copies(pages) if one.evidence]
     seconds = [int(one.record.id / 1e9) for one in pages]
@@ -150,7 +152,7 @@ def totals(pages: list[Filed]) -> dict[str, int]:
     }
 
 
-def flow(pages: list[Filed]) -> Counter[tuple[str, str]]:
+def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:
     """Copies by their site and that of their original."""
     sites = {one.record.id: site(one.record.url) for one in pages}
     return Counter((site(one.record.url), sites.get(one.record.original, GONE)) for one in copies(pages))
@@ -162,7 +164,7 @@ def bins(similarities: list[float]) -> tuple[int, ...]:
     return tuple(places[place] for place in range(50))
 
 
-def groups(pages: list[Filed]) -> list[tuple[int, list[int]]]:
+def groups(pages: list[PageEntry]) -> list[tuple[int, list[int]]]:
     """Ids of originals and of their copies, the largest group first."""
     of: dict[int, list[int]] = {}
     for one in copies(pages):

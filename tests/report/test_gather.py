@@ -13,7 +13,7 @@ from hypothesis import given
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.lines import Filed
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.report.data import OTHERS, CopyLine, PageLine, Report, SiteFlow, Totals
 from scrapy_neardup.report.figures import BINS
@@ -33,7 +33,7 @@ T = TypeVar("T")
 SECRET = Secret(bytes(range(32))).name
 
 
-def check(report: Report, pages: list[Filed], size: int) -> None:
+def check(report: Report, pages: list[PageEntry], size: int) -> None:
     """All of its numbers, and what its lists hold."""
     assert asdict(report.totals) == {**recount.totals(pages), "size": size}
     assert {one.name: one.pages for one in report.kinds} == Counter(map(_kind, recount.copies(pages)))
@@ -46,7 +46,7 @@ def check(report: Report, pages: list[Filed], size: int) -> None:
     check_copies(report, pages, 2000)
 
 
-def _kind(one: Filed) -> str:
+def _kind(one: PageEntry) -> str:
     return recount.kind(one.evidence)
 
 
@@ -75,7 +75,7 @@ def check_flow(found: SiteFlow, flow: Counter[tuple[str, str]]) -> None:
     assert found.cells == tuple(tuple(cells[row, column] for column in found.columns) for row in found.rows)
 
 
-def check_groups(report: Report, pages: list[Filed]) -> None:
+def check_groups(report: Report, pages: list[PageEntry]) -> None:
     records = {one.record.id: one.record for one in pages}
     expected = recount.groups(pages)[:GROUPS]
     assert [one.similar_id for one in report.groups] == [f"{id:016x}" for id, _ in expected]
@@ -85,7 +85,7 @@ def check_groups(report: Report, pages: list[Filed]) -> None:
         assert [one.url for one in group.pages] == [records[one].url for one in copies[:PAGES_OF_GROUP]]
 
 
-def check_copies(report: Report, pages: list[Filed], rows: int) -> None:
+def check_copies(report: Report, pages: list[PageEntry], rows: int) -> None:
     lines = {one.record.id: line(one) for one in pages}
     newest = sorted(recount.copies(pages), key=lambda one: -one.record.id)[:rows]
     bare = tuple(replace(one, shared=(), texts=(None, None)) for one in report.copies)
@@ -100,7 +100,7 @@ def check_copies(report: Report, pages: list[Filed], rows: int) -> None:
     )
 
 
-def line(one: Filed) -> PageLine:
+def line(one: PageEntry) -> PageLine:
     """What is told of a page in a list."""
     record, told = one.record, one.evidence or Evidence()
     return PageLine(
@@ -116,7 +116,7 @@ def line(one: Filed) -> PageLine:
 
 @pytest.mark.slow
 @given(small_states())
-def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
+def test_what_is_told_of_any_state_is_so(pages: list[PageEntry]) -> None:
     store = filled(pages)
     before = dict(store.rows(b""))
     report = gather(store)
@@ -315,10 +315,10 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
 
 def test_a_clock_before_1970_and_one_far_ahead_are_told_as_they_are() -> None:
     pages = [
-        Filed(Record(1, "https://a.example/", 1), 0),
-        Filed(Record(2, "https://b.example/", 1, 0.5), 0),
-        Filed(Record(BEGIN * SECOND, "https://c.example/", 1, 0.5), 5_000_000_000),
-        Filed(Record(2**64 - 1, "https://d.example/", 2**64 - 1), 0),
+        PageEntry(Record(1, "https://a.example/", 1), 0),
+        PageEntry(Record(2, "https://b.example/", 1, 0.5), 0),
+        PageEntry(Record(BEGIN * SECOND, "https://c.example/", 1, 0.5), 5_000_000_000),
+        PageEntry(Record(2**64 - 1, "https://d.example/", 2**64 - 1), 0),
     ]
     report = gather(filled(pages))
     assert (report.totals.first, report.totals.last, report.times.unit) == (0, 18_446_744_073, "10 years")
