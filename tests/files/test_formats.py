@@ -69,6 +69,7 @@ def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format:
 def test_formats_are_known_by_suffix_in_any_case() -> None:
     known = {name: find_format(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
     assert known == {name: name for name in FORMATS}
+    assert set(FORMATS) == {*samples.FORMATS, "html", "text", "warc", "wacz"}  # which have tests
     with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
         find_format("feed.jsonl", "yaml")
 
