@@ -1,11 +1,10 @@
-"""Memory of a crawl whose spider yields pages faster than they are judged, and of the same crawl without the add-on.
+"""Memory of a crawl whose spider yields pages faster than they are judged, with and without the add-on.
 
     python benchmarks/backlog.py [PAGES] [--source items start site] [--workers none 0 2]
 
-Pages of 130 kB are made in the crawl's own process. ``items``: each comes as the HTML of an item, from a response of
-one byte. ``start``: the items come from ``start()``. ``site``: each is a response. Scrapy bounds the last ones alone.
-Each line is a process of its own; its memory is what the system has given to it (Linux only), after each tenth of the
-pages and at most.
+The crawl's own process makes the pages of 130 kB. ``items``: a callback yields items with HTML, for responses of one byte.
+``start``: the items come from ``start()``. ``site``: each page is a response; Scrapy by itself bounds only these. Each row
+is a process of its own: its memory after each tenth of the pages, and its peak (Linux only).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def made_page(number: int) -> str:
 
 
 class Pages:
-    """A download handler that makes what it is asked for."""
+    """A download handler that makes pages."""
 
     lazy = False
 
@@ -78,12 +77,12 @@ class Articles(scrapy.Spider):
         yield {"url": f"http://a.example/{number}"} if self.source == "site" else self.item(number)
 
     def item(self, number: int) -> dict[str, str]:
-        """One that brings its page."""
+        """An item with its page."""
         return {"url": f"http://a.example/{number}", "html": made_page(number)}
 
 
 def crawl(source: str, workers: str, count: int) -> None:
-    """One crawl in this process; what came of it is printed as JSON."""
+    """Crawl in this process, and print the figures as JSON."""
     held: list[float] = []
     seen = 0
 

@@ -159,7 +159,7 @@ class State:
         self.pages = 0
 
     def crawl(self, pages: Iterable[Page]) -> tuple[int, Counter[str]]:
-        """How many pages were dropped, and of what the crawl warned."""
+        """Judge pages; returns how many were dropped, and the warnings."""
         detector = Detector(
             CONFIG.make_method(),
             self.store,
@@ -185,13 +185,13 @@ class State:
         return drops, alarms(told)
 
     def keep(self) -> None:
-        """What ``scrapy neardup keep --last --site`` does for the victim's pages."""
+        """Keep the victim's pages, as ``scrapy neardup keep --last --site`` does."""
         wrong = [url for url in self.missing if "//victim." in url]
         write_manual_verdicts(self.store, *(ManualVerdict(url, ManualKind.KEEP, self.missing[url], 1) for url in wrong))
 
 
 def drawn() -> None:
-    """A line for each of the drawn sites."""
+    """Print a row for each of the drawn sites."""
     cases: tuple[Callable[[], Crawls], ...] = (
         later_page,
         disclaimer,

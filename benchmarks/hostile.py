@@ -1,13 +1,12 @@
-"""Seconds and megabytes that pages take which were written to hold up a crawl, through all that a page goes through.
+"""Time and memory of pages that were written to hold up a crawl, from the response to the verdict.
 
-    python benchmarks/hostile.py [WORDS ...]
+    python benchmarks/hostile.py [WORDS ...] [--in SIZE] [--cpu]
 
-Every kind of ``hostile_pages`` is judged in three sizes: 5 MB and 99,000 tags; the largest that may still be read in
-the crawl's own process (see ``scrapy_neardup.page.html``); and the largest of which all text is judged. That is done
-with the default method and an empty state in memory; with words, only for kinds that hold one of them. Megabytes are
-those beyond what the process had when it began, with those of the process in which it had the page read, looked at
-every ten milliseconds. Exits with 1 if a page took more than 2 seconds, a tenth more for what else the machine does, or
-200 MB. With --cpu seconds are those of processors, in both processes: for a machine that has other work.
+Judges each kind of ``hostile_pages`` in three sizes, with the default method and an empty state in memory: 5 MB and 99,000
+tags; the largest page that the crawl's own process reads (``scrapy_neardup.page.limits``); the largest page whose text is
+judged in full. WORDS choose kinds by their names. Memory: what the crawl's process and its worker gain, measured every ten
+milliseconds. ``--cpu`` measures seconds of processor in both processes, for a busy machine. The exit code is 1 if a page
+takes more than 2.2 seconds or 200 MB.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ URL = "http://river.example/news/page.html"
 
 @dataclass(frozen=True)
 class Figures:
-    """What came of one page; ``held``: seconds for which nothing else could be done in the crawl's process."""
+    """The cost of one page; ``held``: seconds for which the crawl's own process was busy."""
 
     kind: str
     room: str
@@ -69,7 +68,7 @@ class Figures:
 
     @property
     def share(self) -> float:
-        """Of what it may take, that of which it takes more."""
+        """The larger share of the two limits that it uses."""
         return max(self.seconds / SECONDS, self.megabytes / MEGABYTES)
 
     def line(self) -> str:
@@ -83,7 +82,7 @@ HEAD = f"{'kind':45} {'room':7} {'bytes':>10} {'gzipped':>10} {'seconds':>7} {'h
 
 
 class Bench:
-    """What judges pages as a crawl does."""
+    """Judges pages as a crawl does."""
 
     def __init__(self) -> None:
         config = Config()
@@ -105,10 +104,10 @@ class Bench:
             self.waited += time.perf_counter() - begun
 
     def warm_up(self) -> None:
-        """Load what is loaded once, the child among it: that no page is to be charged with."""
+        """Load dictionaries, and start the worker: no page pays for that."""
         text = "Of the 23 boats of the harbour, none of which had been painted, eleven went out again."
         page = PageResponse("http://sea.example/", ("<p>" * 9_000 + text).encode())
-        while not self.pool.process_ids:  # on a busy machine one may be ended for the time that its start takes
+        while not self.pool.process_ids:  # on a busy machine the start may take too long
             with suppress(PageError):
                 self.source.page({}, page, "http://sea.example/")
         self.verdict({"text": text}, None, "http://sea.example/")
@@ -149,9 +148,9 @@ def measured(kind: str, room: str, *, cpu: bool) -> Figures:
 
 
 class Use:
-    """Looks on what processes have beyond what they had; ``most`` is the sum of the most bytes that each of them had.
+    """Measures how much memory processes gain: ``most`` adds up the peak of each.
 
-    ``seconds`` are those of a processor in the last of them.
+    ``seconds``: processor time of the last of them.
     """
 
     def __init__(self, processes: Sequence[int]) -> None:
@@ -164,7 +163,7 @@ class Use:
 
     def __enter__(self) -> Use:
         for process in self._processes:
-            Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")  # the peak is what it has now
+            Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")  # the peak begins with the present memory
         self._note()
         self._before = dict(self._peaks)
         self._thread.start()

@@ -1,13 +1,12 @@
-"""A state on a redis-server of this machine against LevelDB: pages a second, how long a verdict takes, bytes a page.
+"""A state on a redis-server of this machine, beside LevelDB: pages a second, time of a verdict, bytes a page.
 
-python benchmarks/shared_state.py [PAGES [AT_ONCE [PROCESSES...]]] [--html]
+    python benchmarks/shared_state.py [PAGES [AT_ONCE [PROCESSES...]]] [--html]
 
-The server is one of its own, on a port of the loopback. Each process judges pages of its own, of which one in five is a
-copy of one that all have, some at a time, and looks once a second at what others count, as a crawl does; the time
-begins when all are ready, and have loaded their dictionaries. With one at a time it is seen how long a verdict takes;
-with more, a page waits for the fingerprints of the others. Beside them stand as many processes on LevelDB, each with a
-state of its own: what so many get of the processors where they share nothing. With --html each page is read from HTML
-of 100 kB before, as a crawl does; it is one that is drawn, and what it says is left aside.
+It starts a server on a port of the loopback. Each process judges pages of its own; one in five is a copy of a page that
+all processes have. Once a second it reads the counts of the others, as a crawl does. The time begins when all processes
+have loaded their dictionaries. AT_ONCE: pages in flight in each process; with 1, the time of a verdict is that of the
+server alone. LevelDB: as many processes, each with a state of its own. ``--html``: each process also reads a page of
+100 kB of HTML for each page, as a crawl does.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ Answers = SimpleQueue[tuple[list[float], float]]
 
 @dataclass(frozen=True)
 class Job:
-    """What each process does."""
+    """The work of each process."""
 
     count: int
     at_once: int
     reads_html: bool
 
     def pages(self, number: int) -> list[Page]:
-        """Those of one process; what is loaded once in a crawl is loaded."""
+        """The pages of one process, after dictionaries are loaded."""
         found = list(mine(self.count, number))
         make_method("cascade", {}).fingerprint(found[0])
         publisher("www.example.com")
@@ -64,14 +63,14 @@ class Job:
         return found
 
     def read(self, number: int) -> None:
-        """What a crawl does with the HTML of a page."""
+        """Read a page of HTML, as a crawl does."""
         if self.reads_html:
             extract(html(number % 20), "https://www.example.com/", max_html=5_000_000)
 
 
 @cache
 def html(number: int) -> str:
-    """One of the pages that are read."""
+    """One of the pages of HTML."""
     return made_page(number).decode()
 
 
@@ -116,7 +115,7 @@ def about(url: str, job: Job, many: int) -> None:
 
 
 def looked(url: str) -> tuple[int, int, float]:
-    """What the keys of the state take, as the server weighs them; the number of pages; seconds of the server's CPU."""
+    """Return the bytes of the state on the server, its pages, and seconds of the server's processor."""
     kind, location = parse_url(url)
     store = open_at(kind, location, None)
     assert isinstance(store, RedisStore)
@@ -124,7 +123,7 @@ def looked(url: str) -> tuple[int, int, float]:
     client = store.kv.link.call(lambda client: client)
     cpu = client.info("cpu")
     for key in client.scan_iter(count=10_000):
-        if not key.endswith((b"}+", b"}*b")):  # what is counted has its bound, whatever the number of pages
+        if not key.endswith((b"}+", b"}*b")):  # counts have a bound of their own
             weighed += client.memory_usage(key, samples=0) or 0
     held = store.pages
     store.close()
@@ -139,7 +138,7 @@ def free_port() -> int:
 
 
 def mine(count: int, number: int) -> Iterator[Page]:
-    """Pages of one process, and between them copies of those that all processes have."""
+    """The pages of one process; each fifth is a copy of a page that all processes have."""
     own = (
         replace(page, url=page.url.replace("https://", f"https://p{number}.")) for page in pages(count, seed=number + 9)
     )
@@ -157,7 +156,7 @@ Work = Callable[[str, Job, int, Barrier, Answers], None]
 
 
 def together(work: Work, url: str, job: Job, many: int) -> tuple[float, list[float], float]:
-    """Seconds in which so many processes do their work, how long each verdict took, and seconds of their processors."""
+    """Let processes work at once; returns seconds, the time of each verdict, and seconds of processor."""
     context = multiprocessing.get_context("spawn")
     barrier, answers = context.Barrier(many + 1), context.SimpleQueue()
     running = [context.Process(target=work, args=(url, job, n, barrier, answers)) for n in range(many)]
@@ -175,7 +174,7 @@ def together(work: Work, url: str, job: Job, many: int) -> tuple[float, list[flo
 
 
 def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answers) -> None:
-    """The work of one process on a state of its own, of which there is no URL."""
+    """Work on a LevelDB state of its own."""
     found, latencies = job.pages(number), list[float]()
     with tempfile.TemporaryDirectory() as folder:
         store: PageStore = open_at(STORES["leveldb"], f"{folder}/state", make_method("cascade", {}).recipe())
@@ -194,7 +193,7 @@ def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answe
 
 
 def on_server(url: str, job: Job, number: int, barrier: Barrier, answers: Answers) -> None:
-    """The same on the one that all share."""
+    """Work on the state that all share."""
     answers.put(asyncio.run(crawl(url, job, number, barrier)))
 
 

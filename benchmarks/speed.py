@@ -33,7 +33,7 @@ from scrapy_neardup.text.normalize import letters, normalize
 
 TURN = 250
 PERMUTATIONS, THRESHOLD = 128, 0.7
-#: rensa is told; datasketch takes from the threshold what is near to it.
+#: For rensa; datasketch derives a similar number from the threshold.
 BANDS = 16
 
 Judge = Callable[[Page], object]
@@ -79,7 +79,7 @@ def by_us(detector: Detector) -> Judge:
 
 def timed(judge: Judge, documents: list[Page]) -> float:
     """Milliseconds of this process a page."""
-    gc.freeze()  # nobody is to pay for looking through the tables of the others
+    gc.freeze()  # the tables of the others must not slow the collector down
     begun = time.process_time()
     for page in documents:
         judge(page)
@@ -87,7 +87,7 @@ def timed(judge: Judge, documents: list[Page]) -> float:
 
 
 def machine() -> str:
-    """What the figures were found on."""
+    """The machine and the versions."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "datasketch", "rensa"))
     return f"{platform.machine()}, Python {platform.python_version()}, {packages}. {compiled.sentence()}"
 

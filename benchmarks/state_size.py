@@ -1,8 +1,8 @@
-"""Bytes of state per page on disk: of pages of which none is a copy, and of titles and copies on top.
+"""Bytes of state a page on disk: for originals, then for titles and for copies.
 
-python benchmarks/state_size.py [PAGES [leveldb|sqlite [METHOD]]]
+    python benchmarks/state_size.py [PAGES [leveldb|sqlite [METHOD]]]
 
-Of a METHOD that is named, pages alone of which none is a copy, with what each kind of row takes before it is packed.
+With a METHOD it measures originals alone, and each kind of row before compression.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def print_parts(count: int, name: str, method: Method) -> None:
-    """Bytes a page of a state by this method, all of them and by the first letter of their rows."""
+    """Bytes a page of a state of this method, in all and by kind of row."""
     with tempfile.TemporaryDirectory() as directory:
         store: PageStore = open_at(STORES[name], f"{directory}/state", method.recipe())
         found = fill(store, pages(count), Keep.NOTHING, method)

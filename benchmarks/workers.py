@@ -1,14 +1,12 @@
-"""Pages a second and how late the event loop is, with pages read in 0, 1 and 2 workers, and 1, 2, 4, … in flight.
+"""Pages a second, and how late the event loop is, with 0, 1 and 2 workers and 1, 2, 4 or 16 pages in flight.
 
-    python benchmarks/workers.py                    # its own pages, of 100 kB each
+    python benchmarks/workers.py                    # drawn pages of 100 kB
     python benchmarks/workers.py --pages FOLDER     # files of HTML
 
-A site in a process of its own is crawled by one process for each line, on a state of its own in LevelDB; the lines of a
-table take turns, and each has the median of its rounds. The time is that of the whole crawl, with the start of the
-workers. ``lag``: how much later than asked for something is called that asks every 5 ms. ``CPU``: of the crawl's
-process alone. Beside numbers of workers, a line may be of a crawl without the add-on: ``none``, or one with the text
-of each page by trafilatura in its callback: as it comes (``trafilatura``), or in its fast mode (``fast``), which is how
-the add-on calls it.
+A site runs in a process of its own, and so does each crawl, with a new state in LevelDB. The rows take turns; each shows
+the median of its rounds. The time includes the start of the workers. ``lag``: a timer that fires every 5 ms fires so much
+later. ``CPU``: of the crawl's own process. Rows without the add-on: ``none``, ``trafilatura`` (the callback extracts the
+text) and ``fast`` (in the fast mode, as the add-on does).
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
 _EVERY = 0.005
-#: Lines without the add-on: what their callback tells trafilatura, or None where it is not asked.
+#: Rows without the add-on: the options of trafilatura in the callback; None: it is not called.
 WITHOUT: dict[str, dict[str, Any] | None] = {
     "none": None,
     "trafilatura": {},
@@ -99,7 +97,7 @@ async def serve(pages: Sequence[bytes]) -> None:
 
 
 class Site(scrapy.Spider):
-    """Asks for so many pages, and yields an item for each."""
+    """Requests pages, and yields an item for each."""
 
     name = "site"
     base = ""
@@ -119,7 +117,7 @@ class Site(scrapy.Spider):
 
 
 class Lag:
-    """How late the loop is, while the spider is open."""
+    """Measures how late the event loop is."""
 
     def __init__(self, crawler: Any) -> None:
         self.late: list[float] = []
@@ -145,7 +143,7 @@ class Lag:
 
 
 def crawl(job: dict[str, Any]) -> None:
-    """One crawl in this process; what came of it is printed as JSON."""
+    """Crawl in this process, and print the figures as JSON."""
     quiet = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     quiet |= {"METAREFRESH_ENABLED": False, "MEMUSAGE_ENABLED": False}
     process = AsyncCrawlerProcess({**quiet, **job["settings"]})
@@ -161,7 +159,7 @@ def crawl(job: dict[str, Any]) -> None:
 
 
 def ran(base: str, count: int, flight: int, workers: str) -> dict[str, Any]:
-    """What came of a crawl with so many pages in flight, and so many workers or one of ``WITHOUT``."""
+    """The figures of a crawl with so many pages in flight, and so many workers or a row of ``WITHOUT``."""
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"CONCURRENT_REQUESTS": flight, "CONCURRENT_REQUESTS_PER_DOMAIN": flight}
         if workers not in WITHOUT:
@@ -180,12 +178,12 @@ def ran(base: str, count: int, flight: int, workers: str) -> dict[str, Any]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which so many of them are."""
+    """The value below which this share of the values lies."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
 def of_all(results: Sequence[dict[str, Any]], count: int) -> list[float]:
-    """Pages a second and milliseconds of processor a page, medians over the rounds; nothing of none."""
+    """Pages a second and milliseconds of processor a page: medians of the rounds."""
     if not results:
         return []
     rate = median(count / one["seconds"] for one in results)
@@ -193,7 +191,7 @@ def of_all(results: Sequence[dict[str, Any]], count: int) -> list[float]:
 
 
 def table(base: str, count: int, rounds: int, flights: Sequence[int], workers: Sequence[str]) -> None:
-    """All lines, which take turns."""
+    """Print all rows, which take turns."""
     cases = [(flight, many) for flight in flights for many in workers]
     found: dict[tuple[int, str], list[dict[str, Any]]] = {case: [] for case in cases}
     for _ in range(rounds):
@@ -214,7 +212,7 @@ def table(base: str, count: int, rounds: int, flights: Sequence[int], workers: S
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """See above."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=Path, metavar="FOLDER")
     parser.add_argument("--count", type=int, default=400)

@@ -272,7 +272,7 @@ class Verdict:
         if self.match is None:
             return f"{kind}: {url}"
         earlier = one_line(self.match.url)
-        shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
+        shared = f', both say "{one_line(self.match.shared[0], 60)}"' if self.match.shared else ""
         shared += ", judged by hand" if self.by_hand else ""
         shared += ", the same bytes" if self.same_bytes else ""
         if self.kind is Kind.DUPLICATE:
@@ -290,6 +290,7 @@ class Verdict:
         ``supersedes``, the page that it replaces.
         """
         match = self.match
+        first_seen = datetime.fromtimestamp(match.first_seen, tz=timezone.utc) if match else None
         return {
             "verdict": self.kind.value,
             "kind": self.kind_of_likeness,
@@ -299,16 +300,8 @@ class Verdict:
             "original": match.url if match and self.is_copy else None,
             "like": match.url if match and not self.is_copy else None,
             "supersedes": match.url if match and self.kind is Kind.BETTER else None,
-            "first_seen": _iso(match.first_seen) if match else None,
+            "first_seen": first_seen.isoformat(timespec="seconds") if first_seen else None,
             "similarity": round(match.similarity, 4) if match else None,
             "containment": round(match.containment, 4) if match else None,
             "shared": list(match.shared) if match else [],
         }
-
-
-def _clip(text: str, limit: int = 60) -> str:
-    return one_line(text if len(text) <= limit else text[: limit - 1] + "…")
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")

@@ -123,13 +123,18 @@ def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
 
 def run_process(*arguments: str | Path, cwd: Path) -> Completed:
     """Run a command as a process of its own."""
+    return start_scrapy("neardup", *arguments, cwd=cwd)
+
+
+def start_scrapy(*arguments: str | Path, cwd: Path, **variables: str) -> Completed:
+    """Run a command of Scrapy as a process of its own, which also finds the tests."""
     return subprocess.run(
-        command_line(*map(str, arguments)),
+        [sys.executable, "-m", "scrapy", *map(str, arguments)],
         cwd=cwd,
-        env=environment(),
+        env={**environment(), "PYTHONPATH": str(Path(__file__).parents[1]), **variables},
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=100,
     )
 
 

@@ -1,4 +1,4 @@
-"""What several files of the project say is the same in all of them: Python versions, extras, checks, tags."""
+"""The files of the project agree: Python versions, extras, checks, tags."""
 
 from __future__ import annotations
 

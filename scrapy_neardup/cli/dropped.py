@@ -12,10 +12,10 @@ from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import STATE, command, config_of, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_count, list_options, to_line, warn, write_list
-from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.dropped import Dropped, dropped
+from scrapy_neardup.inspect import as_data, utc_time
+from scrapy_neardup.inspect.dropped import dropped
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
+from scrapy_neardup.maintenance.tables import CRAWLS
 
 _NOUN = "dropped pages"
 
@@ -55,8 +55,7 @@ def list_drops(arguments: argparse.Namespace) -> int:
     # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        known = {crawl.generation: crawl for crawl in CRAWLS.read(store)}
-        last = known[max(known)] if known and arguments.last else None
+        last = max(CRAWLS.read(store), key=lambda crawl: crawl.generation, default=None) if arguments.last else None
         if arguments.last and last is None:
             warn("The state remembers no crawl, so --last finds nothing.")
             return 0
@@ -66,14 +65,14 @@ def list_drops(arguments: argparse.Namespace) -> int:
 
         def records() -> Iterator[dict[str, Any]]:
             for one in dropped(store, last.generation if last else 0):
-                if one.when < since:
+                if one.drop.id < since * 1e9:
                     continue
                 if one.record is None:
                     unlisted["forgotten since"] += is_wanted is None
                 elif one.came_since:
                     unlisted["kept by hand and delivered since"] += 1
                 elif is_wanted is None or is_wanted(one.record):
-                    yield _as_data(one, known)
+                    yield as_data(one)
 
         listed = write_list(arguments, records(), _as_text, _NOUN)
     for what, number in sorted(unlisted.items()):
@@ -88,21 +87,6 @@ def list_drops(arguments: argparse.Namespace) -> int:
         else:
             warn("It dropped nothing.")
     return 0
-
-
-def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
-    crawl = known.get(one.drop.generation)
-    return {
-        "url": one.record.url if one.record else None,
-        "title": one.title or None,
-        "original": one.original.url if one.original else None,
-        "kind": one.drop.likeness or None,
-        "similarity": round(one.drop.similarity, 4),
-        "when": utc_time(one.when),
-        "crawl": crawl.who if crawl else None,
-        "begun": utc_time(one.drop.generation / 1e9),
-        "judged": one.said.kind.value if one.said else None,
-    }
 
 
 def _as_text(one: dict[str, Any]) -> str:

@@ -104,7 +104,7 @@ def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
     """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
     last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
     is_wanted = of_host(site) if site is not None else lambda record: True
-    records = [one.record for one in dropped(store, last) if one.said is None] if last else []
+    records = [one.record for one in dropped(store, last) if one.judged is None] if last else []
     return [record.url for record in records if record is not None and is_wanted(record)]
 
 

@@ -50,7 +50,7 @@ class Deliveries:
         self._outage = outage
         self._feeds: dict[str, Delivery] = {}
         #: Feeds that this crawl will overwrite, and has not yet.
-        self._doomed: set[str] = set()
+        self._to_overwrite: set[str] = set()
 
     def begin(self, slots: Sequence[FeedSlot]) -> None:
         """Scrapy has opened its feeds, and written nothing: warn of pages that will be gone."""
@@ -58,8 +58,8 @@ class Deliveries:
 
     def overwrite(self, feed: str) -> None:
         """The earlier content of the feed is gone in a moment."""
-        if feed in self._doomed:
-            self._doomed.remove(feed)
+        if feed in self._to_overwrite:
+            self._to_overwrite.remove(feed)
             self._feeds[feed].overwrite(known=self._policy == "known")
             self._try(lambda: self._feeds[feed].write(self._store))
 
@@ -82,7 +82,7 @@ class Deliveries:
                 delivery.overwrite(known=True)
                 delivery.write(self._store)
             elif _overwrites(slot):
-                self._doomed.add(feed)
+                self._to_overwrite.add(feed)
                 self._warn(delivery, f"{feed} and its later batches" if "%(batch_id)" in slot.uri_template else feed)
 
     def _warn(self, delivery: Delivery, name: str) -> None:
@@ -97,7 +97,7 @@ class Deliveries:
         self._store.forget(found.ids)
         delivery.overwrite(known=True)
         delivery.write(self._store)
-        self._doomed.remove(delivery.feed)
+        self._to_overwrite.remove(delivery.feed)
         self._notes.count(stats.OVERWRITTEN, len(found.ids))
         logger.info(_FORGOTTEN, name, len(found.ids) - found.with_originals, found.with_originals)
 

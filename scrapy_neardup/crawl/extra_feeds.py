@@ -7,7 +7,8 @@ feeds would count as stored when this one is closed. Its errors change nothing e
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -59,26 +60,26 @@ class DroppedFeed:
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def _open(self, spider: Spider) -> None:
-        try:
+        with self._report_errors():
             self._exporter.open_spider(spider)
-        except Exception as error:  # from a storage, or a placeholder in its name
-            self._failed(f"{type(error).__name__}: {error}")
 
     def _item_dropped(self, item: Any, exception: BaseException, spider: Spider) -> None:
         verdict = getattr(exception, "verdict", None)
         if not isinstance(verdict, Verdict) or verdict.kind is not Kind.DUPLICATE or not self._exporter.slots:
             return
-        try:
+        with self._report_errors():
             self._exporter.item_scraped({**ItemAdapter(item).asdict(), self._field: verdict.as_tag()}, spider)
-        except Exception as error:
-            self._failed(f"{type(error).__name__}: {error}")
-        else:
             self._notes.count(stats.DROPPED_FEED)
 
     async def _close(self, spider: Spider) -> None:
-        try:
+        with self._report_errors():
             await self._exporter.close_spider(spider)
-        except Exception as error:
+
+    @contextmanager
+    def _report_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # from a storage, an exporter, or a placeholder in a name
             self._failed(f"{type(error).__name__}: {error}")
 
     def _failed(self, why: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from scrapy_neardup.inspect import HIDDEN, utc_time
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
+from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -14,29 +16,28 @@ from scrapy_neardup.state.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A dropped page as the state knows it now.
+    """A dropped page as the state knows it now: its original, and the crawl that dropped it.
 
-    ``record``, ``original``: None if it was forgotten or rolled back. ``title``: empty if it was not kept. ``said``:
-    the manual verdict on the page.
+    ``url``, ``original``, ``record``: None if the page was forgotten or rolled back. ``judged``: the manual verdict.
     """
 
-    drop: Drop
-    record: Record | None
-    original: Record | None
-    title: str
-    said: ManualVerdict | None
-
-    @property
-    def when(self) -> float:
-        """Seconds since 1970."""
-        return self.drop.id / 1e9
+    url: str | None
+    title: str | None
+    original: str | None
+    kind: str | None
+    similarity: float
+    when: str | None
+    crawl: str | None
+    begun: str | None
+    judged: str | None
+    drop: Drop = field(metadata=HIDDEN)
+    record: Record | None = field(metadata=HIDDEN)
 
     @property
     def came_since(self) -> bool:
         """Whether a person kept the page, and it passed in a later crawl."""
-        kept = self.said is not None and self.said.kind is ManualKind.KEEP
-        record = self.record
-        return kept and record is not None and record.original == record.id > self.drop.id
+        record, is_kept = self.record, self.judged == ManualKind.KEEP.value
+        return is_kept and record is not None and record.original == record.id > self.drop.id
 
 
 def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
@@ -44,11 +45,24 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
 
     Raises StoreDamaged.
     """
+    crawls = {crawl.generation: crawl.who for crawl in CRAWLS.read(store)}
     for drop in _drops(store, generation):
-        record = _at(store, drop.page)
-        told = store.evidence(record.id) if record is not None else None
-        said = find_manual_verdict(store, record.url) if record is not None else None
-        yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
+        record, original = _at(store, drop.page), _at(store, drop.original)
+        evidence = store.evidence(record.id) if record is not None else None
+        given = find_manual_verdict(store, record.url) if record is not None else None
+        yield Dropped(
+            url=record.url if record else None,
+            title=(evidence.title or None) if evidence else None,
+            original=original.url if original else None,
+            kind=drop.likeness or None,
+            similarity=round(drop.similarity, 4),
+            when=utc_time(drop.id / 1e9),
+            crawl=crawls.get(drop.generation),
+            begun=utc_time(drop.generation / 1e9),
+            judged=given.kind.value if given else None,
+            drop=drop,
+            record=record,
+        )
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:

@@ -41,7 +41,7 @@ def open_source(config: Config, fields: Mapping[str, str] | None = None, *, mark
             config.make_extractor(),
             max_text=config.max_text,
             read_risky=risky_pool.read if risky_pool else None,
-            marks=marks,
+            hashes_items=marks,
         )
 
 

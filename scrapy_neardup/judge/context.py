@@ -12,7 +12,7 @@ from scrapy_neardup.judge.former import FormerMatch, FormerMethods
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.judge.matching import Found, Matched, Matching
-from scrapy_neardup.judge.policy import Contender, Policy
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.pages import PageStore
@@ -144,11 +144,6 @@ class Context:
         return comparison.is_copy(self.policy.also_copies)
 
     # What rules are made of.
-
-    @property
-    def contender(self) -> Contender:
-        """The page as a ``Preference`` sees it."""
-        return Contender(self.page, self.fingerprint, self.method, self.store)
 
     def match(self, found: Found) -> Match:
         """An earlier page as the one that decides, with the sentences that both hold."""

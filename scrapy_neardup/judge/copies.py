@@ -37,7 +37,7 @@ def reserve(
     likeness, match = evidence_of or (verdict.likeness, verdict.match)
     evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
     if policy.preference is not None and record.keys:
-        evidence = policy.preference.add_evidence(context.contender, evidence)
+        evidence = policy.preference.add_evidence(context, evidence)
     replaces = known.id if known else 0
     return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, of))
 
@@ -222,20 +222,20 @@ def find_standing(context: Context, best: Found, common: frozenset[int]) -> Stan
 
 def _preferred(context: Context, best: Found, common: frozenset[int], preference: Preference) -> Standing | None:
     """The place of a page that is better than the original, or too long to be dropped for it; else None."""
-    original, new = best.original, context.contender
+    original = best.original
     first = context.store.record(original.group)
     if first is None or first.url == context.page.url:
         first = original
-    if not preference.is_better(new, original, first):
+    if not preference.is_better(context, original, first):
         return None
     for one in {first.id: first, original.id: original}.values():
         is_known = one.id == best.compared.id
         comparison = best.comparison if is_known else context.method.compare(context.fingerprint, one.sketch, common)
         if one.id == first.id and not is_known and not context.is_copy(comparison):
             return None
-        if preference.holds_all and not holds_nearly_all(new, one, comparison):
+        if preference.holds_all and not holds_nearly_all(context, one, comparison):
             return None
-    return Standing.ORIGINAL if preference.is_doubtful(new, first) else Standing.BETTER
+    return Standing.ORIGINAL if preference.is_doubtful(context, first) else Standing.BETTER
 
 
 def pass_in_group(context: Context, standing: Standing, best: Found, fingerprint: Fingerprint) -> Ruling:

@@ -24,9 +24,6 @@ class Candidates(NamedTuple):
     ids: tuple[int, ...]
 
 
-_NO_CANDIDATES = Candidates(frozenset(), ())
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """A similar earlier page. ``compared`` is the ``original`` of its group, or another page of that group."""
@@ -44,10 +41,6 @@ class Matched(NamedTuple):
     in_form: bool
 
 
-#: The result for most pages.
-_NO_MATCH = Matched(frozenset(), None, in_form=False)
-
-
 def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candidates:
     """The earlier pages that share keys with a page.
 
@@ -56,7 +49,7 @@ def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candida
     limit, keys = method.common, tuple(keys)
     postings = store.all_postings(keys, limit)
     if not any(postings):  # most pages
-        return _NO_CANDIDATES
+        return Candidates(frozenset(), ())
     shared: list[int] = []
     common = set()
     for key, ids in zip(keys, postings, strict=True):
@@ -115,7 +108,7 @@ class Matching:
         """
         common, ids = candidates(self._method, self._store, fingerprint.keys)
         if not ids and not canonical:
-            return Matched(common, None, in_form=False) if common else _NO_MATCH
+            return Matched(common, None, in_form=False)
         best: Found | None = None
         in_form = False
         for earlier in self._records(url, ids, canonical):

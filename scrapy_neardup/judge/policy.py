@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from scrapy_neardup.methods import Method
@@ -30,9 +30,8 @@ _MUCH_LONGER = 1.25
 _NEARLY_ALL = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A page that may be better than the original of its group, and the state with that original."""
+class Contender(Protocol):
+    """A page that may be better than the original of its group, and the state with that original: a ``Context``."""
 
     page: Page
     fingerprint: Fingerprint

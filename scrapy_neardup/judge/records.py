@@ -65,7 +65,7 @@ class Batch:
             read_risky=read_risky,
             is_unchanged=detector.is_unchanged,
             bodies=detector.bodies,
-            marks=detector.store.is_shared,
+            hashes_items=detector.store.is_shared,
         )
         #: How many records with each body are read ahead and not judged yet.
         self._upcoming: Counter[int] = Counter()

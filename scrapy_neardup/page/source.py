@@ -177,13 +177,13 @@ class PageSource:
         read_risky: ContentReader | None = None,
         is_unchanged: Callable[[str, int], bool] = lambda url, html_hash: False,
         bodies: BodyHasher | None = None,
-        marks: bool = True,
+        hashes_items: bool = True,
     ) -> None:
         """``fields``: see ``ItemFields``; ``max_html``: see ``extract``; ``max_text``: see ``limit_page``.
 
         ``read_risky`` reads risky pages in a worker; without it they are read here. ``is_unchanged``: whether the page
         of a URL has this hash already and need not be read. ``bodies`` hashes the bytes of pages; without it every page
-        is read. ``marks``: whether pages of items with text get an item hash at once, see ``add_item_hash``.
+        is read. ``hashes_items``: whether pages of items with text get an item hash at once, see ``add_item_hash``.
         """
         self.fields = ItemFields(fields)
         self._max_html = max_html
@@ -192,7 +192,7 @@ class PageSource:
         self._read_risky = read_risky
         self._is_unchanged = is_unchanged
         self._bodies = bodies
-        self._marks = marks
+        self._hashes_items = hashes_items
 
     def page(self, item: Item, response: PageResponse | None, url: str) -> Page:
         """Return the page of an item. Raises ExtractionError with the reason if there is none."""
@@ -210,7 +210,7 @@ class PageSource:
         if text:
             page = replace(_metadata_page(html, response, url), text=text)
             page = self.fields.metadata(item).apply_to(page, url, self._max_text)
-            return self.add_item_hash(page, item, url) if self._marks else page
+            return self.add_item_hash(page, item, url) if self._hashes_items else page
         response = None if html else response
         try:
             content = replace(self._content(html, response, url, content_type), metadata=self.fields.metadata(item))

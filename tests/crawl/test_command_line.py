@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile, copytree
@@ -12,8 +11,8 @@ from shutil import copyfile, copytree
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.cli import environment, make_project, run_scrapy
-from tests.crawl.conftest import ROOT, Site
+from tests.cli import make_project, run_scrapy, start_scrapy
+from tests.crawl.conftest import Site
 from tests.crawl.pages import article, html
 
 SPIDER = """
@@ -28,15 +27,8 @@ class Daybook(scrapy.Spider):
 """
 
 
-def scrapy(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder,
-        env={**environment(), "PYTHONPATH": str(ROOT), "BROWSER": "true", **environ},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return start_scrapy(*arguments, cwd=folder, BROWSER="true")
 
 
 @pytest.fixture

@@ -167,3 +167,11 @@ def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> No
     desk.play(events[-1])
     assert desk.outage.happened
     assert desk.notes.stats.get_value("neardup/errors") == 1
+
+
+def test_a_ledger_that_is_closed_leaves_the_state_alone() -> None:
+    desk = Desk(slot := Slot())
+    desk.play("es")
+    desk.ledger.close()
+    slot.store(None)
+    assert desk.book.told == [("commit", ID, False)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +17,7 @@ from scrapy_neardup.crawl.state_location import data_directory, log_scope, state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url
-from tests.cli import environment, make_project, run, run_scrapy
+from tests.cli import make_project, run, run_scrapy, start_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
@@ -220,14 +218,7 @@ def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     for name, many, settings in (("first", 1, {}), ("second", 2, own)):
         code = SPIDER.format(kind=name.title(), name=name, many=many, settings=settings)
         (spiders / f"{name}.py").write_text(code, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", "second"],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = start_scrapy("crawl", "second", cwd=folder)
     assert "State: 2 pages" in done.stderr, done.stderr
     assert (folder / "the site.sqlite").is_file()
     for name in ("first", "third"):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,8 @@ from scrapy.crawler import Crawler
 from scrapy_neardup import Addon, NearDupPipeline
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.settings import Config
-from tests.crawl.conftest import ROOT, Crawl, Site
+from tests.cli import start_scrapy
+from tests.crawl.conftest import Crawl, Site
 from tests.crawl.pages import html, text
 
 PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
@@ -124,13 +122,7 @@ def test_settings_without_a_scrapy_cfg_do_not_switch_it_off_in_silence(
     assert "There is no scrapy.cfg" in result.log
     assert f"the state is kept in {tmp_path / '.scrapy' / 'neardup'}" in result.log
     assert crawl(["/a", "/b"], env=env).items == []
-    told = subprocess.run(
-        [sys.executable, "-m", "scrapy", "neardup", "stats", "--json"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
-        capture_output=True,
-        text=True,
-    )
+    told = start_scrapy("neardup", "stats", "--json", cwd=tmp_path, **env)
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["pages"] == 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import io
 import json
@@ -13,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from scrapy.exporters import (
     BaseItemExporter,
     CsvItemExporter,
@@ -28,6 +25,7 @@ from warcio.warcwriter import WARCWriter
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.files.compression import zstd
+from scrapy_neardup.files.writers import WRITERS
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -67,16 +65,11 @@ def packed(format: str, records: Sequence[Mapping[str, Any]] = RECORDS) -> bytes
     file = io.BytesIO()
     if format in ("jsonl", "json", "csv", "xml"):
         export(EXPORTERS[format](file), records)
-    elif format == "tsv":
-        text = io.StringIO(newline="")
-        rows = csv.DictWriter(text, list(records[0]), dialect=csv.excel_tab)
-        rows.writeheader()
-        rows.writerows(records)
-        return text.getvalue().encode()
-    elif format == "excel":
-        return workbook({"Articles": [list(records[0]), *(list(record.values()) for record in records)]})
-    elif format == "parquet":
-        pq.write_table(pa.Table.from_pylist(list(records)), file)
+        return file.getvalue()
+    writer = WRITERS[format](file, "")
+    for record in records:
+        writer.write(record, None)
+    writer.close()
     return file.getvalue()
 
 

@@ -43,7 +43,7 @@ def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> 
         ("csv", ["feed.csv, line 2", "feed.csv, line 10"]),
         ("tsv", ["feed.tsv, line 2", "feed.tsv, line 10"]),
         ("xml", ["feed.xml, item 1", "feed.xml, item 5"]),
-        ("excel", ["book.xlsx, sheet Articles, row 2", "book.xlsx, sheet Articles, row 6"]),
+        ("excel", ["book.xlsx, sheet articles, row 2", "book.xlsx, sheet articles, row 6"]),
         ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
     ],
 )
@@ -69,6 +69,7 @@ def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format:
 def test_formats_are_known_by_suffix_in_any_case() -> None:
     known = {name: find_format(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
     assert known == {name: name for name in FORMATS}
+    assert set(FORMATS) == {*samples.FORMATS, "html", "text", "warc", "wacz"}  # which have tests
     with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
         find_format("feed.jsonl", "yaml")
 

@@ -116,7 +116,7 @@ def document(id: str, text: str = "", title: str = "", url: str = "") -> Documen
 
 def reader(**renamed: str) -> DocumentReader:
     """A reader with the usual names of fields, but for some."""
-    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, 100_000, None, marks=False))
+    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, 100_000, None, hashes_items=False))
 
 
 def read(path: Path, pairs: Path | None = None, gold: Path | None = None) -> Corpus:
