@@ -2,9 +2,9 @@
 
     python benchmarks/backlog.py [PAGES] [--source items start site] [--workers none 0 2]
 
-The crawl's own process makes the pages of 130 kB. ``items``: a callback yields items with HTML, for responses of one byte.
-``start``: the items come from ``start()``. ``site``: each page is a response; Scrapy by itself bounds only these. Each row
-is a process of its own: its memory after each tenth of the pages, and its peak (Linux only).
+The crawl's own process makes the pages of 130 kB. ``items``: a callback yields items with HTML, for responses of one
+byte. ``start``: the items come from ``start()``. ``site``: each page is a response; Scrapy by itself bounds only
+these. Each row is a process of its own: its memory after each tenth of the pages, and its peak (Linux only).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python benchmarks/hostile.py [WORDS ...] [--in SIZE] [--cpu]
 
-Judges each kind of ``hostile_pages`` in three sizes, with the default method and an empty state in memory: 5 MB and 99,000
-tags; the largest page that the crawl's own process reads (``scrapy_neardup.page.limits``); the largest page whose text is
-judged in full. WORDS choose kinds by their names. Memory: what the crawl's process and its worker gain, measured every ten
-milliseconds. ``--cpu`` measures seconds of processor in both processes, for a busy machine. The exit code is 1 if a page
-takes more than 2.2 seconds or 200 MB.
+Judges each kind of ``hostile_pages`` in three sizes, with the default method and an empty state in memory: 5 MB and
+99,000 tags; the largest page that the crawl's own process reads (``scrapy_neardup.page.limits``); the largest page
+whose text is judged in full. WORDS choose kinds by their names. Memory: what the crawl's process and its worker gain,
+measured every ten milliseconds. ``--cpu`` measures seconds of processor in both processes, for a busy machine. The
+exit code is 1 if a page takes more than 2.2 seconds or 200 MB.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python benchmarks/workers.py                    # drawn pages of 100 kB
     python benchmarks/workers.py --pages FOLDER     # files of HTML
 
-A site runs in a process of its own, and so does each crawl, with a new state in LevelDB. The rows take turns; each shows
-the median of its rounds. The time includes the start of the workers. ``lag``: a timer that fires every 5 ms fires so much
-later. ``CPU``: of the crawl's own process. Rows without the add-on: ``none``, ``trafilatura`` (the callback extracts the
-text) and ``fast`` (in the fast mode, as the add-on does).
+A site runs in a process of its own, and so does each crawl, with a new state in LevelDB. The rows take turns; each
+shows the median of its rounds. The time includes the start of the workers. ``lag``: a timer that fires every 5 ms
+fires so much later. ``CPU``: of the crawl's own process. Rows without the add-on: ``none``, ``trafilatura`` (the
+callback extracts the text) and ``fast`` (in the fast mode, as the add-on does).
 """
 
 from __future__ import annotations

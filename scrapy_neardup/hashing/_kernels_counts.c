@@ -1,10 +1,10 @@
-/* Sentences that are counted: see state/sentence_counts.py. */
+/* Counts of sentences: see state/sentence_counts.py and state/boilerplate.py. */
 #include "_kernels.h"
 
 #define WAYS 8
 #define MOST_BUCKETS 0x10000
 
-/* Arrays that are passed in, each as the functions here need it. */
+/* Arrays that are passed in. */
 typedef struct {
     Py_buffer views[3];
     int opened;
@@ -16,28 +16,28 @@ static void close_all(Arrays *arrays)
         PyBuffer_Release(&arrays->views[--arrays->opened]);
 }
 
-/* One more array, of items of 4 bytes; where it begins, or NULL with an error. */
+/* The beginning of an array of items of 4 bytes; NULL with an error. */
 static void *open_one(Arrays *arrays, PyObject *array, int flags)
 {
     Py_buffer *view = &arrays->views[arrays->opened];
     if (PyObject_GetBuffer(array, view, flags) < 0)
         return NULL;
     arrays->opened++;
-    if (view->len % 4 || (view->len && (uintptr_t)view->buf % 4)) { /* what is empty may stand anywhere */
+    if (view->len % 4 || (view->len && (uintptr_t)view->buf % 4)) { /* an empty one needs no alignment */
         PyErr_SetString(PyExc_ValueError, "an array has another size than is needed");
         return NULL;
     }
     return view->buf;
 }
 
-/* See ``Recurrence``, whose memory this is. */
+/* The memory of ``Recurrence``. */
 typedef struct {
     uint8_t *newest, *repeats, *dirty;
     uint32_t *sentences, *sites;
     uint32_t buckets;
 } Counted;
 
-/* A table in one piece of memory, with a flag for each block of so many buckets; 0, or -1 with an error. */
+/* The parts of a table in one piece of memory; 0, or -1 with an error. */
 static int table_of(Arrays *arrays, PyObject *memory, Py_ssize_t in_block, int flags, Counted *table)
 {
     Py_ssize_t size = in_block * (9 * WAYS + 1) + 1, blocks, ways;
@@ -60,7 +60,7 @@ static int table_of(Arrays *arrays, PyObject *memory, Py_ssize_t in_block, int f
     return 0;
 }
 
-/* Where a sentence stands in its bucket; -1 if it does not. */
+/* The slot of a sentence; -1 if it has none. */
 static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
 {
     Py_ssize_t slot = (Py_ssize_t)(sentence & (table->buckets - 1)) * WAYS, end = slot + WAYS;
@@ -70,37 +70,18 @@ static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
     return -1;
 }
 
-/* On how many sites a sentence stood, and if the repeats are asked for, on how many pages. */
+static unsigned ones_of(uint32_t bits)
+{
+    bits -= (bits >> 1) & 0x55555555;
+    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333);
+    return (((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24;
+}
+
+/* The number of sites of a sentence, with its repeats that of pages. */
 static Py_ssize_t stood_on(const Counted *table, uint32_t sentence, int with_repeats)
 {
     Py_ssize_t slot = slot_of(table, sentence);
     return slot < 0 ? 0 : (Py_ssize_t)ones_of(table->sites[slot]) + (with_repeats ? table->repeats[slot] : 0);
-}
-
-/* ``asked``, buckets of a block, a table, whether its repeats count: for each sentence the bits of its sites, and them. */
-KERNEL(stood)
-{
-    Arrays arrays;
-    Counted table;
-    const uint32_t *asked;
-    Py_ssize_t in_block;
-    PyObject *found = NULL;
-    int with_repeats;
-    arrays.opened = 0;
-    if (!has(given, 4) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 ||
-        (with_repeats = PyObject_IsTrue(args[3])) < 0)
-        return NULL;
-    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
-    if (asked && table_of(&arrays, args[2], in_block, PyBUF_SIMPLE, &table) == 0) {
-        Py_ssize_t i, count = arrays.views[0].len / 4;
-        uint16_t *counts;
-        found = PyByteArray_FromStringAndSize(NULL, count * 2);
-        counts = found ? (uint16_t *)(void *)PyByteArray_AsString(found) : NULL;
-        for (i = 0; found && i < count; i++)
-            counts[i] = (uint16_t)stood_on(&table, asked[i], with_repeats);
-    }
-    close_all(&arrays);
-    return found;
 }
 
 /* The upper half of the hash of a number. */
@@ -109,8 +90,6 @@ static uint32_t upper_half(uint32_t number, uint64_t with, uint64_t offset, uint
     return (uint32_t)(mix(mix(number ^ with ^ offset) * base) >> 32);
 }
 
-/* ``asked``, buckets of a block; what they are mixed with for their site, offset, base; pages from which on one is
- * common, and the table of them; sites from which on, and the other table: a byte for each. */
 KERNEL(are_common)
 {
     Arrays arrays;
@@ -142,12 +121,12 @@ KERNEL(are_common)
     return found;
 }
 
-/* See ``_admit``: gives a new sentence the next way without repeats; 0 if there is none, and the counts are one less. */
+/* See ``_admit``: gives a new sentence the next way without repeats; without one takes 1 off all counts and returns 0. */
 static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ssize_t bucket)
 {
     uint8_t *counts = table->repeats + bucket * WAYS;
     int turn, way = 0, best = -1;
-    for (turn = 1; turn <= WAYS && best != 0; turn++) { /* that which was filled last comes last */
+    for (turn = 1; turn <= WAYS && best != 0; turn++) { /* the way that was filled last comes last */
         int one = (table->newest[bucket] + turn) % WAYS;
         if (best < 0 || counts[one] < best) {
             best = counts[one];
@@ -165,19 +144,13 @@ static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ss
     return 1;
 }
 
-static int in_order(const void *one, const void *other)
-{
-    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-    return (a > b) - (a < b);
-}
-
-#define FEW 64 /* numbers that are put in order sooner one by one */
+#define FEW 64 /* numbers that insertion sorts faster */
 
 static void sort_halves(uint32_t *numbers, Py_ssize_t count)
 {
     Py_ssize_t i, place;
     if (count > FEW) {
-        qsort(numbers, (size_t)count, sizeof *numbers, in_order);
+        qsort(numbers, (size_t)count, sizeof *numbers, compare_halves);
         return;
     }
     for (i = 1; i < count; i++) {
@@ -188,7 +161,7 @@ static void sort_halves(uint32_t *numbers, Py_ssize_t count)
     }
 }
 
-/* Counts the sentences of a page, which are put in order: see ``Recurrence.note``. ``is_known``: as many bytes. */
+/* Sorts and counts the sentences of a page: see ``Recurrence.note``. ``is_known``: as many bytes. */
 static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, Py_ssize_t in_block,
                      uint8_t *is_known)
 {
@@ -212,7 +185,7 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
         table->repeats[slot] += table->sites[slot] & bit && table->repeats[slot] < 255;
         table->sites[slot] |= bit;
     }
-    /* Of several that want one way the last one gets it first; a page takes one off each count of a bucket at most. */
+    /* The last of several gets a way first. A page takes at most 1 off each count of a bucket. */
     for (i = count; i-- > 0;) {
         Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (table->buckets - 1));
         if (is_known[i] || full[bucket >> 3] >> (bucket & 7) & 1)
@@ -222,39 +195,6 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
     }
 }
 
-/* Sentences, buckets of a block, bit, a table. */
-KERNEL(note)
-{
-    Arrays arrays;
-    Counted table;
-    const uint32_t *asked;
-    uint32_t *noted = NULL;
-    Py_ssize_t count, in_block, bit;
-    PyObject *found = NULL;
-    arrays.opened = 0;
-    if (!has(given, 4) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || size_of(args[2], 0, 31, &bit) < 0)
-        return NULL;
-    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
-    if (asked && table_of(&arrays, args[3], in_block, PyBUF_WRITABLE, &table) == 0) {
-        count = arrays.views[0].len / 4;
-        noted = PyMem_Malloc((size_t)count * (sizeof *noted + 1));
-        if (noted) {
-            memcpy(noted, asked, (size_t)count * sizeof *noted);
-            count_in(&table, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
-            found = Py_NewRef(Py_None);
-        }
-        else
-            PyErr_NoMemory();
-    }
-    PyMem_Free(noted);
-    close_all(&arrays);
-    return found;
-}
-
-/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the table in which all have
- * one bit; a bit, or None for a page that counts for its site alone, and the other table; the page's own number, or None:
- * nothing is to be done where that is known of the site. Whether they were counted: see
- * ``Counts.note``. */
 KERNEL(count_page)
 {
     Arrays arrays;
@@ -302,29 +242,6 @@ KERNEL(count_page)
     found = Py_NewRef(Py_True);
 done:
     PyMem_Free(asked);
-    close_all(&arrays);
-    return found;
-}
-
-/* Sentences, a number that they are mixed with, offset, base: the upper halves of the hashes of numbers. */
-KERNEL(upper_halves)
-{
-    Arrays arrays;
-    const uint32_t *asked;
-    uint64_t with, offset, base;
-    PyObject *found = NULL;
-    arrays.opened = 0;
-    if (!has(given, 4) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0)
-        return NULL;
-    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
-    if (asked)
-        found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len);
-    if (found) {
-        uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
-        Py_ssize_t i;
-        for (i = 0; i < arrays.views[0].len / 4; i++)
-            halves[i] = upper_half(asked[i], with, offset, base);
-    }
     close_all(&arrays);
     return found;
 }

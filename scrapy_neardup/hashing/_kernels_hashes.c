@@ -9,46 +9,45 @@ static const uint64_t IV[8] = {
 
 #define TURNED(x, n) (((x) >> (n)) | ((x) << (64 - (n))))
 
-/* Of numbers, or of vectors of them: ``turned`` is how they are turned to the right. */
-#define G(turned, a, b, c, d, x, y)                                                                                    \
+#define G(a, b, c, d, x, y)                                                                                            \
     do {                                                                                                               \
         a += b + (x);                                                                                                  \
-        d = turned(d ^ a, 32);                                                                                         \
+        d = TURNED(d ^ a, 32);                                                                                         \
         c += d;                                                                                                        \
-        b = turned(b ^ c, 24);                                                                                         \
+        b = TURNED(b ^ c, 24);                                                                                         \
         a += b + (y);                                                                                                  \
-        d = turned(d ^ a, 16);                                                                                         \
+        d = TURNED(d ^ a, 16);                                                                                         \
         c += d;                                                                                                        \
-        b = turned(b ^ c, 63);                                                                                         \
+        b = TURNED(b ^ c, 63);                                                                                         \
     } while (0)
 
-/* One of the twelve rounds, by the order in which it takes the words; written out, which takes a sixth less time. */
-#define ROUND(t, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                 \
+/* One of the twelve rounds, by its order of the words. Written out, they take a sixth less time. */
+#define ROUND(s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                 \
     do {                                                                                                               \
-        G(t, v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                   \
-        G(t, v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                   \
-        G(t, v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                  \
-        G(t, v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                  \
-        G(t, v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                  \
-        G(t, v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                \
-        G(t, v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                 \
-        G(t, v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                 \
+        G(v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                   \
+        G(v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                   \
+        G(v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                  \
+        G(v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                  \
+        G(v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                  \
+        G(v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                \
+        G(v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                 \
+        G(v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                 \
     } while (0)
 
-#define ROUNDS(t)                                                                                                      \
+#define ROUNDS()                                                                                                       \
     do {                                                                                                               \
-        ROUND(t, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
-        ROUND(t, 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
-        ROUND(t, 11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);                                                \
-        ROUND(t, 7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);                                                \
-        ROUND(t, 9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);                                                \
-        ROUND(t, 2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);                                                \
-        ROUND(t, 12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);                                                \
-        ROUND(t, 13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);                                                \
-        ROUND(t, 6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);                                                \
-        ROUND(t, 10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);                                                \
-        ROUND(t, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
-        ROUND(t, 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
+        ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
+        ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
+        ROUND(11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);                                                \
+        ROUND(7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);                                                \
+        ROUND(9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);                                                \
+        ROUND(2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);                                                \
+        ROUND(12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);                                                \
+        ROUND(13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);                                                \
+        ROUND(6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);                                                \
+        ROUND(10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);                                                \
+        ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
+        ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
     } while (0)
 
 static inline uint64_t word_at(const uint8_t *p)
@@ -70,196 +69,63 @@ static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, uint
     }
     v[12] ^= counted;
     v[14] ^= last;
-    ROUNDS(TURNED);
+    ROUNDS();
     for (i = 0; i < 8; i++)
         h[i] ^= v[i] ^ v[i + 8];
 }
 
-/* ---- one text -------------------------------------------------------------------------------------------------- */
-
-/* A text of which one block after the other is made. */
-typedef struct {
-    const Py_UCS4 *at, *end; /* what is left of it */
-    uint64_t counted;        /* bytes of all blocks, up to the one that is there */
-    uint64_t last;           /* all bits, where that is the last one */
-    size_t filled;           /* bytes that are there: the last character may stand across the end */
-    uint8_t block[BLOCK + 4];
-} Stream;
-
-/* One without a block yet; answers with the state that it begins with. */
-static const uint64_t *begin(Stream *stream, const Key *key, const Py_UCS4 *at, Py_ssize_t count)
+uint8_t *encode(Py_UCS4 c, uint8_t *to)
 {
-    stream->at = at;
-    stream->end = at + count;
-    stream->last = 0;
-    stream->counted = key->is_keyed ? BLOCK : 0;
-    stream->filled = 0;
-    if (count || !key->is_keyed)
-        return key->behind;
-    /* of no text the block of the key is the last one */
-    memcpy(stream->block, key->block, BLOCK);
-    stream->counted = 0;
-    stream->filled = BLOCK;
-    return key->before;
-}
-
-/* Makes the next block. */
-static void fill(Stream *stream)
-{
-    uint8_t *to = stream->block + stream->filled, *const full = stream->block + BLOCK;
-    const Py_UCS4 *at = stream->at, *const end = stream->end;
-    if (to > full) {
-        memcpy(stream->block, full, 4);
-        to -= BLOCK;
+    if (c >= 0x800 && c < 0x10000 && c >> 11 != 0xD800 >> 11) {
+        *to++ = (uint8_t)(0xE0 | c >> 12);
+        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+        *to++ = (uint8_t)(0x80 | (c & 0x3F));
     }
-    for (; at < end && to <= full; at++) { /* only what others follow is no last block */
-        Py_UCS4 c = *at;
-        if (c >= 0x800 && c < 0x10000 && c >> 11 != 0xD800 >> 11) {
-            *to++ = (uint8_t)(0xE0 | c >> 12);
-            *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-            *to++ = (uint8_t)(0x80 | (c & 0x3F));
-        }
-        else if (c < 0x80)
-            *to++ = (uint8_t)c;
-        else if (c < 0x800) {
-            *to++ = (uint8_t)(0xC0 | c >> 6);
-            *to++ = (uint8_t)(0x80 | (c & 0x3F));
-        }
-        else if (c < 0x10000)
-            *to++ = '?';
-        else {
-            *to++ = (uint8_t)(0xF0 | c >> 18);
-            *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-            *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-            *to++ = (uint8_t)(0x80 | (c & 0x3F));
-        }
+    else if (c < 0x80)
+        *to++ = (uint8_t)c;
+    else if (c < 0x800) {
+        *to++ = (uint8_t)(0xC0 | c >> 6);
+        *to++ = (uint8_t)(0x80 | (c & 0x3F));
     }
-    stream->at = at;
-    stream->filled = (size_t)(to - stream->block);
-    stream->last = to > full ? 0 : UINT64_MAX;
-    stream->counted += to > full ? BLOCK : stream->filled;
-    if (stream->last)
-        memset(to, 0, (size_t)(full - to));
-}
-
-/* The 8 bytes of a hash as a number, the first one the highest. */
-static uint64_t reversed(uint64_t word)
-{
-    uint64_t found = 0;
-    int i;
-    for (i = 0; i < 8; i++)
-        found = found << 8 | (word >> (8 * i) & 0xFF);
-    return found;
-}
-
-/* The hash of a text of which some blocks are in the state already. */
-static uint64_t finished(uint64_t h[8], Stream *stream)
-{
-    do {
-        fill(stream);
-        compress(h, stream->block, stream->counted, stream->last);
-    } while (!stream->last);
-    return reversed(h[0]);
+    else if (c < 0x10000)
+        *to++ = '?';
+    else {
+        *to++ = (uint8_t)(0xF0 | c >> 18);
+        *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
+        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+        *to++ = (uint8_t)(0x80 | (c & 0x3F));
+    }
+    return to;
 }
 
 uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count)
 {
-    Stream stream;
-    uint64_t h[8];
-    memcpy(h, begin(&stream, key, at, count), sizeof h);
-    return finished(h, &stream);
-}
-
-/* ---- several texts at once ------------------------------------------------------------------------------------- */
-
-/* A processor with AVX2 works on four numbers in less than twice the time of one, so four texts are hashed in the lanes
- * of vectors; where one ends another begins. The two lanes of SSE2 gain nothing; those of NEON were not measured. On
- * Windows GCC lays vectors where they may not stand. */
-#if defined(__GNUC__) && defined(__x86_64__) && !defined(_WIN32)
-#include <immintrin.h>
-#define LANES 4
-#define HAS_LANES() __builtin_cpu_supports("avx2")
-
-typedef uint64_t Four __attribute__((vector_size(32)));
-
-/* By whole bytes in one step, by 63 in three. */
-#define FOUR_TURNED(x, n)                                                                                              \
-    ((n) == 63   ? TURNED(x, 63)                                                                                       \
-     : (n) == 32 ? (Four)_mm256_shuffle_epi32((__m256i)(x), 0xB1)                                                      \
-                 : (Four)_mm256_shuffle_epi8((__m256i)(x), (n) == 24 ? by_24 : by_16))
-
-__attribute__((target("avx2"))) static void compress_four(Four h[8], const Stream *s)
-{
-    const __m256i by_16 = _mm256_set_epi64x(0x09080F0E0D0C0B0A, 0x0100070605040302, 0x09080F0E0D0C0B0A, 0x0100070605040302);
-    const __m256i by_24 = _mm256_set_epi64x(0x0A09080F0E0D0C0B, 0x0201000706050403, 0x0A09080F0E0D0C0B, 0x0201000706050403);
-    Four m[16], v[16];
+    uint8_t block[BLOCK + 4], *to = block, *const full = block + BLOCK; /* a character may stand across the end */
+    const Py_UCS4 *const end = at + count;
+    uint64_t h[8], counted = key->is_keyed ? BLOCK : 0, found = 0;
     int i;
-    for (i = 0; i < 16; i++)
-        m[i] = (Four){word_at(s[0].block + 8 * i), word_at(s[1].block + 8 * i), word_at(s[2].block + 8 * i),
-                      word_at(s[3].block + 8 * i)};
-    for (i = 0; i < 8; i++) {
-        v[i] = h[i];
-        v[i + 8] = (Four){IV[i], IV[i], IV[i], IV[i]};
+    memcpy(h, key->behind, sizeof h);
+    if (!count && key->is_keyed) { /* of an empty text the block of the key is the last one */
+        memcpy(h, key->before, sizeof h);
+        memcpy(block, key->block, BLOCK);
+        to = full;
+        counted = 0;
     }
-    v[12] ^= (Four){s[0].counted, s[1].counted, s[2].counted, s[3].counted};
-    v[14] ^= (Four){s[0].last, s[1].last, s[2].last, s[3].last};
-    ROUNDS(FOUR_TURNED);
-    for (i = 0; i < 8; i++)
-        h[i] ^= v[i] ^ v[i + 8];
-}
-
-static void hash_in_lanes(const Key *key, Text *texts, Py_ssize_t count)
-{
-    Four h[8] = {{0}};
-    Stream streams[LANES] = {{0}};
-    Text *held[LANES] = {0}, *next = texts;
-    uint64_t one[8];
-    int i, k, running = 0;
     for (;;) {
-        for (k = 0; k < LANES && next < texts + count; k++)
-            if (!held[k]) {
-                const uint64_t *begun = begin(&streams[k], key, next->at, next->count);
-                for (i = 0; i < 8; i++)
-                    h[i][k] = begun[i];
-                held[k] = next++;
-                running++;
-            }
-        if (running < 2)
+        while (at < end && to <= full) /* only a block before other bytes is not the last one */
+            to = encode(*at++, to);
+        if (to <= full)
             break;
-        for (k = 0; k < LANES; k++)
-            if (held[k])
-                fill(&streams[k]);
-        compress_four(h, streams);
-        for (k = 0; k < LANES; k++)
-            if (held[k] && streams[k].last) {
-                held[k]->hash = reversed(h[0][k]);
-                held[k] = NULL;
-                running--;
-            }
+        compress(h, block, counted += BLOCK, 0);
+        memcpy(block, full, 4);
+        to -= BLOCK;
     }
-    for (k = 0; k < LANES; k++)
-        if (held[k]) { /* alone it is done sooner */
-            for (i = 0; i < 8; i++)
-                one[i] = h[i][k];
-            held[k]->hash = finished(one, &streams[k]);
-        }
+    memset(to, 0, (size_t)(full - to));
+    compress(h, block, counted + (uint64_t)(to - block), UINT64_MAX);
+    for (i = 0; i < 8; i++) /* as a number, the first byte the highest */
+        found = found << 8 | (h[0] >> (8 * i) & 0xFF);
+    return found;
 }
-#else
-#define HAS_LANES() 0
-#define hash_in_lanes(key, texts, count) ((void)0)
-#endif
-
-void hash_each(const Key *key, Text *texts, Py_ssize_t count)
-{
-    Py_ssize_t i;
-    if (key->in_lanes && HAS_LANES())
-        hash_in_lanes(key, texts, count);
-    else
-        for (i = 0; i < count; i++)
-            texts[i].hash = hash_of(key, texts[i].at, texts[i].count);
-}
-
-/* ---- of Python ------------------------------------------------------------------------------------------------- */
 
 int key_of(PyObject *packed, Key *key)
 {
@@ -271,7 +137,7 @@ int key_of(PyObject *packed, Key *key)
         PyErr_SetString(PyExc_ValueError, "this is no key");
         return -1;
     }
-    memcpy(key, data, sizeof(Key)); /* the bytes may stand anywhere */
+    memcpy(key, data, sizeof(Key)); /* the bytes need not be aligned */
     return 0;
 }
 
@@ -280,16 +146,13 @@ KERNEL(prepared)
     Key key;
     char *secret;
     Py_ssize_t size;
-    int in_lanes;
-    if (!has(given, 2) || PyBytes_AsStringAndSize(args[0], &secret, &size) < 0 ||
-        (in_lanes = PyObject_IsTrue(args[1])) < 0)
+    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &secret, &size) < 0)
         return NULL;
     if (size > 64) {
         PyErr_SetString(PyExc_ValueError, "a secret has 64 bytes at most");
         return NULL;
     }
     memset(&key, 0, sizeof key);
-    key.in_lanes = (uint64_t)in_lanes;
     memcpy(key.before, IV, sizeof IV);
     key.before[0] ^= UINT64_C(0x01010000) ^ (uint64_t)size << 8 ^ 8;
     memcpy(key.behind, key.before, sizeof key.before);
@@ -299,18 +162,6 @@ KERNEL(prepared)
         compress(key.behind, key.block, BLOCK, 0);
     }
     return PyBytes_FromStringAndSize((const char *)&key, sizeof key);
-}
-
-KERNEL(hash_text)
-{
-    Key key;
-    Points points;
-    uint64_t found;
-    if (!has(given, 2) || key_of(args[0], &key) < 0 || points_of(args[1], &points) < 0)
-        return NULL;
-    found = hash_of(&key, points.at, points.count);
-    release(&points);
-    return PyLong_FromUnsignedLongLong(found);
 }
 
 KERNEL(hash_texts)

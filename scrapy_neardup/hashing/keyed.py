@@ -38,7 +38,7 @@ class Keyed:
         self.drawn = offset, base | 1
         self._offset, self._base = map(np.uint64, self.drawn)
         #: The prepared secret of the compiled module; empty without it.
-        self.key = compiled.kernels.prepared(secret, True) if compiled.kernels is not None else b""
+        self.key = b"" if compiled.kernels is None else compiled.kernels.prepared(secret)
 
     def of(self, text: str) -> int:
         """Return 64 bits of a text's UTF-8 bytes; lone surrogates are replaced.
@@ -46,12 +46,7 @@ class Keyed:
         >>> hex(Keyed().of("近似网页")), Keyed(b"secret").of("近似网页") == Keyed().of("近似网页")
         ('0x97fe12eb793019e6', False)
         """
-        kernels = compiled.kernels
-        if kernels is not None:
-            return kernels.hash_text(self.key, text)
-        hashed = self._hash.copy()
-        hashed.update(_utf8(text))
-        return int.from_bytes(hashed.digest(), "big")
+        return self.every((text,))[0]
 
     def short(self, text: str) -> int:
         """Return the lower 32 bits: enough for a sentence of a page or a site."""
@@ -61,10 +56,14 @@ class Keyed:
         """Return 64 bits of each text, in order."""
         return np.array(self.every(texts), np.uint64)
 
-    def every(self, texts: Iterable[str]) -> list[int]:
+    def every(self, texts: Collection[str]) -> list[int]:
         """Return 64 bits of each text as Python integers."""
-        kernels = compiled.kernels
-        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self.key, list(texts))
+        if compiled.kernels is not None:
+            return compiled.kernels.hash_texts(self.key, list(texts))
+        hashed = [self._hash.copy() for _ in texts]
+        for one, text in zip(hashed, texts, strict=True):
+            one.update(_utf8(text))
+        return [int.from_bytes(one.digest(), "big") for one in hashed]
 
     def place(self, text: str) -> int:
         """Return the key under which to file a text. Other texts may have the same key.
@@ -79,10 +78,6 @@ class Keyed:
 
     def halves(self, values: npt.NDArray[np.uint32], mixed_with: int) -> npt.NDArray[np.uint32]:
         """Mix each number with a 64-bit number and return the upper 32 bits of its hash."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            found = kernels.upper_halves(np.ascontiguousarray(values, np.uint32), mixed_with, *self.drawn)
-            return np.frombuffer(found, np.uint32)
         mixed = self.numbers(values.astype(np.uint64) ^ np.uint64(mixed_with))
         return (mixed >> np.uint64(32)).astype(np.uint32)
 

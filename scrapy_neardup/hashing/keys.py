@@ -6,9 +6,8 @@ A key is the lowest 40 bits of a hash. Not the highest: some keys are the smalle
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
-
-from scrapy_neardup.hashing import compiled
 
 #: Bits and bytes of a key.
 BITS = 40
@@ -37,7 +36,5 @@ def pack_key(key: int) -> bytes:
 
 def pack_keys(keys: Sequence[int], before: bytes = b"") -> list[bytes]:
     """``pack_key`` of each of several numbers of at most 64 bits, behind the bytes ``before``."""
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.packed_keys(keys, SIZE, before)
-    return [before + pack_key(key) for key in keys]
+    packed = struct.pack(f">{len(keys)}Q", *keys)  # in one call, as each page packs its keys twice
+    return [before + packed[end - SIZE : end] for end in range(8, len(packed) + 1, 8)]

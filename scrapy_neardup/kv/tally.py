@@ -12,7 +12,6 @@ from typing import NamedTuple
 import farmhash
 
 from scrapy_neardup.atomic import open_private, sync_directory
-from scrapy_neardup.hashing import compiled
 
 # A checksum over all rows, which reveals missing and changed rows. It is a row itself, part of every batch. It cannot
 # reveal that the whole database is an older copy; the witness does.
@@ -75,9 +74,6 @@ def of_rows(rows: dict[bytes, bytes], largest: int) -> tuple[int, int, list[byte
 
     ``largest``: no page with a larger id exists yet. This runs for every page.
     """
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.shares_of_rows(rows, farmhash.fingerprint64, DERIVED, KEY, _OF_PAGES, largest)
     total = new = 0
     unsure = []
     for key, value in rows.items():
@@ -214,9 +210,6 @@ def boot() -> str:
 
 def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
     """Format a line as bytes, which is faster than text; this runs at every write."""
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.witness_line(kind, *tally, rest, _SLOT)
     packed = b"%b %b %d %d %016x %d %b" % (kind, tally.state.hex().encode(), *tally[1:], rest)
     return _checked(packed)
 

@@ -9,7 +9,7 @@ from lxml import etree
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, resolve_encoding
 
 from scrapy_neardup.page.limits import has_many_marks
-from scrapy_neardup.text.normalize import limit_marks
+from scrapy_neardup.text.characters import limit_marks
 
 # Chinese pages declare gb2312 and use GBK, declare utf-8 wrongly, or declare nothing. A strict decoder recognises UTF-8
 # for certain. Nearly every pair of bytes is a character in both GB18030 and Big5, so there the commonest characters

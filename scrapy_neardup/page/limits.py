@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import getrandbits
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.normalize import count_marks
+from scrapy_neardup.text.characters import count_marks
 
 #: The default of the most characters of text. The worst text of this length takes half a second.
 MAX_TEXT = 400_000

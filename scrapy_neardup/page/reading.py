@@ -16,7 +16,7 @@ from operator import and_
 
 from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
-from scrapy_neardup.text.normalize import letters, letters_each
+from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import find_quotes
 
 #: The share of letters in links from which a line is a menu entry, a teaser or a related page.
@@ -144,13 +144,13 @@ def is_link_line(block: Block, line: str) -> bool:
 
 def _letters(blocks: list[Block]) -> list[str]:
     """Return the letters and digits of each line. Lines are compared by them."""
-    return letters_each([block.text for block in blocks])
+    return [letters(block.text) for block in blocks]
 
 
 def _split(text: str) -> list[tuple[str, str]]:
     """Return the lines of an extractor's text, each with its letters."""
     lines = text.split("\n")
-    return list(zip(lines, letters_each(lines), strict=True))
+    return [(line, letters(line)) for line in lines]
 
 
 def _find_in(main_text: list[tuple[str, str]], lines: list[str]) -> list[bool]:

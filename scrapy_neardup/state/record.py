@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
-from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.state.layout import kept_url
 
@@ -117,7 +116,7 @@ class Record:
         sketch. Fields without their flag are absent.
         """
         flags = _RECORD | self.delivered * _DELIVERED | self.former * _FORMER
-        keys, behind, kernels = self.keys, b"", compiled.kernels
+        keys, behind = self.keys, b""
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
         else:
@@ -131,8 +130,6 @@ class Record:
         if self.since:
             flags, behind = flags | _SINCE, behind + _TEXT.pack(self.since)
         url = kept_url(self.url)
-        if kernels is not None:
-            return kernels.packed_record(flags, keys, SIZE, url, behind, self.sketch)
         packed_url = url.encode("utf-8", "surrogatepass")
         head = _HEAD.pack(flags, len(keys), len(packed_url))
         return b"".join((head, *pack_keys(keys), packed_url, behind, self.sketch))

@@ -17,8 +17,6 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import compiled
-
 _WAYS = 8
 _BUCKETS = 2**14
 #: Buckets per block; a block is written at once.
@@ -69,10 +67,6 @@ class Recurrence:
 
         Known sentences come first, then the others look for a place.
         """
-        kernels = compiled.kernels
-        if kernels is not None:
-            kernels.note(plain(sentences), IN_BLOCK, site & 31, self.memory)
-            return
         sentences = sentences.astype(np.uint32)
         sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
         buckets, slots, known = self._find(sentences)
@@ -91,10 +85,6 @@ class Recurrence:
 
     def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
         """Return the site bits of each sentence, at most 32; 0 if unknown."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            found = kernels.stood(plain(sentences), IN_BLOCK, self.memory, False)
-            return np.frombuffer(found, np.uint16).astype(np.uint8)
         _, slots, known = self._find(sentences)
         return self._bits(slots) * known
 
@@ -105,10 +95,6 @@ class Recurrence:
 
     def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return a lower bound for the pages of each sentence: a first page per site, and the repeats."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            found = kernels.stood(plain(sentences), IN_BLOCK, self.memory, True)
-            return np.frombuffer(found, np.uint16)
         _, slots, known = self._find(sentences)
         stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
         return stood

@@ -1,4 +1,4 @@
-"""Character classes, and the table of them for the compiled module.
+"""Character classes, runs of combining marks, and the table of characters for the compiled module.
 
 The compiled module has no Unicode tables. It asks for 256 characters when it meets the first one of them, so it follows
 the Unicode release of Python.
@@ -7,13 +7,15 @@ the Unicode release of Python.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from array import array
-from bisect import bisect
 from functools import cache
-from typing import Any
 
-from scrapy_neardup.hashing import compiled
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.text.shingles import code_points
 
 #: Marks that always end a sentence, and closing marks that may follow them.
 MARKS = "。！？；!?;\r\n\u2028\u2029"
@@ -28,11 +30,43 @@ IGNORABLE = (
     *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF)),
     *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
-#: Chinese characters, including the supplementary planes, as ranges of a pattern.
-HAN = "\u3400-\u9fff\U00020000-\U0003ffff"
+
+
+def _as_pattern(edges: tuple[int, ...]) -> str:
+    return "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in zip(edges[::2], edges[1::2], strict=True))
+
+
+# Scripts without spaces between words: code points where a range begins, ends, begins, and so on.
+#: Chinese characters, including the supplementary planes.
+_HAN_EDGES = 0x3400, 0xA000, 0x20000, 0x40000
+#: Katakana: Japanese names and foreign words, which end where another script begins.
+_KATAKANA_EDGES = 0x30A1, 0x3100, 0x31F0, 0x3200
+#: Thai, Lao, Tibetan, Burmese, Khmer and hiragana have no dictionary here: each character counts as a word.
+_SINGLE_EDGES = 0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x30A1
+#: The same as ranges of a pattern.
+HAN, KATAKANA, SINGLES = map(_as_pattern, (_HAN_EDGES, _KATAKANA_EDGES, _SINGLE_EDGES))
 HAN_CHARACTER = re.compile(f"[{HAN}]")
-#: Scripts without spaces between words: code points where a range begins, ends, begins, and so on.
-UNSPACED_EDGES = (*(0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x3100, 0x31F0, 0x3200, 0x3400, 0xA000, 0x20000, 0x40000),)
+UNSPACED_CHARACTER = re.compile(f"[{HAN}{KATAKANA}{SINGLES}]")
+_FEW = 50
+
+
+def has_unspaced(letters: str) -> bool:
+    """Whether at least one letter in fifty is of a script without spaces between words.
+
+    No more is needed, as most of a Chinese page may be code and tables.
+
+    >>> has_unspaced("北京opened"), has_unspaced("opened2024")
+    (True, False)
+    """
+    if len(letters) <= _FEW:
+        return UNSPACED_CHARACTER.search(letters) is not None
+    # The beginning of a text is usually enough.
+    for part in (letters[: len(letters) // (_FEW // 2) + 1], letters):
+        if _FEW * len(UNSPACED_CHARACTER.findall(part)) >= len(letters):
+            return True
+    return False
+
+
 #: NFKC of the marks of every Chinese page.
 WIDE_MARKS = (
     ("，", ","),
@@ -57,13 +91,6 @@ _ALONE = (
 )
 
 
-@cache
-def character_table() -> Any:
-    """Return the character table of the compiled module, which must be there."""
-    assert compiled.kernels is not None
-    return compiled.kernels.characters(block)
-
-
 def block(number: int) -> bytes:
     """Return the entries of 256 characters: four bytes each, in the byte order of this machine."""
     return array("I", map(_entry, range(256 * number, 256 * number + 256))).tobytes()
@@ -81,7 +108,8 @@ def _entry(point: int) -> int:
         | _MARK * (char in MARKS)
         | _CLOSING * (char in CLOSING)
     )
-    entry |= _UNSPACED_LETTER * (bisect(UNSPACED_EDGES, point) % 2) | _LINE * (len(f"a{char}a".splitlines()) > 1)
+    entry |= _UNSPACED_LETTER * (UNSPACED_CHARACTER.match(char) is not None)
+    entry |= _LINE * (len(f"a{char}a".splitlines()) > 1)
     return entry | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
 
 
@@ -92,3 +120,49 @@ def _plain_spelling(char: str) -> int:
         return 0
     alone = any(first <= ord(char) < end for first, end in _ALONE) and not unicodedata.combining(char)
     return _PLAIN | ord(folded) if alone else 0
+
+
+#: Combining marks in a row that stay. To order n marks takes n² steps, so hostile pages write many. Unicode's
+#: Stream-Safe Text Format (UAX #15) inserts a joiner after 30; we drop the rest, as joiners may be removed later.
+MOST_MARKS = 30
+#: All combining marks lie between these code points.
+_FIRST_MARK, _LAST_MARK = 0x300, 0x1E94A
+
+
+def limit_marks(text: str) -> str:
+    """Keep the first 30 of combining marks in a row.
+
+    >>> len(limit_marks("a" + 20 * "\\u0300\\u0316" + "b"))
+    32
+    """
+    return text if count_marks(text) <= MOST_MARKS else _long_row().sub(lambda row: row[0][:MOST_MARKS], text)
+
+
+def count_marks(text: str) -> int:
+    """Count the combining marks in a text.
+
+    >>> count_marks("a\\u0300b\\u0316")
+    2
+    """
+    if text.isascii():
+        return 0
+    points = code_points(text)
+    return int(np.count_nonzero(_is_mark()[points[points >= _FIRST_MARK]]))  # most of HTML is below
+
+
+@cache
+def _is_mark() -> npt.NDArray[np.bool_]:
+    """Return for each code point whether normalising sorts it, or turns it into a mark that is sorted.
+
+    Half-width voicing marks of Japanese are of the second kind.
+    """
+    table = np.zeros(sys.maxunicode + 1, np.bool_)
+    for point in range(_FIRST_MARK, _LAST_MARK + 1):
+        table[point] = unicodedata.combining(unicodedata.normalize("NFKD", chr(point))[0])
+    return table
+
+
+@cache
+def _long_row() -> re.Pattern[str]:
+    marks = "".join(map(chr, np.flatnonzero(_is_mark()).tolist()))
+    return re.compile(f"[{marks}]{{{MOST_MARKS + 1},}}")

@@ -7,10 +7,8 @@ from enum import Enum
 from unicodedata import category
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import character_table
-from scrapy_neardup.text.normalize import letters
-from scrapy_neardup.text.tokens import has_unspaced
+from scrapy_neardup.text import backend
+from scrapy_neardup.text.characters import has_unspaced
 
 #: Fewest letters of a line of prose; menus and captions are shorter.
 _PROSE_LINE = 10
@@ -33,17 +31,7 @@ def has_prose(text: str, needed: int) -> bool:
     >>> has_prose("首页\\n新闻\\n渡口今天早上开航了，第一班船是空的。", 15)
     True
     """
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.has_prose(character_table(), text, _PROSE_LINE, needed)
-    found = 0
-    for line in text.splitlines():
-        length = len(letters(line))
-        if length >= _PROSE_LINE:
-            found += length
-        if found >= needed:
-            return True
-    return False
+    return backend.active.has_prose(text, _PROSE_LINE, needed)
 
 
 _SIGNS = re.compile(r"[_={}\[\]<>\\|&*#@$^~+/`]")

@@ -12,47 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 from enum import IntEnum
-from functools import cached_property
 from itertools import accumulate
-from typing import Any
 
-from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.normalize import letters_each
-
-
-class SubstringSet:
-    """Up to 64 strings of 2 to 32 characters each, to look for in one text after the other.
-
-    >>> signs = SubstringSet("渡船", "开航")
-    >>> signs.has_match("渡口今天早上开航"), signs.has_match("")
-    (True, False)
-    """
-
-    def __init__(self, *strings: str) -> None:
-        self._strings = strings
-
-    def has_match(self, text: str) -> bool:
-        """Whether a text holds any of the strings."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            return kernels.holds_any(text, self._prepared)
-        return any(char in text and any(one in text for one in some) for char, some in self._by_shared.items())
-
-    @cached_property
-    def _prepared(self) -> Any:
-        assert compiled.kernels is not None
-        return compiled.kernels.signs(self._strings)
-
-    @cached_property
-    def _by_shared(self) -> dict[str, tuple[str, ...]]:
-        """The strings by a character that many of them share: a fast check on most texts."""
-        left, by_shared = list(self._strings), dict[str, tuple[str, ...]]()
-        while left:
-            chars = {char for one in left for char in one}
-            shared = max(chars, key=lambda char: (sum(char in one for one in left), char))
-            by_shared[shared] = tuple(one for one in left if shared in one)
-            left = [one for one in left if shared not in one]
-        return by_shared
+from scrapy_neardup.text import backend
+from scrapy_neardup.text.normalize import letters
 
 
 class QuoteMarkup(IntEnum):
@@ -139,15 +102,13 @@ _QUOTING = (
     ),
     *("einem iPhone ", "Envoyé de ", "réexpédié", "weitergeleitete"),
 )
-#: A line ends with a colon; then one of _WROTE_PARTS must occur too.
+#: A line ends with a colon; then a part of a verb in _WROTE must occur too.
 _COLONS = ":\n", ": \n", ":\r\n"
-_QUOTE_SIGNS, _COLON_SIGNS, _ALL_SIGNS = (
-    SubstringSet(*_QUOTING),
-    SubstringSet(*_COLONS),
-    SubstringSet(*_QUOTING, *_COLONS),
-)
+_has_quoting = backend.active.make_search(*_QUOTING)
+_has_colon = backend.active.make_search(*_COLONS)
+_has_any = backend.active.make_search(*_QUOTING, *_COLONS)
 #: Parts of the verbs in _WROTE.
-_WROTE_PARTS = SubstringSet("wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал")
+_has_verb = backend.active.make_search("wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал")
 
 
 def is_attribution(line: str) -> bool:
@@ -165,9 +126,9 @@ def may_quote(text: str) -> bool:
     """Whether a text may hold a quote: a fast check that clears most pages."""
     if text.lstrip().startswith((">", "＞", "---", "Begin")):
         return True
-    if not _ALL_SIGNS.has_match(text):  # most pages end here
+    if not _has_any(text):  # most pages end here
         return False
-    return _QUOTE_SIGNS.has_match(text) or (_COLON_SIGNS.has_match(text) and _WROTE_PARTS.has_match(text))
+    return _has_quoting(text) or (_has_colon(text) and _has_verb(text))
 
 
 def quote_depth(line: str) -> int:
@@ -294,7 +255,7 @@ class _Message:
         #: Lines that begin a signature.
         self._dashes = {number for number, line in enumerate(lines) if line.rstrip("\r") == "-- "}
         self._lines = [line.strip() for line in lines]
-        self._letters = [len(line) for line in letters_each([line.replace("\n", " ") for line in self._lines])]
+        self._letters = [len(letters(line)) for line in self._lines]
         self._markup = markup
         self._found: set[int] = set()
         #: Whether there is a sign that this is a message.

@@ -15,25 +15,14 @@ from collections.abc import Callable, Iterable, Set
 from functools import cache, partial
 from importlib.metadata import version
 
-import numpy as np
-import numpy.typing as npt
+from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, KATAKANA, SINGLES
 
-from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, UNSPACED_EDGES, character_table
-from scrapy_neardup.text.shingles import code_points
-
-#: Katakana: Japanese names and foreign words, which end where another script begins.
-_KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
-#: Scripts without spaces between words and without a dictionary: each character counts as a word.
-_UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30a0"
-_EDGES = np.array(UNSPACED_EDGES, np.uint32)
-_WORD = re.compile(rf"[{HAN}]+|[{_KATAKANA}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
-_UNSPACED_LETTER = re.compile(rf"[{HAN}{_KATAKANA}{_UNSPACED}]")
-_SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
+_WORD = re.compile(rf"[{HAN}]+|[{KATAKANA}]+|[{SINGLES}]|[^\W_{HAN}{SINGLES}{KATAKANA}]+")
+_NO_HAN = re.compile(rf"[^{HAN}]+")
+_NO_HAN_WORD = re.compile(rf"[{KATAKANA}{SINGLES}]|[^\W_{HAN}]")
+_SPACED = re.compile(rf"[^\W_{HAN}{SINGLES}{KATAKANA}]+")
 #: Occurrences of a word to check before the whole text is split.
 _TRIES = 32
-_ALL_HAN = re.compile(rf"[{HAN}\n]*")
-_DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
     r"|[一二两三四五六七八九十](?=[艘人台辆月日号路件起名家只条座所次岁年天个位])"
@@ -58,12 +47,12 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     >>> words("アプリの更新")
     ['アプリ', 'の', '更新']
     """
-    if (chinese := _chinese_runs(normalized)) is not None:
-        cut = _segmenter()(chinese) if chinese else []
-        return [word for word in cut if word != "\n"] if singles else longer_than(cut, 1)
+    # One call of the segmenter takes all: each call costs as much as ten characters. A line break is a word of its own.
+    if _NO_HAN_WORD.search(normalized) is None:
+        cut = _cut(_NO_HAN.sub("\n", normalized).strip("\n"))
+        return [word for word in cut if word != "\n"] if singles else [word for word in cut if len(word) > 1]
     runs = _WORD.findall(normalized)
-    han = [run for run in runs if HAN_CHARACTER.match(run)]
-    cut = _segmenter()("\n".join(han)) if han else []
+    cut = _cut("\n".join([run for run in runs if HAN_CHARACTER.match(run)]))
     found, left = list[str](), iter(cut)
     for run in runs:
         if HAN_CHARACTER.match(run):
@@ -71,24 +60,6 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
         else:
             found.append(run)
     return found
-
-
-def _chinese_runs(normalized: str) -> str | None:
-    """Return the runs of Chinese characters, a line each, or None if the text has other words too.
-
-    One call of the segmenter takes all: each call costs as much as ten characters. A line break is a word of its own.
-    """
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.chinese_runs(character_table(), normalized)
-    joined = "\n".join(_WORD.findall(normalized))
-    return joined if _ALL_HAN.fullmatch(joined) else None
-
-
-def longer_than(words: list[str], length: int) -> list[str]:
-    """Return the words with more characters than ``length``, in order."""
-    kernels = compiled.kernels
-    return [word for word in words if len(word) > length] if kernels is None else kernels.longer(words, length)
 
 
 def spaced_words(normalized: str) -> list[str]:
@@ -116,34 +87,6 @@ def has_spaced_word(normalized: str, word: str) -> bool:
     return begins is not None and word in spaced_words(normalized)
 
 
-def has_unspaced(letters: str) -> bool:
-    """Whether at least one letter in fifty is of a script without spaces between words.
-
-    No more is needed, as most of a Chinese page may be code and tables.
-
-    >>> has_unspaced("北京opened"), has_unspaced("opened2024")
-    (True, False)
-    """
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.has_unspaced(character_table(), letters)
-    # The beginning of a text is usually enough.
-    if 50 * len(_UNSPACED_LETTER.findall(letters[: len(letters) // 25 + 1])) >= len(letters) > 0:
-        return True
-    return 50 * int(np.count_nonzero(_are_unspaced(code_points(letters)))) >= len(letters) > 0
-
-
-def are_unspaced(words: list[str]) -> list[bool]:
-    """Return ``has_unspaced`` of each word."""
-    kernels = compiled.kernels
-    return list(map(has_unspaced, words)) if kernels is None else kernels.are_unspaced(character_table(), words)
-
-
-def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = np.searchsorted(_EDGES, points, side="right") % 2 == 1
-    return found
-
-
 def frequencies(found: Iterable[str], stop: Set[str] = frozenset()) -> dict[str, int]:
     """Count each word, in order of first occurrence, without the ``stop`` words."""
     return {word: count for word, count in Counter(found).items() if word not in stop}
@@ -158,13 +101,8 @@ def numbers(normalized: str) -> list[str]:
     return _NUMBER.findall(normalized)
 
 
-def digits(letters: str) -> list[str]:
-    """Return runs of digits in order.
-
-    >>> digits("2024年3月12")
-    ['2024', '3', '12']
-    """
-    return _DIGITS.findall(letters)
+def _cut(chinese: str) -> list[str]:
+    return _segmenter()(chinese) if chinese else []
 
 
 @cache

@@ -17,33 +17,16 @@ from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, format_method
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.base import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
-from tests.lab.corpus import document
-
-WHO = ["老周", "小禾", "陈船长", "林老师", "镇长", "阿芬", "木匠", "邮递员"]
-WHAT = [
-    "修好了渡口的灯",
-    "卖掉了三车桃子",
-    "在桥头开了茶馆",
-    "给学校送去书",
-    "量了河水的深浅",
-    "画下戏院",
-    "补好了渔网",
-]
-WHEN = ["清早", "晌午", "集市散后", "第一场雨以前", "开学那天", "停电的夜里"]
-WHY = ["邻居们都来帮忙", "没有人说得清缘由", "消息传遍了两岸", "孩子们看了一下午", "账本上记着这件事"]
+from tests.lab.corpus import article, document
 
 
 def documents(count: int = 8) -> list[Document]:
     """Articles of which each has sentences of its own."""
-    found = []
-    for number in range(count):
-        text = "".join(
-            f"{WHEN[(number + 5 * line) % 6]}{number}号，{WHO[(3 * number + line) % 8]}{WHAT[(number * line) % 7]}，"
-            f"花了{7 * number + line}元。{WHY[(number + line) % 5]}{WHO[(number + 2 * line) % 8]}也不例外！\n"
-            for line in range(14)
-        )
-        found.append(document(f"d{number}", text, f"{WHO[number % 8]}的第{number}封信"))
-    return found
+    return [document(f"d{number}", article(number, chinese=True), f"第{number}封信") for number in range(count)]
+
+
+#: In one of the documents only.
+THIRD = documents()[2].page.text[:20]
 
 
 class Fake(Method):
@@ -166,8 +149,8 @@ def test_fewer_than_two_different_texts_are_refused(given: list[Document]) -> No
 def test_a_method_that_fails_is_told_once_and_left_out() -> None:
     told: list[str] = []
     with pytest.raises(NearDupError, match=r"^weak: no lexicon for this page$"):
-        measure_robustness([Fake("weak", says=True, fails_on="3号")], documents())
-    methods = [Fake("weak", says=True, fails_on="3号"), Fake("yes", says=True)]
+        measure_robustness([Fake("weak", says=True, fails_on=THIRD)], documents())
+    methods = [Fake("weak", says=True, fails_on=THIRD), Fake("yes", says=True)]
     points = measure_robustness(methods, documents(), edits=["wrap"], on_failure=lambda error: told.append(str(error)))
     assert told == ["weak: no lexicon for this page"]
     assert [(point.method, point.edit, point.pages) for point in points] == [("yes", "wrap", 8), ("yes", CONTROL, 56)]

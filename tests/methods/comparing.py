@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.text.normalize import letters
+from scrapy_neardup.text.sentences import PythonText
 
 NONE: frozenset[int] = frozenset()
+
+
+def split(sentences: list[str], hashes: Keyed = OPEN) -> PythonText:
+    """A segmented text of normalised sentences."""
+    return PythonText(sentences, list(map(letters, sentences)), hashes)
 
 
 def made(method: Method, text: str) -> Fingerprint:

@@ -12,12 +12,11 @@ import pytest
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.minwise import sketch
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.shingles import shingles
+from scrapy_neardup.text.shingles import shingles, sketch
 from tests.methods.cascade_pages import (
     BELL,
     DEFAULTS,

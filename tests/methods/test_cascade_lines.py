@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
-from scrapy_neardup.text.sentences import from_sentences
+from tests.methods.comparing import split
 
 WORD = st.integers(0, 2**32 - 1)
 LINES = st.builds(
@@ -24,7 +24,7 @@ def many(count: int) -> list[str]:
 
 def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
     """What is kept of a page of these lines."""
-    return Lines.unpack(Lines.encode(from_sentences(lines, OPEN), headlines))[0]
+    return Lines.unpack(Lines.encode(split(lines, OPEN), headlines))[0]
 
 
 @settings(deadline=None)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CATALOGUE, PROFILES, CascadeParameters
-from scrapy_neardup.methods.cascade.sketch import Numbers
+from scrapy_neardup.methods.cascade.sketch import Numbers, sketch_form
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.sentences import from_sentences, read
+from scrapy_neardup.text.normalize import segment
 from tests.methods.cascade_pages import explained, judged, page, scattered, values
+from tests.methods.comparing import split
 
 KEYED = Keyed(b"the secret of a state")
 SITE = "river.example"
@@ -152,10 +153,14 @@ def test_what_is_packed_is_unpacked(some: frozenset[int], all_of_them: int, shin
     assert Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), shingles) == whole
 
 
+#: The default one.
+FORM = sketch_form(CascadeParameters())
+
+
 def held(count: int, first: int = 0) -> Numbers:
     """Those of a longer text with so many numbers."""
-    text = from_sentences([f"第{number}号船" for number in range(first, first + count)], KEYED)
-    packed = Numbers.encode(text, 500, 12)
+    text = split([f"第{number}号船" for number in range(first, first + count)], KEYED)
+    packed = Numbers.encode(text, text.sketch(FORM), 500, 12)
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
 
 
@@ -194,8 +199,12 @@ def test_where_too_few_of_the_sample_may_be_compared_nothing_is_said() -> None:
 
 def test_numbers_of_a_secret_say_nothing_under_another_one() -> None:
     said = "一共12人，34辆车，56只船，78筐梨，90天。"
-    assert read(said, KEYED).numbers(12) == read(f"{said}又是12人。", KEYED).numbers(12)
-    assert not set(_halves(read(said, KEYED).numbers(12))) & set(_halves(read(said, Keyed(b"another")).numbers(12)))
+    assert packed_numbers(said, KEYED) == packed_numbers(f"{said}又是12人。", KEYED)
+    assert not set(_halves(packed_numbers(said, KEYED))) & set(_halves(packed_numbers(said, Keyed(b"another"))))
+
+
+def packed_numbers(text: str, hashes: Keyed) -> bytes:
+    return segment(text, hashes).sketch(FORM).numbers
 
 
 def _halves(packed: bytes) -> list[bytes]:

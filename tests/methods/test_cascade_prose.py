@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.minwise import entries, sketch, trace
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
+from scrapy_neardup.text import backend
+from scrapy_neardup.text.backend import PythonBackend
+from scrapy_neardup.text.normalize import segment
 from scrapy_neardup.text.prose import LineKind, classify_lines
-from scrapy_neardup.text.sentences import read
-from scrapy_neardup.text.shingles import shingles
+from scrapy_neardup.text.shingles import entries, shingles, sketch, trace
 from tests.methods.cascade_pages import (
     BELL,
     EXACT,
@@ -214,10 +214,10 @@ def test_the_share_of_prose_is_estimated_well(shared: float) -> None:
 
 def _exact(new: str, old: str) -> float:
     """The share of the prose of one text that the other one holds."""
-    own = read(new, OPEN)
+    own = segment(new, OPEN)
     both = zip(own.lines, classify_lines(own.sentences, own.lines), strict=True)
     prose = {gram for line, kind in both if kind is LineKind.PROSE for gram in shingles(line, 5).tolist()}
-    there = {gram for line in read(old, OPEN).lines for gram in shingles(line, 5).tolist()}
+    there = {gram for line in segment(old, OPEN).lines for gram in shingles(line, 5).tolist()}
     return len(prose & there) / len(prose)
 
 
@@ -228,7 +228,7 @@ def test_another_process_and_a_machine_without_a_compiler_tell_the_same(monkeypa
     told = title.prose(5, 512, 2).compare(sketch)
     assert told.is_separate
     assert method.unpack_title(method.pack_title(title)).prose(5, 512, 2).compare(sketch) == told
-    monkeypatch.setattr(compiled, "kernels", None)
+    monkeypatch.setattr(backend, "active", PythonBackend())
     assert Cascade().fingerprint(new).title.prose(5, 512, 2).compare(sketch) == told
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.minwise import jaccard, sketch
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Order, Sketch
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import from_sentences
+from scrapy_neardup.text.shingles import jaccard, sketch
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
+from tests.methods.comparing import split
 from tests.methods.test_cascade_lines import LINES
 
 # The min-wise estimate
@@ -258,7 +258,7 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
-    lines, _ = Lines.unpack(Lines.encode(from_sentences([letters(normalize(FERRY))], OPEN), []))
+    lines, _ = Lines.unpack(Lines.encode(split([letters(normalize(FERRY))], OPEN), []))
     assert whole.article is None
     assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
     assert whole.lines is not None

@@ -20,6 +20,8 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import IsCommon, nothing_is_common
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
+from scrapy_neardup.text import backend
+from scrapy_neardup.text.backend import PythonBackend
 from tests.processes import answer_with_hash_seed
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -272,6 +274,7 @@ def test_fingerprints_are_those_that_are_written_down(
     """With the parameters written down there too: a state by itself refuses other ones, as its recipe names them."""
     if way == "pure":
         monkeypatch.setattr(compiled, "kernels", None)
+        monkeypatch.setattr(backend, "active", PythonBackend())
     elif compiled.kernels is None:
         pytest.skip("The compiled module was not built here.")
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))

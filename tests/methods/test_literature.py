@@ -169,7 +169,7 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, str, float, bool]] = [
     ("segments", {}, "\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS[::-1]), 1.0, True),
     ("segments", {}, "\n".join(PARAGRAPHS), "\r\n\n".join(PARAGRAPHS) + "\n（完）\n记者 田禾", 1.0, True),
     ("segments", {"cut": "length"}, "\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS).replace("杉木", "松木"), 0.75, True),
-    ("segments", {"cut": "length"}, "".join(PARAGRAPHS), "".join(PARAGRAPHS).replace("正式", "在雨里"), 0.25, False),
+    ("segments", {"cut": "length"}, "".join(PARAGRAPHS), "".join(PARAGRAPHS).replace("正式", "在雨里"), 0.5, False),
     ("segments", {}, "\n".join(PARAGRAPHS[:2]), "\n".join(PARAGRAPHS[:2]) + "\n完", 1.0, True),
     ("segments", {}, "\n".join(PARAGRAPHS[:2]), f"{PARAGRAPHS[0]}\n{PARAGRAPHS[2]}", 0.5, False),
     ("segments", {}, "\n".join(PARAGRAPHS[:2]), "\n".join(PARAGRAPHS), 0.5, False),

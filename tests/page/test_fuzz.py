@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.limits import is_risky
-from scrapy_neardup.text.normalize import MOST_MARKS, normalize
+from scrapy_neardup.text.characters import MOST_MARKS
+from scrapy_neardup.text.normalize import normalize
 from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS
 

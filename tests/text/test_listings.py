@@ -7,16 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.normalize import normalize, segment
 from scrapy_neardup.text.prose import LineKind, classify_lines
-from scrapy_neardup.text.sentences import read
 
 PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 
 
 def told(text: str) -> list[LineKind]:
     """Of the sentences of a text that hold letters."""
-    own = read(text, OPEN)
+    own = segment(text, OPEN)
     return classify_lines(own.sentences, own.lines)
 
 

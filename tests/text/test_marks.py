@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from scrapy_neardup.text.normalize import MOST_MARKS, count_marks, limit_marks, normalize
+from scrapy_neardup.text.characters import MOST_MARKS, count_marks, limit_marks
+from scrapy_neardup.text.normalize import normalize
 
 #: Rows that whoever normalises them has to put in order.
 ROWS = {

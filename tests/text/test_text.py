@@ -16,13 +16,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.text import titles
+from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title, title_parts
-from scrapy_neardup.text.tokens import has_spaced_word, has_unspaced, numbers, segmenter_name, spaced_words, words
+from scrapy_neardup.text.tokens import has_spaced_word, numbers, segmenter_name, spaced_words, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -145,7 +146,7 @@ class TestLetters:
             hidden = mark.join(text)
             assert normalize(hidden) == normalize(text)
             assert letters(hidden) == letters(text)
-            assert letters_each([hidden, mark]) == [letters(text), ""]
+            assert letters(mark) == ""
             assert has_prose(mark * 100, 1) is False
 
     @pytest.mark.parametrize("mark", ["\u200b", "\ufeff", "\u00ad", "\u2060", " ", "\u3000", "，", ",", "_", "“", "—"])
@@ -153,32 +154,12 @@ class TestLetters:
         assert letters(normalize(mark.join("渡口Ferry７"))) == letters(normalize("渡口ferry7"))
 
 
-class TestLettersEach:
-    @pytest.mark.parametrize(
-        ("pieces", "expected"),
-        [
-            ([], []),
-            ([""], [""]),
-            (["", ""], ["", ""]),
-            (["渡口，开航", "2 boats", "……", "snake_case"], ["渡口开航", "2boats", "", "snakecase"]),
-            (["船\u2028来\r了", "a\x0bb\x0cc\x85d"], ["船来了", "abcd"]),
-        ],
-    )
-    def test_there_is_one_answer_for_each_piece(self, pieces: list[str], expected: list[str]) -> None:
-        assert letters_each(pieces) == expected
-
-    @PATIENT
-    @given(st.lists(st.one_of(ANY_TEXT, MARKED_TEXT).map(lambda text: text.replace("\n", " ")), max_size=8))
-    def test_it_is_what_letters_answers_for_each(self, pieces: list[str]) -> None:
-        assert letters_each(pieces) == [letters(piece) for piece in pieces]
-
+class TestLettersOfSentences:
     @PATIENT
     @given(st.one_of(ANY_TEXT, MARKED_TEXT))
     def test_of_the_sentences_of_a_text_no_letter_is_lost(self, text: str) -> None:
         found = sentences(normalize(text))
-        each = letters_each(found)
-        assert len(each) == len(found)
-        assert "".join(each) == letters(normalize(text))
+        assert "".join(map(letters, found)) == letters(normalize(text))
 
 
 class TestSentences:
@@ -581,10 +562,6 @@ def test_no_text_makes_a_stage_fail(stage: Callable[[str], object]) -> None:
     assert calls >= 50
 
 
-def letters_each_of(text: str) -> list[str]:
-    return letters_each(sentences(text))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "unit", "size"),
@@ -601,8 +578,6 @@ def letters_each_of(text: str) -> list[str]:
         (spaced_words, "船", 500_000),
         (spaced_words, "a", 500_000),
         (spaced_words, "a 船", 500_000),
-        (letters_each_of, "船。", 500_000),
-        (letters_each_of, "._", 500_000),
         (numbers, "1", 500_000),
         (numbers, "1.", 500_000),
         (numbers, "一", 500_000),

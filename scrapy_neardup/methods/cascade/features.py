@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import compiled
-from scrapy_neardup.methods.cascade.minwise import entries, jaccard, sketch, trace
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import (
     IN_TEXT,
@@ -21,13 +19,13 @@ from scrapy_neardup.methods.cascade.sketch import (
     Article,
     Sketch,
     order_hashes,
-    pack_words,
     take_ends,
 )
+from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.prose import LineKind, classify_lines
-from scrapy_neardup.text.sentences import NativeText, SegmentedText
-from scrapy_neardup.text.shingles import code_points, distinct, hash_words, shingles
-from scrapy_neardup.text.tokens import are_unspaced, digits, has_spaced_word, spaced_words
+from scrapy_neardup.text.sentences import SegmentedText, digits
+from scrapy_neardup.text.shingles import distinct, entries, jaccard, shingles, sketch, trace
+from scrapy_neardup.text.tokens import has_spaced_word, spaced_words
 
 #: Own prose that two separate articles must have: sentences and letters (shingles of the earlier page).
 _SENTENCES, _LETTERS = 2, 100
@@ -109,7 +107,7 @@ class Prose:
         length, bins, bits = self._sketch
         hashes = shingles(self._own.letters, length, self._own.hashes)
         full, places, values = trace(hashes, bins, bits)
-        ends = np.cumsum(self._own.lengths(), dtype=np.intp)
+        ends = np.cumsum(list(map(len, self._own.lines)), dtype=np.intp)
         sentence_of = ends.searchsorted(places, side="right")
         is_prose, is_listing = (
             np.array([kind is one for kind in self._kinds]) for one in (LineKind.PROSE, LineKind.LISTING)
@@ -134,8 +132,6 @@ def _share_beyond_chance(equal: npt.NDArray[np.bool_], bits: int) -> float:
 _LENGTHS = range(2, 9)
 #: The hash bits of a title word.
 _HASH = 0xFFFFFF & ~(NUMBER | IN_TEXT)
-#: Most words that the compiled module looks for.
-_KERNEL_LIMIT = 64
 
 
 class TitleWords:
@@ -164,36 +160,32 @@ class TitleWords:
 
     def encode(self, most: int) -> bytes:
         """Pack the words for a sketch, three bytes each; of more than ``most`` those with the smallest hashes."""
-        if isinstance(self._own, NativeText) and len(self._words) <= _KERNEL_LIMIT:
-            packed = self._own.title_words(self._words, most, (_LENGTHS[0], _LENGTHS[-1], _HASH, IN_TEXT))
-            if packed is not None:
-                return packed
-        words = list(self._title)[:most]
-        return pack_words(words, self._find_in_text(words))
+        packed = self._own.pack_words(self._words, _HASH, IN_TEXT, _LENGTHS[-1], most)
+        if packed is None:
+            kept = list(self._title.items())[:most]
+            packed = b"".join([(hashed | self._mark(word)).to_bytes(3, "big") for hashed, word in kept])
+        return packed
 
-    def _find_in_text(self, words: list[int]) -> frozenset[int]:
-        hashed = {self._title[one]: one for one in words}
-        unspaced = [word for word in hashed if word in self._unspaced]
-        found = self._own.find_words([word for word in unspaced if len(word) in _LENGTHS])
-        if spaced := hashed.keys() - unspaced:
-            text = self._own.text
-            found += [word for word in spaced if has_spaced_word(text, word)]
-        return frozenset([hashed[word] for word in found])
+    def _mark(self, word: str) -> int:
+        """Return ``IN_TEXT`` if the text has the word."""
+        if word not in self._unspaced:
+            return IN_TEXT * has_spaced_word(self._own.text, word)
+        return IN_TEXT * (len(word) in _LENGTHS and any(word in line for line in self._own.lines))
 
     @cached_property
     def _unspaced(self) -> frozenset[str]:
-        words = list(dict.fromkeys(self._words))
-        return frozenset(compress(words, are_unspaced(words)))
+        return frozenset(filter(has_unspaced, self._words))
 
     @cached_property
     def _title(self) -> dict[int, str]:
-        """The words by their hashes, ascending; unspaced words are hashed as n-grams of a text."""
-        spaced = [word for word in self._words if word not in self._unspaced]
-        found = {self._own.hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word in spaced}
-        unspaced = [word for word in dict.fromkeys(self._words) if word in self._unspaced and len(word) >= _LENGTHS[0]]
-        grams = hash_words(unspaced, self._own.hashes)
-        for word in sorted(grams, key=len):  # of two words with one hash the longer one counts
-            found[grams[word] & _HASH] = word
+        """The words by their hashes, ascending; those without spaces around them are hashed as n-grams of a text."""
+        hashes, spaced = self._own.hashes, [word for word in self._words if word not in self._unspaced]
+        hashed = zip(spaced, hashes.every(spaced), strict=True)
+        found = {one & _HASH | NUMBER * word.isdigit(): word for word, one in hashed}
+        unspaced = [word for word in self._unspaced if len(word) >= _LENGTHS[0]]
+        # Of two words with one hash the longer one counts, then one in the text.
+        for word in sorted(unspaced, key=lambda word: (len(word), self._mark(word))):
+            found[hashes.gram(word) & _HASH] = word
         return dict(sorted(found.items()))
 
     def count_gone(self, old: Sketch, most: int) -> int:
@@ -231,33 +223,14 @@ class TitleWords:
 
     def _has_words(self, words: frozenset[int]) -> bool:
         """Whether the text has all these words, given by their hashes."""
-        left = self._missing_from_runs([word & _HASH for word in words]) if words else []
+        asked = [word & _HASH for word in words]
+        left = self._own.missing_grams(asked, _LENGTHS[0], _LENGTHS[-1], _HASH) if asked else []
         return not left or self._spaced_hashes.issuperset(left)
 
     @cached_property
     def _spaced_hashes(self) -> frozenset[int]:
         found = {word for one in self._own.sentences for word in spaced_words(one)}
         return frozenset([hashed & _HASH for hashed in self._own.hashes.every(found)])
-
-    def _missing_from_runs(self, asked: list[int]) -> list[int]:
-        """Return the hashes that no n-gram of the text has."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            lengths = _LENGTHS[0], _LENGTHS[-1]
-            return kernels.lacking(self._own.letters, *lengths, *self._own.hashes.drawn, _HASH, asked)
-        values, hashes = np.array(asked, np.uint32), self._run_hashes
-        if not len(hashes):
-            return asked
-        missing: list[int] = values[hashes.take(hashes.searchsorted(values), mode="clip") != values].tolist()
-        return missing
-
-    @cached_property
-    def _run_hashes(self) -> npt.NDArray[np.uint32]:
-        """The hashes of all n-grams that may be words, in order."""
-        points = code_points(self._own.letters).astype(np.uint64)
-        runs = self._own.hashes.n_grams_each(points, [n for n in _LENGTHS if len(points) >= n])
-        hashes = np.concatenate(runs or [points[:0]]) & np.uint64(_HASH)
-        return distinct(hashes.astype(np.uint32))
 
 
 #: Pages less alike than this are no copies, so their title words are not compared.

@@ -11,11 +11,12 @@ from scrapy_neardup.methods.cascade.features import TitleWords
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, FineCheck, compare_same_bytes, move_sketch, score, weights
-from scrapy_neardup.methods.cascade.sketch import Lines, Numbers, Order, Shingles, Sketch, pack_sketch, sketch_article
+from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.sentences import from_sentences, shared_sentences
+from scrapy_neardup.text.marking import shared_sentences
+from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.sentences import PythonText
 from scrapy_neardup.text.tokens import words
 
 
@@ -48,48 +49,43 @@ class Cascade(Method):
         super().__init__(parameters)
         self._bound = Bound(self.parameters)
         self._families = frozenset(self.parameters.families)
+        self._form = sketch_form(self.parameters)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.fingerprint_own(page, nothing_is_common)
 
     def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        p, hashes = self.parameters, self.hashes
+        p, hashes, form = self.parameters, self.hashes, self._form
         # Without counts of the site, all boilerplate counts as the site's.
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
-        of_all = Shingles.of(text.own, p)
-        of_core = of_all if core is text or core.own.letters == text.own.letters else Shingles.of(core.own, p)
-        own = of_all.article
-        whole, site_free = own, None
-        if text.own is not text.whole:
-            whole = sketch_article(text.whole, p)
-            if text.own.size < text.site_free.size:
-                site_free = sketch_article(text.site_free, p)
-        most = max(p.sentence_keys, p.max_sentences)
-        longest_of_core = core.own.longest_hashes(p.min_sentence, most)
-        longest = longest_of_core if core is text else text.own.longest_hashes(p.min_sentence, most)
+        of_all, of_whole = text.own.sketch(form), text.whole.sketch(form)
+        of_core = of_all if core is text or core.own.lines == text.own.lines else core.own.sketch(form)
+        site_free = None
+        if text.own is not text.whole and text.own.size < text.site_free.size:
+            site_free = Article.of(text.site_free.sketch(form))
         title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
         packed = pack_sketch(
             (
-                hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.hash(),
+                hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.sketch(form).body,
                 hashes.short(found.title_letters) if found.title_letters else 0,
                 hashes.short(page.site) if page.site else 0,
-                whole.shingles,
-                own.shingles,
+                of_whole.shingles,
+                of_all.shingles,
             ),
-            own.minwise,
+            of_all.minwise,
             of_core.opening,
             # In a short page every word counts.
-            self._all_sentences(found) if own.shingles < p.short else _low_halves(longest[: p.max_sentences]),
-            Numbers.encode(core.own, own.shingles, p.max_numbers),
+            self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[: p.max_sentences]),
+            Numbers.encode(core.own, of_core, of_all.shingles, p.max_numbers),
             title.encode(p.max_title_words),
-            Order.encode(core.own),
+            bytes((len(of_core.ends) // 2,)) + of_core.ends,
             Lines.encode(text.own, found.headlines) if page.reader else b"",
-            of_core.article.pack() if found.is_article_partial else b"",
+            Article.of(of_core).pack() if found.is_article_partial else b"",
         )
         keys = self._about_keys(page, found)
         if "sentences" in self._families:
-            keys += longest_of_core[: p.sentence_keys]
+            keys += of_core.longest[: p.sentence_keys]
         if "shingles" in self._families:
             # The text around the article may have the smallest hashes, and differs from site to site. But the article
             # may have been found differently too, so both give keys.
@@ -99,7 +95,7 @@ class Cascade(Method):
             tuple(dict.fromkeys(keys)),
             packed,
             found.counted,
-            whole.minwise if whole is not own else b"",
+            of_whole.minwise if text.own is not text.whole else b"",
             text.own.size,
             site,
             found.boilerplate,
@@ -155,7 +151,8 @@ class Cascade(Method):
     def unpack_title(self, packed: str) -> TitleWords:
         title, _, text = packed.partition("\n\n")
         sentences = text.split("\n") if text else []
-        return TitleWords(title.split("\n") if title else [], from_sentences(sentences, self.hashes))
+        own = PythonText(sentences, list(map(letters, sentences)), self.hashes)
+        return TitleWords(title.split("\n") if title else [], own)
 
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

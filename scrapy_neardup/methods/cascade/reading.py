@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Set
 from typing import NamedTuple
 
@@ -12,8 +13,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
-from scrapy_neardup.text import sentences
-from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.normalize import letters, normalize, segment
 from scrapy_neardup.text.quotes import split_lines, split_quotes
 from scrapy_neardup.text.sentences import SegmentedText
 from scrapy_neardup.text.titles import longest_part, title_parts
@@ -72,7 +72,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     ``is_own`` finds sentences that many pages of the page's own site share.
     """
     own, quotes = _split_page(page)
-    whole = sentences.read(own, hashes, simplified=p.simplified)
+    whole = segment(own, hashes, simplified=p.simplified)
     of_title = title_parts(page.title)
     spelt = {part: _normalize(part, p) for part in of_title}
     parts = {_TITLE_PART + letters(spelt[part]): part for part in of_title}
@@ -80,7 +80,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     if page.headline:
         titles += [_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part]
     # Pages read from HTML need every line and headline, to tell template from article.
-    counted = whole.countable_hashes(titles, 0 if page.reader else p.min_counted, _ENDS)
+    counted = _countable(titles, whole.line_hashes(0 if page.reader else p.min_counted), hashes)
     common = counted[is_common(counted)]
     boilerplate = of_site = _NONE
     own_titles, own_parts = titles, [*parts.values()]
@@ -104,13 +104,20 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     )
 
 
+def _countable(titles: list[str], lines: npt.NDArray[np.uint32], hashes: Keyed) -> npt.NDArray[np.uint32]:
+    """Return 32 bits of the hash of each title, and the lines of both ends."""
+    packed = array("I", [one & 0xFFFFFFFF for one in hashes.every(titles)]).tobytes()  # faster than arrays of numpy
+    kept = (lines[:_ENDS], lines[len(lines) - _ENDS :]) if len(lines) > 2 * _ENDS else (lines,)
+    return np.frombuffer(packed + b"".join(map(np.ndarray.tobytes, kept)), np.uint32)
+
+
 def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Keyed) -> frozenset[int]:
     """Return ``Views.headings``; none if the text of an item does not begin with the title."""
     title = page.title.strip()
     if not (page.reader or (title and page.text.lstrip().startswith(title))):
         return _NONE
     about = "\n".join((title, *of_title, page.headline))
-    return frozenset(sentences.read(about, hashes, simplified=p.simplified).line_hashes().tolist())
+    return frozenset(segment(about, hashes, simplified=p.simplified).line_hashes().tolist())
 
 
 def _split_page(page: Page) -> tuple[str, str]:
@@ -124,7 +131,7 @@ def _split_page(page: Page) -> tuple[str, str]:
 def _article(page: Page, p: CascadeParameters, hashes: Keyed, boilerplate: Set[int], of_site: Set[int]) -> View | None:
     if not (page.main and page.reader):
         return None
-    return _view(sentences.read(page.main, hashes, simplified=p.simplified), boilerplate, of_site)
+    return _view(segment(page.main, hashes, simplified=p.simplified), boilerplate, of_site)
 
 
 def _view(whole: SegmentedText, boilerplate: Set[int], of_site: Set[int]) -> View:

@@ -9,7 +9,6 @@ from enum import Enum
 
 import numpy as np
 
-from scrapy_neardup.hashing import compiled
 from scrapy_neardup.methods.cascade.features import Features, SharedProse, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES, Lines, Sketch
@@ -406,10 +405,6 @@ class Bound:
         """
         if one.lines or one.article:
             return True
-        kernels = compiled.kernels
-        if kernels is not None:
-            ours = one.body, one.title, one.minwise, one.shingles, one.whole
-            return kernels.may_be_alike(*ours, whole, old, self._bits, *self._bounds)
         if len(old) < HEAD.size:
             return True
         body, title, _, all, shingles, sentences, numbers, words = HEAD.unpack_from(old)

@@ -7,13 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
-from scrapy_neardup.methods.cascade.minwise import sketch_of_text
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.text.sentences import NativeText, SegmentedText
-from scrapy_neardup.text.shingles import smallest_shingles
-from scrapy_neardup.text.tokens import has_unspaced, numbers
+from scrapy_neardup.text.sentences import SegmentedText, SketchForm, TextSketch
+from scrapy_neardup.text.tokens import numbers
 
 #: Most lines and headlines in a sketch.
 MAX_LINES = 32
@@ -38,7 +34,7 @@ class Lines:
     @classmethod
     def encode(cls, own: SegmentedText, headlines: Iterable[str]) -> bytes:
         """Pack the headlines and a sample of the lines of a page."""
-        letters = np.minimum(own.lengths(), _MAX_LETTERS).tolist()
+        letters = [min(len(line), _MAX_LETTERS) for line in own.lines]
         known: dict[int, int] = dict(zip(own.line_hashes().tolist(), letters, strict=True))
         fingerprints = sorted({own.hashes.short(headline) for headline in headlines if headline})
         return _pack_lines(fingerprints[:_MAX_HEADLINES], sorted(known)[:MAX_LINES], known)
@@ -90,9 +86,9 @@ class Numbers(NamedTuple):
     is_long: bool = False
 
     @staticmethod
-    def encode(own: SegmentedText, shingles: int, most: int) -> bytes:
-        """Pack up to ``most`` numbers of a text with so many different shingles."""
-        return own.numbers(min(most, _MAX_NUMBERS)) if shingles > SHORT else _encode_short(own, most)
+    def encode(own: SegmentedText, sketch: TextSketch, shingles: int, most: int) -> bytes:
+        """Pack the numbers of a text, ``most`` of a short one; the judged text has so many different shingles."""
+        return sketch.numbers if shingles > SHORT else _encode_short(own, most)
 
     def pack(self) -> bytes:
         found = [self.all] * (self.is_long and bool(self.some)) + sorted(self.some)
@@ -150,12 +146,6 @@ class Order(NamedTuple):
 
     sentences: tuple[int, ...]
 
-    @classmethod
-    def encode(cls, own: SegmentedText) -> bytes:
-        """Pack the order of a page's own sentences."""
-        ends = own.end_hashes(_FIRST, _LAST)
-        return bytes((len(ends) // 2,)) + ends
-
     def pack(self) -> bytes:
         return struct.pack(f">B{len(self.sentences)}H", len(self.sentences), *self.sentences)
 
@@ -200,6 +190,10 @@ class Article(NamedTuple):
 
     shingles: int
     minwise: bytes
+
+    @classmethod
+    def of(cls, sketch: TextSketch) -> Article:
+        return cls(sketch.shingles, sketch.minwise)
 
     def pack(self) -> bytes:
         return struct.pack(">I", self.shingles) + self.minwise
@@ -325,31 +319,10 @@ def pack_words(words: Iterable[int], words_in_text: Set[int]) -> bytes:
 _OPENING_LETTERS = 80
 
 
-class Shingles(NamedTuple):
-    """Number and sketches of a text's shingles, and its keys."""
-
-    article: Article
-    #: Min-wise sketch of the opening's shingles.
-    opening: bytes
-    #: The smallest hashes of longer shingles: so long that few phrases are common.
-    keys: list[int]
-
-    @classmethod
-    def of(cls, text: SegmentedText, p: CascadeParameters) -> Shingles:
-        if isinstance(text, NativeText):
-            opening = _OPENING_LETTERS, OPENING_BINS, OPENING_BITS
-            keys = p.key_shingle, p.key_shingle_spaced, p.shingle_keys
-            count, minwise, first, smallest = text.shingled(p.shingle, p.bins, p.bits, *opening, *keys)
-            return cls(Article(count, minwise), first, smallest)
-        letters, hashes = text.letters, text.hashes
-        length = p.key_shingle if has_unspaced(letters) else p.key_shingle_spaced
-        return cls(
-            sketch_article(text, p),
-            sketch_of_text(letters[:_OPENING_LETTERS], p.shingle, OPENING_BINS, OPENING_BITS, hashes)[1],
-            smallest_shingles(letters, length, p.shingle_keys, hashes),
-        )
-
-
-def sketch_article(text: SegmentedText, p: CascadeParameters) -> Article:
-    """Sketch the shingles of a text."""
-    return Article(*sketch_of_text(text.letters, p.shingle, p.bins, p.bits, text.hashes))
+def sketch_form(p: CascadeParameters) -> SketchForm:
+    """Return how much of a text is kept."""
+    return SketchForm(
+        *(p.shingle, p.bins, p.bits, _OPENING_LETTERS, OPENING_BINS, OPENING_BITS),
+        *(p.key_shingle, p.key_shingle_spaced, p.shingle_keys),
+        *(p.min_sentence, max(p.sentence_keys, p.max_sentences), min(p.max_numbers, _MAX_NUMBERS), _FIRST, _LAST),
+    )

@@ -15,8 +15,8 @@ from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Method, file
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
 from scrapy_neardup.text.lexicon import lexicon, stop_words
+from scrapy_neardup.text.marking import longest_sentences, shared_sentences
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import longest_sentences, shared_sentences
 from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import frequencies, words
 

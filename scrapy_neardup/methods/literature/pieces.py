@@ -22,8 +22,8 @@ from scrapy_neardup.methods.literature.base import (
     unpack_hashes,
 )
 from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.text.marking import longest_sentences, shared_sentences
 from scrapy_neardup.text.normalize import letters
-from scrapy_neardup.text.sentences import longest_sentences, shared_sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,146 @@
+"""The hot stages of reading a text, once in Python and once compiled.
+
+``PythonBackend`` defines them. ``NativeBackend`` returns the same in less time; ``active`` is the one if the compiled
+module is there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.hashing.compiled import Kernels
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.text.characters import IGNORABLE, SEVERAL, WIDE_MARKS, block, limit_marks
+from scrapy_neardup.text.sentences import NativeText, PythonText, SegmentedText, sentences
+
+#: Arabic, Persian, Indian and other digits: one site writes them, the next one does not.
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
+_IGNORABLE = "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE)
+_INVISIBLE = re.compile(f"[{_IGNORABLE}]+")
+_NO_LETTER = re.compile(rf"[\W_{_IGNORABLE}]+")
+
+#: Returns so many words whose weights add up to the most; equals in order of characters. A word that the
+#: table lacks has the median weight.
+Rank = Callable[[list[str], int], list[str]]
+
+
+class PythonBackend:
+    """The stages in Python."""
+
+    def fold(self, text: str) -> str:
+        """Return the normal spelling, see ``normalize``."""
+        text = _INVISIBLE.sub("", text)
+        # After these replacements most texts pass NFKC's quick check.
+        for wide, narrow in WIDE_MARKS:
+            text = text.replace(wide, narrow)
+        if not unicodedata.is_normalized("NFKC", text):
+            text = unicodedata.normalize("NFKC", limit_marks(text))
+        return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text).casefold()
+
+    def letters(self, normalized: str) -> str:
+        """Return the letters and digits alone."""
+        return _NO_LETTER.sub("", normalized)
+
+    def has_prose(self, text: str, line: int, needed: int) -> bool:
+        """Whether the lines that have ``line`` letters and digits have ``needed`` of them together."""
+        found = 0
+        for one in text.splitlines():
+            length = len(self.letters(one))
+            found += length if length >= line else 0
+            if found >= needed:
+                return True
+        return False
+
+    def segment(self, text: str, hashes: Keyed, *, is_normalized: bool) -> SegmentedText:
+        """Split a text into sentences; bring it into its normal spelling first, or take it as it is."""
+        found = sentences(text if is_normalized else self.fold(text))
+        return PythonText(found, list(map(self.letters, found)), hashes)
+
+    def make_search(self, *strings: str) -> Callable[[str], bool]:
+        """Return a predicate: whether a text holds one of up to 64 strings of 2 to 32 characters."""
+        pattern = re.compile("|".join(map(re.escape, strings)))
+        return lambda text: pattern.search(text) is not None
+
+    def read_weights(self, path: Path) -> Rank:
+        """Read lines of a word, a space and its weight, and return what ranks words by them."""
+        table: dict[str, float] = {}
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                word, _, value = line.rpartition(" ")
+                table[word] = float(value)
+        unknown = upper_median(list(table.values()))
+
+        def rank(words: list[str], count: int) -> list[str]:
+            weights: dict[str, float] = {}
+            for word in words:
+                weights[word] = weights.get(word, 0.0) - table.get(word, unknown)
+            return [word for _, word in sorted(zip(weights.values(), weights, strict=True))[:count]]
+
+        return rank
+
+
+class NativeBackend(PythonBackend):
+    """The same stages in the compiled module."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+
+    @cached_property
+    def _table(self) -> Any:
+        return self._kernels.characters(block)
+
+    def fold(self, text: str) -> str:
+        found = self._kernels.folded(self._table, text)
+        if found is None and (expanded := _expand(text)) != text:
+            found = self._kernels.folded(self._table, expanded)
+        return super().fold(text) if found is None else found
+
+    def letters(self, normalized: str) -> str:
+        return self._kernels.letters(self._table, normalized)
+
+    def has_prose(self, text: str, line: int, needed: int) -> bool:
+        return self._kernels.has_prose(self._table, text, line, needed)
+
+    def segment(self, text: str, hashes: Keyed, *, is_normalized: bool) -> SegmentedText:
+        cut = partial(self._kernels.cut_text, self._table)
+        found = None if is_normalized else cut(text, hashes.key, True)
+        if found is None and not is_normalized and (expanded := _expand(text)) != text:
+            found = cut(expanded, hashes.key, True)
+        if found is None:
+            found = cut(text if is_normalized else super().fold(text), hashes.key, False)
+        assert found is not None  # only a text that must be folded can be refused
+        return NativeText(self._kernels, found, hashes)
+
+    def make_search(self, *strings: str) -> Callable[[str], bool]:
+        prepared = self._kernels.strings(strings)
+        return lambda text: self._kernels.holds_any(text, prepared)
+
+    def read_weights(self, path: Path) -> Rank:
+        table, weights = self._kernels.weights(path.read_bytes())
+        unknown = upper_median(np.frombuffer(weights, np.float64).tolist())
+        return lambda words, count: self._kernels.core_words(words, count, table, unknown)
+
+
+def _expand(text: str) -> str:
+    """Replace characters that NFKC expands; the compiled module takes one character for one only."""
+    for one, several in SEVERAL:
+        text = text.replace(one, several)
+    return text
+
+
+def upper_median(values: list[float]) -> float:
+    """Return the median, of two the larger one."""
+    middle = len(values) // 2
+    return float(np.partition(np.array(values, np.float64), middle)[middle])
+
+
+#: The backend in use. Tests replace it, so read it at each call.
+active: PythonBackend = PythonBackend() if compiled.kernels is None else NativeBackend(compiled.kernels)
