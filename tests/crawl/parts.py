@@ -13,14 +13,6 @@ from scrapy.statscollectors import StatsCollector
 from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.notes import Notes, Outage
-from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.state.pages import PageStore
-from tests.build import make_detector
-
-
-def detector(store: PageStore, *, drops: bool = True) -> Detector:
-    """Copies are dropped, or pass."""
-    return make_detector(store, drops=drops)
 
 
 def notes() -> Notes:

@@ -24,8 +24,8 @@ from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
 from scrapy_neardup.workers.tasks import ReadPage
-from tests.build import article_text, article_url
-from tests.crawl.parts import detector, notes, outage
+from tests.build import article_text, article_url, make_detector
+from tests.crawl.parts import notes, outage
 
 pytestmark = pytest.mark.skipif(
     Version(scrapy.__version__) < Version("2.15"), reason="older versions of Scrapy wait with a reactor alone"
@@ -40,7 +40,7 @@ class Court:
     ) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
-        self.detector: Detector = detector(memory_state({}))
+        self.detector: Detector = make_detector(memory_state({}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
         reader = reader or AsyncPageReader(source, self.notes, risky_pool=None)
         self.judge = Judge(source, reader, self.detector, self.notes, self.outage, wait=wait, listings=listings)
@@ -183,7 +183,7 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
     kept(court, first)
     (third,) = court.pages((row, visit(1, items=2)))
     assert third.verdict.headline == "unjudged (listing)"
-    court.detector = detector(court.detector.store)
+    court.detector = make_detector(court.detector.store)
     source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
     reader = AsyncPageReader(source, court.notes, risky_pool=None)
     court.judge = Judge(source, reader, court.detector, court.notes, court.outage, wait=5.0)

@@ -22,8 +22,8 @@ from scrapy_neardup.crawl.visits import End, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.pages import PageStore
-from tests.build import article_page, article_url
-from tests.crawl.parts import Exporter, Slot, detector, notes, outage
+from tests.build import article_page, article_url, make_detector
+from tests.crawl.parts import Exporter, Slot, notes, outage
 from tests.faults import lasting_state
 
 FAMILY = VERSION = st.integers(0, 2)
@@ -81,7 +81,7 @@ class Crawls(RuleBasedStateMachine):
     def next_crawl(self) -> None:
         self.crawl: dict[str, Passed] = {}
         self.store = lasting_state(self.rows)
-        self.detector = detector(self.store, drops=self.drops)
+        self.detector = make_detector(self.store, drops=self.drops)
         slots = [Slot(), Slot(accepts=lambda name: not str(name).startswith("http://2."))]
         self.exporter = Exporter(slots[: self.many], self.batch)
         self.stored: set[Slot] = set()

@@ -17,9 +17,10 @@ from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.workers.tasks import ReadPage
+from tests.build import make_detector
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import html
-from tests.crawl.parts import detector, notes, outage
+from tests.crawl.parts import notes, outage
 
 #: Pages come one after the other, so always in one order.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "NEARDUP_SECRET": "one for all these crawls"}
@@ -72,7 +73,7 @@ class Court:
     def __init__(self) -> None:
         self.read: list[str] = []
         self.notes = notes()
-        self.detector = detector(memory_state({}))
+        self.detector = make_detector(memory_state({}))
         source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=self.detector.bodies)
         reader = cast(AsyncPageReader, Slow(source, self))
         self.judge = Judge(source, reader, self.detector, self.notes, outage(self.notes), wait=5.0)

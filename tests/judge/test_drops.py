@@ -14,18 +14,16 @@ from scrapy_neardup.inspect.dropped import Dropped, dropped, originals_of
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import drop_key
 from scrapy_neardup.state.opening import STORES, open_at
 from scrapy_neardup.state.pages import PageStore
-from tests.build import answer, kind, page, story
+from tests.build import answer, kind, make_detector, page, story
 from tests.faults import lasting_state
 from tests.judge.test_delivered import COPY, FIRST
 
@@ -45,13 +43,8 @@ def is_sound(store: PageStore) -> bool:
     return set(check(store).counts) <= {"left over"}
 
 
-def crawl(store: PageStore, keep: Keep = Keep.EVIDENCE, *, passes: bool = False) -> Detector:
-    return Detector(
-        make_method("cascade", {}),
-        store,
-        who="test",
-        policy=Policy(keep=keep, passes=lambda verdict: passes or not verdict.is_copy),
-    )
+def crawl(store: PageStore, keep: Keep = Keep.EVIDENCE, *, drops: bool = True) -> Detector:
+    return make_detector(store, keep=keep, drops=drops)
 
 
 def told(one: Dropped) -> tuple[str | None, str | None, str, str]:
@@ -102,8 +95,8 @@ def test_of_what_was_forgotten_nothing_is_told(store: PageStore) -> None:
 
 
 def test_what_passes_is_no_drop_and_without_evidence_none_is_kept(store: PageStore) -> None:
-    for keep, passes in ((Keep.EVIDENCE, True), (Keep.NOTHING, False)):
-        detector = crawl(store, keep, passes=passes)
+    for keep, is_dropped in ((Keep.EVIDENCE, False), (Keep.NOTHING, True)):
+        detector = crawl(store, keep, drops=is_dropped)
         answer(detector, FIRST)
         assert kind(detector, replace(COPY, url=f"http://{keep.value}.example/")) is Kind.DUPLICATE
     assert list(dropped(store)) == []

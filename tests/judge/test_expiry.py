@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
@@ -50,47 +52,28 @@ class Crawl:
             )
 
 
-def test_an_article_is_known_as_long_as_copies_of_it_come() -> None:
-    crawl = Crawl(DAY)
-    assert crawl.sees(ARTICLE).kind is Kind.UNIQUE
-    for number in range(5):
+@pytest.mark.parametrize(
+    ("comes", "drops", "expected"),
+    [
+        (lambda number: page(f"copy{number}", [*BODY, "由编辑部转载。"]), True, Kind.DUPLICATE),
+        (lambda number: page("copy", BODY), True, Kind.DUPLICATE),
+        (lambda number: page("copy", BODY), False, Kind.UNCHANGED),
+        (lambda number: page(f"further{number}", [*BODY[4:17], *OTHER]), True, Kind.DUPLICATE),
+    ],
+    ids=["other copies", "the same copy", "a delivered copy", "copies of a witness"],
+)
+def test_an_article_is_known_as_long_as_copies_of_it_come(
+    comes: Callable[[int], Page], drops: bool, expected: Kind
+) -> None:
+    crawl = Crawl(DAY, drops=drops)
+    for one in (ARTICLE, page("witness", [*BODY[:17], *OTHER]), comes(0)):
+        crawl.sees(one)
+    for number in range(1, 6):
         crawl.sees_others(8)
-        assert crawl.sees(page(f"copy{number}", [*BODY, "由编辑部转载。"])).kind is Kind.DUPLICATE
+        found = crawl.sees(comes(number))
+        assert found.kind is expected
+        assert found.as_tag()["original"] == ARTICLE.url
     assert crawl.expired > 0
-
-
-def test_an_article_is_known_as_long_as_the_same_copy_comes_again() -> None:
-    crawl = Crawl(DAY)
-    crawl.sees(ARTICLE)
-    for _ in range(5):
-        assert crawl.sees(page("copy", BODY)).kind is Kind.DUPLICATE
-        crawl.sees_others(8)
-    assert crawl.store.find(ARTICLE.url) is not None
-
-
-def test_an_article_is_known_as_long_as_a_copy_that_was_delivered_comes_again() -> None:
-    crawl = Crawl(DAY, drops=False)
-    crawl.sees(ARTICLE)
-    assert crawl.sees(page("copy", BODY)).kind is Kind.DUPLICATE
-    for _ in range(5):
-        assert crawl.sees(page("copy", BODY)).kind is Kind.UNCHANGED
-        crawl.sees_others(8)
-    found = crawl.sees(page("copy", BODY)).match
-    assert found is not None
-    assert found.url == ARTICLE.url
-
-
-def test_a_witness_is_known_as_long_as_copies_are_found_by_it() -> None:
-    crawl = Crawl(DAY)
-    crawl.sees(ARTICLE)
-    crawl.sees(page("witness", [*BODY[:17], *OTHER]))
-    for number in range(4):
-        further = crawl.sees(page(f"further{number}", [*BODY[4:17], *OTHER]))
-        assert further.kind is Kind.DUPLICATE
-        assert further.match is not None
-        assert further.match.url == ARTICLE.url
-        crawl.sees_others(8)
-    assert crawl.store.find("http://witness.example/") is not None
 
 
 def test_what_was_forgotten_is_not_known_and_passes_again() -> None:

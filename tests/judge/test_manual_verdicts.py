@@ -16,7 +16,6 @@ from scrapy_neardup.judge.manual_verdicts import (
     ManualVerdict,
     find_manual_verdict,
     manual_verdicts,
-    remove_manual_verdicts,
     write_manual_verdicts,
 )
 from scrapy_neardup.kv.base import Changes
@@ -27,9 +26,8 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.layout import judgement_key
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
-from tests.build import answer, find_record, kind, page, reserve, story
-from tests.judge.test_delivered import COPY, FIRST, THIRD, WITNESS, crawl
-from tests.judge.test_drops import is_sound
+from tests.build import kind, page, reserve, story
+from tests.judge.test_delivered import COPY, FIRST, THIRD, crawl
 
 OTHER = page("other", story(9, 30), "标题丙")
 
@@ -52,41 +50,6 @@ def dropping(store: PageStore) -> Detector:
     return crawl(store, drops=True)
 
 
-@pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
-def test_a_page_that_is_kept_passes_once_and_is_an_original_from_then_on(store: PageStore, copy: Page) -> None:
-    answer(dropping(store), FIRST)
-    assert kind(dropping(store), copy) is Kind.DUPLICATE
-    keep(store, copy)
-    told = answer(dropping(store), copy)
-    assert (told.kind, told.by_hand, told.likeness) == (Kind.UNIQUE, True, None)
-    assert told.as_tag()["reason"] == "by_hand"
-    assert told.as_tag()["like"] == FIRST.url
-    assert "judged by hand" in told.sentence()
-    assert find_record(store, copy).is_original
-    assert find_record(store, FIRST).is_original, "its original stays"
-    assert kind(dropping(store), copy) is Kind.UNCHANGED
-    again = answer(dropping(store), replace(copy, url="http://new.example/"))
-    assert (again.kind, again.match and again.match.url) == (Kind.DUPLICATE, copy.url)
-    assert is_sound(store)
-
-
-def test_what_is_edited_and_kept_passes_as_updated(store: PageStore) -> None:
-    answer(dropping(store), FIRST)
-    keep(store, COPY)
-    answer(dropping(store), COPY)
-    told = answer(dropping(store), replace(COPY, text=FIRST.text + "另据本站记者。"))
-    assert (told.kind, told.by_hand) == (Kind.UPDATED, True)
-    assert store.pages == 2
-
-
-def test_a_page_that_was_no_copy_at_the_time_passes_when_it_is_one_later(store: PageStore) -> None:
-    answer(dropping(store), FIRST)
-    keep(store, OTHER)
-    told = answer(dropping(store), OTHER)
-    assert (told.kind, told.by_hand) == (Kind.UNIQUE, False), "nothing was said against"
-    assert kind(dropping(store), replace(COPY, url=OTHER.url)) is Kind.UPDATED
-
-
 def test_what_is_kept_waits_for_nobody_and_others_wait_for_it(store: PageStore) -> None:
     keep(store, COPY)
     detector = dropping(store)
@@ -98,47 +61,6 @@ def test_what_is_kept_waits_for_nobody_and_others_wait_for_it(store: PageStore) 
     assert store.pages == 2
 
 
-def test_a_judgement_that_is_taken_back_counts_no_more(store: PageStore) -> None:
-    answer(dropping(store), FIRST)
-    keep(store, COPY)
-    remove_manual_verdicts(store, COPY.url)
-    assert find_manual_verdict(store, COPY.url) is None
-    assert kind(dropping(store), COPY) is Kind.DUPLICATE
-
-
-def test_a_copy_by_hand_is_one_whatever_the_method_says(store: PageStore) -> None:
-    detector = dropping(store)
-    for one in (FIRST, WITNESS):
-        answer(detector, one)
-    call_a_copy(store, OTHER, WITNESS)
-    told = answer(dropping(store), OTHER)
-    assert (told.kind, told.by_hand, told.likeness and told.likeness.value) == (Kind.DUPLICATE, True, "near")
-    assert told.match is not None
-    assert told.match.url == FIRST.url, "the original of the page that was named"
-    assert find_record(store, OTHER).original == find_record(store, FIRST).id
-    assert is_sound(store)
-    passing = answer(crawl(store), OTHER)
-    assert (passing.kind, find_record(store, OTHER).delivered) == (Kind.DUPLICATE, True), "as the policy says of copies"
-    assert kind(dropping(store), OTHER) is Kind.UNCHANGED
-
-
-def test_what_was_delivered_stays_where_it_is_called_a_copy(store: PageStore) -> None:
-    detector = dropping(store)
-    for one in (FIRST, OTHER):
-        answer(detector, one)
-    call_a_copy(store, OTHER, FIRST)
-    assert kind(dropping(store), OTHER) is Kind.UNCHANGED
-    edited = answer(dropping(store), replace(OTHER, text=OTHER.text + "另据本站记者。"))
-    assert (edited.kind, edited.by_hand) == (Kind.DUPLICATE, True)
-    assert find_record(store, OTHER).is_original
-    assert kind(dropping(store), replace(OTHER, url="http://new.example/")) is Kind.DUPLICATE
-
-
-def test_a_copy_of_what_the_state_does_not_know_is_judged_as_any_page(store: PageStore) -> None:
-    call_a_copy(store, OTHER, FIRST)
-    assert kind(dropping(store), OTHER) is Kind.UNIQUE
-
-
 def test_a_copy_of_what_is_on_its_way_waits_for_it(store: PageStore) -> None:
     call_a_copy(store, OTHER, FIRST)
     detector = dropping(store)
@@ -146,15 +68,6 @@ def test_a_copy_of_what_is_on_its_way_waits_for_it(store: PageStore) -> None:
     assert detector.check(OTHER) == Blocked(first)
     detector.commit(first, sealed=True)
     assert kind(detector, OTHER) is Kind.DUPLICATE
-
-
-def test_two_pages_that_are_copies_of_each_other_are_not_both_dropped(store: PageStore) -> None:
-    call_a_copy(store, OTHER, FIRST)
-    call_a_copy(store, FIRST, OTHER)
-    detector = dropping(store)
-    assert [kind(detector, one) for one in (FIRST, OTHER)] == [Kind.UNIQUE, Kind.DUPLICATE]
-    assert kind(dropping(store), replace(FIRST, text=FIRST.text + "另据本站记者。")) is Kind.UPDATED
-    assert is_sound(store)
 
 
 def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:

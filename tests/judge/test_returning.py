@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any
 
@@ -10,41 +9,21 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
-from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Comparison, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.records import Clock
-from tests.build import answer, find_record, kind, story, summary
+from tests.build import answer, find_record, kind, make_detector, story, summary
 from tests.judge.test_delivered import FIRST, THIRD, WITNESS
 
 #: Of the length and under the title of the third page, and no copy of anything.
 OWN = replace(THIRD, text="".join(story(7, 29)))
 
 
-def drops_all(verdict: Verdict) -> bool:
-    return not verdict.is_copy
-
-
-def crawl(
-    store: PageStore,
-    *,
-    passes: Callable[[Verdict], bool] = drops_all,
-    also_copies: Set[Likeness] = frozenset(),
-    keep: Keep = Keep.EVIDENCE,
-    min_letters: int = 40,
-    **parameters: Any,
-) -> Detector:
-    method = make_method("cascade", parameters)
-    return Detector(
-        method,
-        store,
-        who="test",
-        policy=Policy(min_letters=min_letters, passes=passes, also_copies=also_copies, keep=keep),
-    )
+def crawl(store: PageStore, **settings: Any) -> Detector:
+    return make_detector(store, **{"keep": Keep.EVIDENCE, **settings})
 
 
 def forget(store: PageStore, one: Page) -> None:
@@ -116,14 +95,7 @@ def test_where_another_rule_decides_it_is_judged_anew(store: PageStore, settings
 
 
 def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
-    asked: list[Verdict] = []
-
-    def passes(verdict: Verdict) -> bool:
-        asked.append(verdict)
-        return True
-
-    assert kind(crawl(store, passes=passes), THIRD) is Kind.UNIQUE
-    assert [summary(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
+    assert kind(crawl(store, drops=False), THIRD) is Kind.UNIQUE
     assert find_record(store, THIRD).is_original
 
 
@@ -139,17 +111,6 @@ def test_it_passes_once_its_original_is_not_there_any_more(store: PageStore, cha
 def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> None:
     write_manual_verdicts(store, ManualVerdict(THIRD.url, ManualKind.KEEP, "", 7))
     assert kind(crawl(store), THIRD) is Kind.UNIQUE
-
-
-def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
-    store: PageStore = memory_state({})
-    for one in (FIRST, OWN):
-        if one is OWN:
-            write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, FIRST.url, 7))
-        answer(crawl(store), one)
-    assert find_record(store, OWN).dropped == 0
-    write_manual_verdicts(store, ManualVerdict(OWN.url, ManualKind.COPY, "http://nowhere.example/", 8))
-    assert kind(crawl(store), OWN) is Kind.UNIQUE
 
 
 def test_what_is_known_is_the_last_text_that_was_dropped(store: PageStore) -> None:

@@ -1,7 +1,8 @@
 """Pages in an order, and the verdict on each: what is a copy, what a new version, what leads a group.
 
-A step is a page and its verdict: the kind, and the host of the page that the verdict names (its original, or the page
-that it supersedes). A step of a name and a value changes a setting from then on; each change begins a new crawl.
+A step is a page and its verdict: the kind, the host of the page that the verdict names (its original, or the page that
+it supersedes), and whether it is by hand. A step of a name and a value is something that a person does: gives or takes
+back a manual verdict, forgets a page, or changes a setting. A new crawl begins after it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,19 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    remove_manual_verdicts,
+    write_manual_verdicts,
+)
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
-from tests.build import answer, make_detector, page, story
+from scrapy_neardup.state.pages import PageStore
+from tests.build import answer, find_record, make_detector, page, story
 
 Step = tuple[Page, str] | tuple[str, Any]
 
@@ -134,6 +142,72 @@ SEQUENCES: dict[str, list[Step]] = {
         ("also_copies", frozenset()),
         (page("excerpt", TEXT[:12], "标题丁"), "unique"),
     ],
+    # Manual verdicts.
+    "a kept page passes once and is an original from then on": [
+        (FIRST, "unique"),
+        (COPY, "duplicate first"),
+        ("keep", COPY),
+        (COPY, "unique by hand"),
+        (COPY, "unchanged copy"),
+        (replace(COPY, url="http://new.example/"), "duplicate copy"),
+    ],
+    "a kept witness does so, too": [
+        (FIRST, "unique"),
+        (WITNESS, "duplicate first"),
+        ("keep", WITNESS),
+        (WITNESS, "unique by hand"),
+        (replace(WITNESS, url="http://new.example/"), "duplicate witness"),
+    ],
+    "a kept page that is edited passes as updated": [
+        (FIRST, "unique"),
+        ("keep", COPY),
+        (COPY, "unique by hand"),
+        (replace(COPY, text=more(FIRST).text), "updated by hand"),
+    ],
+    "a kept page need be no copy at first": [
+        (FIRST, "unique"),
+        ("keep", ANOTHER),
+        (ANOTHER, "unique"),
+        (replace(COPY, url=ANOTHER.url), "updated by hand"),
+    ],
+    "a manual verdict that is taken back does not count": [
+        (FIRST, "unique"),
+        ("keep", COPY),
+        ("take back", COPY),
+        (COPY, "duplicate first"),
+    ],
+    "a manual copy is one whatever the method says": [
+        (FIRST, "unique"),
+        (WITNESS, "duplicate first"),
+        ("copy", (ANOTHER, WITNESS)),
+        (ANOTHER, "duplicate first by hand"),
+        ("drops", False),
+        (ANOTHER, "duplicate first by hand"),
+        (ANOTHER, "unchanged first"),
+    ],
+    "a delivered page that is called a copy stays": [
+        (FIRST, "unique"),
+        (ANOTHER, "unique"),
+        ("copy", (ANOTHER, FIRST)),
+        (ANOTHER, "unchanged another"),
+        (more(ANOTHER), "duplicate first by hand"),
+        (replace(ANOTHER, url="http://new.example/"), "duplicate another"),
+    ],
+    "a copy of an unknown page is judged as any page": [("copy", (ANOTHER, FIRST)), (ANOTHER, "unique")],
+    "a manual copy is one only as long as that is said": [
+        (FIRST, "unique"),
+        ("copy", (ANOTHER, FIRST)),
+        (ANOTHER, "duplicate first by hand"),
+        ("copy", (ANOTHER, COPY)),
+        (ANOTHER, "unique"),
+    ],
+    "of two pages that are called copies of each other one passes": [
+        ("copy", (ANOTHER, FIRST)),
+        ("copy", (FIRST, ANOTHER)),
+        (FIRST, "unique"),
+        (ANOTHER, "duplicate first by hand"),
+        (more(FIRST), "updated"),
+    ],
     # Better copies.
     "a better page passes and leads": [
         ("policy", HOSTS),
@@ -235,8 +309,22 @@ SEQUENCES: dict[str, list[Step]] = {
 
 def outcome(verdict: Verdict) -> str:
     tag = verdict.as_tag()
-    named = tag["supersedes"] or tag["original"] or ""
-    return f"{verdict.kind.value} {site_of(named).removesuffix('.example')}".strip()
+    named = site_of(tag["supersedes"] or tag["original"] or "").removesuffix(".example")
+    return " ".join(filter(None, (verdict.kind.value, named, "by hand" if verdict.by_hand else "")))
+
+
+def do(store: PageStore, what: str, value: Any, settings: dict[str, Any]) -> None:
+    """Something that a person does."""
+    if what == "keep":
+        write_manual_verdicts(store, ManualVerdict(value.url, ManualKind.KEEP, "", 1))
+    elif what == "copy":
+        write_manual_verdicts(store, ManualVerdict(value[0].url, ManualKind.COPY, value[1].url, 1))
+    elif what == "take back":
+        remove_manual_verdicts(store, value.url)
+    elif what == "forget":
+        store.forget([find_record(store, value).id])
+    else:
+        settings[what] = value
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -246,16 +334,18 @@ def test_verdicts(name: str) -> None:
     detector, groups = make_detector(store, **settings), dict[str, str]()
     for number, (what, expected) in enumerate(SEQUENCES[name]):
         if isinstance(what, str):
-            settings[what] = expected
+            do(store, what, expected, settings)
             detector = make_detector(store, **settings)
             continue
         verdict = answer(detector, what)
         assert outcome(verdict) == expected, f"step {number}"
-        _, _, named = expected.partition(" ")
+        assert (verdict.as_tag()["reason"] == "by_hand") is verdict.by_hand
+        named = expected.removesuffix(" by hand").partition(" ")[2]
         if named in groups:
             assert verdict.similar_id == groups[named], f"step {number}"
         if verdict.kind in (Kind.UNIQUE, Kind.UPDATED, Kind.BETTER):
             groups[site_of(what.url).removesuffix(".example")] = verdict.similar_id
     found = check(store)
     assert set(found.counts) <= {"left over"}
-    assert store.pages == len({what.url for what, _ in SEQUENCES[name] if isinstance(what, Page)})
+    forgotten = sum(what == "forget" for what, _ in SEQUENCES[name])
+    assert store.pages == len({what.url for what, _ in SEQUENCES[name] if isinstance(what, Page)}) - forgotten
