@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import configparser
 import re
-import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.conftest import pytest_collection_modifyitems
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -194,12 +196,22 @@ def test_there_is_a_quick_subset_and_a_word_on_what_is_not_in_it(pytestconfig: p
     assert 'pytest -m "not slow"' in read("CONTRIBUTING.md")
 
 
-@pytest.mark.slow
-def test_soak_tests_are_slow_too() -> None:
+@dataclass
+class Collected:
+    """A collected test, as far as the hook looks at it."""
+
+    marks: set[str]
+    fixturenames: tuple[str, ...] = ()
+
+    def get_closest_marker(self, name: str) -> bool:
+        return name in self.marks
+
+    def add_marker(self, name: str) -> None:
+        self.marks.add(name)
+
+
+def test_soak_tests_and_crawls_are_slow_too() -> None:
     """Or else ``-m "not slow"``, which takes the place of the ``-m`` in pyproject.toml, would run them for an hour."""
-    files = [file for file in (ROOT / "tests").rglob("test_*.py") if "@pytest.mark.soak" in file.read_text("utf-8")]
-    assert files
-    collected = [sys.executable, "-m", "pytest", "--co", "-q", "-n0", "-p", "no:cacheprovider", *map(str, files)]
-    for chosen, expected in (("soak", 0), ("soak and not slow", pytest.ExitCode.NO_TESTS_COLLECTED)):
-        done = subprocess.run([*collected, "-m", chosen], cwd=ROOT, capture_output=True, text=True, timeout=100)
-        assert done.returncode == expected, done.stdout
+    quick, soak, crawling = Collected(set()), Collected({"soak"}), Collected(set(), ("crawl",))
+    pytest_collection_modifyitems([quick, soak, crawling])  # type: ignore[list-item]  # it looks at no more
+    assert [one.marks for one in (quick, soak, crawling)] == [set(), {"soak", "slow"}, {"slow"}]

@@ -9,7 +9,7 @@ from lxml import etree
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, resolve_encoding
 
 from scrapy_neardup.page.limits import has_many_marks
-from scrapy_neardup.text.characters import limit_marks
+from scrapy_neardup.text.characters import HAN, limit_marks
 
 # Chinese pages declare gb2312 and use GBK, declare utf-8 wrongly, or declare nothing. A strict decoder recognises UTF-8
 # for certain. Nearly every pair of bytes is a character in both GB18030 and Big5, so there the commonest characters
@@ -17,7 +17,7 @@ from scrapy_neardup.text.characters import limit_marks
 
 #: The bytes that decide about the charset.
 _SAMPLE = 200_000
-_HAN_PAIR = re.compile("[\u4e00-\u9fff]{2}")
+_HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 _CHINESE = ("gb18030", "big5hkscs")
 _SEVERAL_BYTES = ("utf", "euc", "shift", "cp932", "cp949", "cp950", "iso2022", "hz", "johab")
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "big5hkscs": "big5hkscs"}

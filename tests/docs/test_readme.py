@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import run_scrapy
 from tests.docs.pages import READMES, ROOT, blocks, source
 from tests.test_example import SECRET, port
 
@@ -51,6 +52,10 @@ def test_what_the_readme_says_of_the_example_happens(tmp_path: Path, port: int) 
     def run(command: str) -> str:
         words = command.split()
         assert words[0] == "scrapy"
+        if words[1] == "neardup":
+            told = run_scrapy(*words[2:], cwd=project)
+            assert told.returncode == 0, told.stderr
+            return told.stdout + told.stderr
         done = subprocess.run(
             [sys.executable, "-m", *words],
             cwd=project,
