@@ -129,15 +129,6 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, m
     assert len(counted) == 2, "it is like its original, which counted"
 
 
-def test_a_copy_whose_original_is_gone_is_unchanged_all_the_same(store: PageStore) -> None:
-    first = answer(crawl(store), FIRST)
-    answer(crawl(store), COPY)
-    crawl(store).withdraw(first.id)
-    found = answer(crawl(store), COPY)
-    assert (found.kind, found.as_tag()["original"]) == (Kind.UNCHANGED, COPY.url)
-    assert kind(crawl(store), FIRST) is Kind.UNIQUE
-
-
 def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_dropped(store: PageStore) -> None:
     other = memory_state({})
     verdicts: list[Verdict] = []
