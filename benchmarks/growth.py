@@ -261,7 +261,7 @@ def row(crawl: Crawl, window: int) -> str:
 
 def parts(store: PageStore) -> Iterator[str]:
     """What each kind of row takes on disk."""
-    db: Any = getattr(store, "_db", None)
+    db: Any = getattr(getattr(store.kv, "base", None), "_db", None)
     if store.scheme == "leveldb" and db is not None:
         for first, name in PARTS.items():
             yield f"{db.approximate_size(first, bytes([first[0] + 1])) / store.pages:.1f} {name}"

@@ -18,7 +18,7 @@ class Table(Generic[T]):
     """A table below ``prefix``; ``name`` stands in messages.
 
     ``encode`` returns the row of a value, ``decode`` the value of a row. Above ``limit`` rows, those with the least
-    ``age`` go; 0 for no limit.
+    ``age`` go.
     """
 
     prefix: bytes
@@ -45,7 +45,7 @@ class Table(Generic[T]):
     def write(self, store: PageStore, *values: T) -> None:
         """Write values in one batch and wait for the disk. Rows above the limit go."""
         changes = Changes(dict(map(self.encode, values)))
-        if self.limit and any(store.value(key) is None for key in changes.puts):
+        if any(store.value(key) is None for key in changes.puts):
             rows = {self.encode(value)[0]: value for value in (*self.read(store), *values)}
             for key in sorted(rows, key=lambda key: self.age(rows[key]), reverse=True)[self.limit :]:
                 changes.delete(key)

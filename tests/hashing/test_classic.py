@@ -52,55 +52,6 @@ long_text = st.builds(lambda word, times: word * times, st.text(min_size=1, max_
 word_lists = st.lists(st.one_of(any_text, chinese, st.just(""), long_text), max_size=30)
 
 
-def pjw_as_in_c(data: bytes, bits: int) -> int:
-    """Weinberger's, from its description: make room of an eighth of the word, fold what reached its top."""
-    modulus, eighth, three_quarters = 2**bits, bits // 8, bits * 3 // 4
-    value = 0
-    for byte in data:
-        value = (value * 2**eighth + byte) % modulus
-        top = value // 2 ** (bits - eighth)
-        if top != 0:
-            value -= top * 2 ** (bits - eighth)
-            value ^= (top * 2 ** (bits - eighth)) // 2**three_quarters
-    return value
-
-
-def elf_as_in_c(data: bytes, bits: int) -> int:
-    modulus = 2**bits
-    value = 0
-    for byte in data:
-        value = (value * 16 + byte) % modulus
-        nibble = value // 2 ** (bits - 4)
-        value ^= nibble * 16
-        value %= 2 ** (bits - 4)
-    return value
-
-
-def sdbm_as_in_c(data: bytes, bits: int) -> int:
-    value = 0
-    for byte in data:
-        value = (byte + value * 2**6 + value * 2**16 - value) % 2**bits
-    return value
-
-
-def ap_as_in_c(data: bytes, bits: int) -> int:
-    modulus = 2**bits
-    value = int("10" * 16, base=2)
-    place = 0
-    while place < len(data):
-        byte = data[place]
-        if place % 2 == 0:
-            change = (value * 2**7 % modulus) ^ (byte * (value // 2**3) % modulus)
-        else:
-            change = modulus - 1 - (value * 2**11 + (byte ^ (value // 2**5))) % modulus
-        value ^= change
-        place += 1
-    return value
-
-
-RESTATED = {"pjw": pjw_as_in_c, "elf": elf_as_in_c, "sdbm": sdbm_as_in_c, "ap": ap_as_in_c}
-
-
 def test_the_names_are_those_of_the_collection() -> None:
     assert CLASSIC == ("rs", "js", "pjw", "elf", "bkdr", "sdbm", "djb", "ap")
     assert set(CLASSIC) == set(PUBLISHED) == set(WRITTEN_DOWN)
@@ -116,15 +67,6 @@ def test_the_published_key_has_the_published_value(name: str, value: int) -> Non
 def test_a_chinese_word_has_the_values_that_are_written_down(name: str, values: tuple[int, int]) -> None:
     assert (classic_hash(name, CHINESE, 32), classic_hash(name, CHINESE, 64)) == values
     assert (classic_hashes(name, [CHINESE], 32)[0], classic_hashes(name, [CHINESE], 64)[0]) == values
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RESTATED)
-@widths
-@settings(deadline=None)
-@given(data=st.one_of(any_text, chinese, long_text))
-def test_the_values_are_those_of_a_plain_loop(name: str, bits: int, data: str) -> None:
-    assert classic_hash(name, data, bits) == RESTATED[name](data.encode("utf-8", "replace"), bits)
 
 
 @names

@@ -10,7 +10,6 @@ import pytest
 
 from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.forget import of_host, pages_where
@@ -90,21 +89,6 @@ def test_a_lost_item_leaves_the_group_as_it_was(store: PageStore) -> None:
     detector.release(reserve(detector, TIMES))
     assert [row for row in store.rows(b"") if row[0][:1] in b"rku"] == [row for row in before if row[0][:1] in b"rku"]
     assert said(answer(detector, LATE)) == (Kind.DUPLICATE, WIRE.url)
-
-
-def test_two_better_pages_wait_for_each_other_and_a_worse_one_for_none(store: PageStore) -> None:
-    detector = crawl(store)
-    answer(detector, WIRE)
-    paper = reserve(detector, PAPER)
-    waits = detector.check(TIMES)
-    assert isinstance(waits, Blocked)
-    assert waits.by is paper
-    blog = detector.check(BLOG)
-    assert isinstance(blog, Ruled)
-    assert said(blog.verdict) == (Kind.DUPLICATE, WIRE.url)
-    detector.commit(paper, sealed=False)
-    better = answer(detector, TIMES)
-    assert (better.kind, better.as_tag()["supersedes"]) == (Kind.BETTER, PAPER.url)
 
 
 def test_better_pages_that_are_taken_back_leave_their_places_to_those_before_them(store: PageStore) -> None:

@@ -83,15 +83,6 @@ def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> N
     assert kind(detector, COPY) is Kind.UNCHANGED
 
 
-def test_what_only_a_witness_on_its_way_tells_of_waits_for_that(store: PageStore) -> None:
-    detector = crawl(store)
-    answer(detector, FIRST)
-    on_its_way = reserve(detector, WITNESS)
-    assert detector.check(THIRD) == Blocked(on_its_way)
-    detector.commit(on_its_way, sealed=True)
-    assert kind(detector, THIRD) is Kind.DUPLICATE
-
-
 def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: PageStore) -> None:
     """Against a witness similarity alone decides."""
     detector = crawl(store)
@@ -127,15 +118,6 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, m
     assert counted == [("a.example", True), ("a.example", False)]
     answer(detector, COPY)
     assert len(counted) == 2, "it is like its original, which counted"
-
-
-def test_a_copy_whose_original_is_gone_is_unchanged_all_the_same(store: PageStore) -> None:
-    first = answer(crawl(store), FIRST)
-    answer(crawl(store), COPY)
-    crawl(store).withdraw(first.id)
-    found = answer(crawl(store), COPY)
-    assert (found.kind, found.as_tag()["original"]) == (Kind.UNCHANGED, COPY.url)
-    assert kind(crawl(store), FIRST) is Kind.UNIQUE
 
 
 def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_dropped(store: PageStore) -> None:

@@ -71,14 +71,6 @@ def test_a_page_found_through_a_witness_is_no_witness(detector: Detector, store:
     assert not third.sketch
 
 
-def test_a_witness_counts_only_while_its_original_is_there(detector: Detector, store: PageStore) -> None:
-    text, other = story(1, 40), story(2, 40)
-    first = judge_page(detector, page("first", text, "标题甲")).verdict
-    judge_page(detector, page("second", text[:34] + other[:4], "标题甲"))
-    detector.withdraw(first.id)
-    assert kind(detector, page("third", text[3:32] + other[:6], "标题乙")) is Kind.UNIQUE
-
-
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: Detector) -> None:
     method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1})
     poor = Detector(method, open_store("memory:", {}), who="test")
@@ -113,14 +105,6 @@ def test_a_page_with_too_little_prose_is_not_judged(detector: Detector, text: st
     for _ in range(2):
         verdict = answer(detector, Page("http://a.example/", text=text))
         assert (verdict.kind, verdict.reason) == (Kind.UNJUDGED, reason)
-
-
-def test_an_unjudged_page_whose_item_is_lost_is_not_seen(detector: Detector) -> None:
-    gallery = Page("http://a.example/", html=7)
-    first = reserve(detector, gallery)
-    assert detector.check(gallery) == Blocked(first)
-    detector.release(first)
-    assert kind(detector, gallery) is Kind.UNJUDGED
 
 
 # In which way a page is like another.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -26,10 +23,8 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.layout import judgement_key
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
-from tests.build import kind, page, reserve, story
+from tests.build import kind
 from tests.judge.test_delivered import COPY, FIRST, THIRD, crawl
-
-OTHER = page("other", story(9, 30), "标题丙")
 
 
 @pytest.fixture
@@ -45,31 +40,6 @@ def call_a_copy(store: PageStore, of: Page, other: Page) -> None:
     write_manual_verdicts(store, ManualVerdict(of.url, ManualKind.COPY, other.url, 7))
 
 
-def dropping(store: PageStore) -> Detector:
-    """One more crawl, and what was said before it counts in it."""
-    return crawl(store, drops=True)
-
-
-def test_what_is_kept_waits_for_nobody_and_others_wait_for_it(store: PageStore) -> None:
-    keep(store, COPY)
-    detector = dropping(store)
-    first = reserve(detector, FIRST)
-    kept = reserve(detector, COPY)
-    assert detector.check(replace(COPY, url="http://new.example/")) in (Blocked(first), Blocked(kept))
-    for one in (first, kept):
-        detector.commit(one, sealed=True)
-    assert store.pages == 2
-
-
-def test_a_copy_of_what_is_on_its_way_waits_for_it(store: PageStore) -> None:
-    call_a_copy(store, OTHER, FIRST)
-    detector = dropping(store)
-    first = reserve(detector, FIRST)
-    assert detector.check(OTHER) == Blocked(first)
-    detector.commit(first, sealed=True)
-    assert kind(detector, OTHER) is Kind.DUPLICATE
-
-
 def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:
     odd = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 4)
     keep(store, COPY)
@@ -80,7 +50,7 @@ def test_the_last_one_counts_and_all_are_told(store: PageStore) -> None:
         odd.url: ManualKind.KEEP,
     }
     assert find_manual_verdict(store, odd.url) == odd
-    assert kind(dropping(store), THIRD) is Kind.UNIQUE
+    assert kind(crawl(store, drops=True), THIRD) is Kind.UNIQUE
 
 
 @pytest.mark.parametrize(

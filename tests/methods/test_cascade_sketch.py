@@ -41,19 +41,6 @@ def test_the_estimate_is_near_the_similarity_of_the_sets(similarity: float) -> N
             assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1), size
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bits", [1, 2, 4, 8])
-def test_the_estimate_is_right_on_average(bits: int) -> None:
-    dice = np.random.default_rng(17)
-    errors = []
-    for _ in range(200):
-        one, other = pair(dice, int(dice.integers(50, 3000)), float(dice.uniform(0.3, 1)))
-        exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
-        errors.append(jaccard(sketch(one, 512, bits), sketch(other, 512, bits), bits) - exact)
-    assert len(errors) == 200
-    assert abs(float(np.mean(errors))) < 0.02
-
-
 @pytest.mark.parametrize(("bins", "bits"), [(64, 1), (64, 8), (512, 2), (512, 4), (4096, 1), (4096, 8)])
 def test_its_size_is_that_of_its_parameters(bins: int, bits: int) -> None:
     for count in (0, 1, 7, 5000):
@@ -67,16 +54,6 @@ def test_neither_order_nor_repetition_makes_a_difference() -> None:
     hashes = np.random.default_rng(3).integers(0, 2**64, 400, np.uint64)
     again = np.concatenate((hashes[::-1], hashes[:100]))
     assert sketch(again, 512, 2) == sketch(hashes, 512, 2)
-
-
-def test_its_argument_is_left_alone() -> None:
-    hashes = np.arange(1, 90, dtype=np.uint64)
-    sketch(hashes, 512, 2)
-    assert hashes.tolist() == list(range(1, 90))
-
-
-def test_an_empty_set_has_a_sketch_of_zeros() -> None:
-    assert sketch(np.array([], np.uint64), 512, 2) == bytes(128)
 
 
 @given(st.binary(min_size=128, max_size=128), st.binary(min_size=128, max_size=128), st.sampled_from([1, 2, 4, 8]))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import (
     IN_TEXT,
     NUMBER,
@@ -26,15 +26,6 @@ from scrapy_neardup.text.prose import LineKind, classify_lines
 from scrapy_neardup.text.sentences import SegmentedText, digits
 from scrapy_neardup.text.shingles import distinct, entries, jaccard, shingles, sketch, trace
 from scrapy_neardup.text.tokens import has_spaced_word, spaced_words
-
-#: Own prose that two separate articles must have: sentences and letters (shingles of the earlier page).
-_SENTENCES, _LETTERS = 2, 100
-#: Sketch entries of prose that an estimate needs: the standard error of 16 is about 0.16.
-_ENTRIES = 16
-#: Two articles share at most this much prose; copies share most, and authors use the same phrases.
-_LITTLE = 1 / 3
-#: A listing is most of the common text from this share on.
-_MOSTLY = 0.5
 
 
 class SharedProse(NamedTuple):
@@ -76,10 +67,10 @@ class Prose:
 
     def compare(self, old: Sketch) -> SharedProse:
         """Estimate how much of the prose an earlier page has."""
-        if sum(self._is_prose) < _SENTENCES:
+        if sum(self._is_prose) < FIXED.own_sentences:
             return SharedProse()
         ours, bits = self._origins, self._sketch[2]
-        if ours.of_prose.sum() < _ENTRIES:
+        if ours.of_prose.sum() < FIXED.prose_entries:
             return SharedProse()
         equal = entries(old.minwise, bits)[ours.bins] == ours.values
         alike = jaccard(ours.sketch, old.minwise, bits)
@@ -92,15 +83,17 @@ class Prose:
         prose = min(1.0, of_prose / of_all * in_both / ours.shingles)
         listing = min(1.0, of_listing / of_all * float(ours.of_listing.mean()))
         theirs = old.shingles - in_both
-        may_be_separate = prose <= _LITTLE and listing >= _MOSTLY and theirs >= _LETTERS
+        may_be_separate = (
+            prose <= FIXED.little_prose and listing >= FIXED.mostly_listing and theirs >= FIXED.own_letters
+        )
         return SharedProse(prose, listing, may_be_separate and self._has_other_sentences(old))
 
     def _has_other_sentences(self, old: Sketch) -> bool:
         """Whether both pages have prose, and no kept sentence of it is in both."""
-        if sum(map(len, compress(self._own.lines, self._is_prose))) < _LETTERS:
+        if sum(map(len, compress(self._own.lines, self._is_prose))) < FIXED.own_letters:
             return False
         there, here = set(old.order.sentences), order_hashes(self._own)
-        return there.isdisjoint(compress(here, self._is_prose)) and len(there.difference(here)) >= _SENTENCES
+        return there.isdisjoint(compress(here, self._is_prose)) and len(there.difference(here)) >= FIXED.own_sentences
 
     @cached_property
     def _origins(self) -> _SketchOrigins:
@@ -233,14 +226,6 @@ class TitleWords:
         return frozenset([hashed & _HASH for hashed in self._own.hashes.every(found)])
 
 
-#: Pages less alike than this are no copies, so their title words are not compared.
-_LEAST_SIMILARITY = 0.3
-#: Openings are alike from this estimate on, which errs by a tenth.
-_OPENING = 0.2
-#: Numbers in sentences that the earlier page lacks: more than a date has, as pages of one day share dates.
-_REWORDED = 4
-
-
 class Features(NamedTuple):
     """What two pages have in common, without boilerplate; shares and similarities in [0, 1]."""
 
@@ -356,7 +341,7 @@ def compare(
     words = _comparable_words(one, other, p.max_title_words)
     same_title = float(_same_title(one, other))
     form = float(not (one.site and other.site) or one.site == other.site)
-    alike = in_both >= _LEAST_SIMILARITY * (one.shingles + theirs - in_both)
+    alike = in_both >= FIXED.compared * (one.shingles + theirs - in_both)
     return Features(
         similarity=found.similarity,
         containment=found.containment,
@@ -367,7 +352,7 @@ def compare(
         title_numbers=float(_numbers_differ(*words)),
         gone=_count_gone(one, other, p.max_title_words, title) / 2 if alike else 0.0,
         same_title=same_title,
-        opening=one.order.opens_like(other.order) or jaccard(one.opening, other.opening, OPENING_BITS) >= _OPENING,
+        opening=one.order.opens_like(other.order) or jaccard(one.opening, other.opening, OPENING_BITS) >= FIXED.opening,
         numbers=one.numbers.missing_share(other.numbers) * _number_weight(length, form, same_title),
         site=float(one.site == other.site) if one.site and other.site else 0.5,
         form=form,
@@ -408,7 +393,7 @@ def _are_reworded(one: Sketch, other: Sketch, title: TitleWords | None) -> bool:
 
     In equal sentences they are no evidence: these may be the template, or a footer with an address.
     """
-    return one.numbers.equals(other.numbers) and title is not None and title.count_new_numbers(other) >= _REWORDED
+    return one.numbers.equals(other.numbers) and title is not None and title.count_new_numbers(other) >= FIXED.reworded
 
 
 def _in_both(similarity: float, one: int, other: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from scrapy_neardup.methods.base import Parameters, decides, names, number, option, whole
 
@@ -109,6 +109,89 @@ class CascadeParameters(Parameters):
 @cache
 def _split(names: str) -> list[str]:
     return names.split(",")
+
+
+class FixedThresholds(NamedTuple):
+    """Every threshold that decides and is no parameter; docs/en/how-it-works/cascade.md has the rules.
+
+    Each group names the corpus and the command that measure a change. For the deciding parameters above this is
+    ``scrapy neardup evaluate CORPUS --method cascade:NAME=VALUE`` on the corpora of benchmarks/README.md: WeChat
+    articles of accounts that repost each other, Chinese news, English newswire.
+    """
+
+    # -- Texts: ``scrapy neardup evaluate CORPUS`` on the same corpora.
+    #: Similarity: below it one text is over six times as long, and containment is within the sketch's error.
+    for_containment: float = 0.12
+    #: Share of the earlier sketch that must not be boilerplate by now: with less the estimate is too uncertain.
+    enough_left: float = 0.5
+    #: Similarity: two articles less alike are no copies, whatever stands around them.
+    articles_apart: float = 0.3
+    #: Different shingles of an article whose letters alone are evidence.
+    least_article: int = 40
+    #: Shares of a page that an earlier one of another site must contain: if the titles may be of one article or the
+    #: text is short (then a source line weighs much), and otherwise. Nobody can have an article dropped with less, and
+    #: a site's disclaimer, published elsewhere, makes no copies of that site's pages.
+    contained: float = 0.6
+    contained_retitled: float = 0.8
+    #: Ratio of lengths: a text that contains the earlier one and is so much longer has grown.
+    grown: float = 1.2
+    #: Similarity from which other titles and openings do not matter.
+    nearly: float = 0.9
+    #: Similarity from which two pages of a site look alike: as copies, or by a template.
+    alike: float = 0.5
+    #: Similarity below which title words are not compared, as the pages are no copies.
+    compared: float = 0.3
+    #: Estimated similarity from which openings are alike; it errs by a tenth.
+    opening: float = 0.2
+    #: Different numbers in sentences that the earlier page lacks: more than a date has, as pages of a day share dates.
+    reworded: int = 4
+    #: Different numbers of two longer texts: with fewer they are the same by chance.
+    few_numbers: int = 5
+
+    # -- Articles around one listing: pairs of articles with the same code, log or table, and edited copies of them
+    # (tests/methods/test_cascade_prose.py).
+    #: Sentences, and letters (shingles of the earlier page), of own prose that two separate articles have.
+    own_sentences: int = 2
+    own_letters: int = 100
+    #: Sketch entries of prose that an estimate needs: the standard error of 16 is about 0.16.
+    prose_entries: int = 16
+    #: Share of prose: two articles share at most this much; copies share most, and authors use the same phrases.
+    little_prose: float = 1 / 3
+    #: Share of the common text from which it is mostly a listing.
+    mostly_listing: float = 0.5
+
+    # -- Two pages of one site, read from HTML: the WeChat articles as pages, each account a site, by ``scrapy neardup
+    # dedup PAGES --tag``. Shares are of own letters, of the page with more of them.
+    #: Noted pages of the site with a line that is a page's own: the earlier page is one.
+    own_line: int = 1
+    #: The same for headlines: changed versions of an article, each filed, share theirs.
+    own_headline: int = 2
+    #: Noted pages of the site, with fewer its template is unknown.
+    few_pages: int = 8
+    #: Similarity of title words from which two titles with the same numbers are one in two spellings.
+    titles_alike: float = 0.6
+    #: Largest share of different letters: under the same headline with much or little text, under a similar one, if a
+    #: page has none of its own, under another one, on a site with few pages.
+    same: float = 0.55
+    same_short: float = 0.2
+    similar: float = 0.4
+    without: float = 0.2
+    other: float = 0.05
+    early: float = 0.05
+    #: Common letters: much text, the least evidence, enough to outweigh another headline.
+    much: int = 400
+    least: int = 40
+    outweighs: int = 200
+    #: If the texts are more similar than their lines by this much, lines were edited and not replaced.
+    edited: float = 0.3
+    #: Under the same headline a page contains the other (a print version, a page for phones) if the smaller has at most
+    #: this share of its own, besides so many common letters, and the larger at most that share.
+    within: float = 0.05
+    within_least: int = 100
+    within_most: float = 0.5
+
+
+FIXED = FixedThresholds()
 
 
 #: The method of these profiles.

@@ -10,26 +10,9 @@ from enum import Enum
 import numpy as np
 
 from scrapy_neardup.methods.cascade.features import Features, SharedProse, compare, overlap
-from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES, Lines, Sketch
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, SiteCounts
-
-#: An own line of a page is on at most this many noted pages of the site: the earlier page is one.
-_OWN_LINE = 1
-#: The same for headlines: changed versions of an article, each filed, share theirs.
-_OWN_HEADLINE = 2
-#: With fewer noted pages a site's template is unknown.
-_FEW_PAGES = 8
-#: Largest share of different own letters: under the same headline with much or little text; under a similar one; if a
-#: page has none of its own; under another one; on a site with few pages.
-_SAME, _SAME_SHORT, _ALIKE, _OPEN, _OTHER, _EARLY = 0.55, 0.2, 0.4, 0.2, 0.05, 0.05
-#: Common own letters: much text, the least evidence, and enough to outweigh another headline.
-_MUCH, _LEAST, _OUTWEIGHS = 400, 40, 200
-#: If the texts are more alike than their lines by this much, lines were edited and not replaced.
-_EDITED = 0.3
-#: Under the same headline a page contains the other (a print version, a page for phones) if the smaller has almost
-#: nothing of its own besides this much common text, and the larger not too much.
-_WITHIN, _WITHIN_LEAST, _WITHIN_MOST = 0.05, 100, 0.5
 
 
 class Headlines(Enum):
@@ -77,25 +60,27 @@ class SiteComparison:
 
     @property
     def ruling(self) -> Ruling:
-        """The ruling by the thresholds above."""
+        """The ruling by the fixed thresholds."""
         if self.headlines is Headlines.OTHER:
-            return _open_if(self.different_share <= _OTHER and self.shared >= _OUTWEIGHS)
-        if self.headlines is not Headlines.SAME and self.shared < _LEAST:
+            return _open_if(self.different_share <= FIXED.other and self.shared >= FIXED.outweighs)
+        if self.headlines is not Headlines.SAME and self.shared < FIXED.least:
             return Ruling.DIFFERENT
-        if self.pages < _FEW_PAGES:
-            return _open_if(self.different_share <= _EARLY)
+        if self.pages < FIXED.few_pages:
+            return _open_if(self.different_share <= FIXED.early)
         if self.headlines is not Headlines.SAME:
-            return _open_if(self.different_share <= (_ALIKE if self.headlines is Headlines.ALIKE else _OPEN))
+            return _open_if(
+                self.different_share <= (FIXED.similar if self.headlines is Headlines.ALIKE else FIXED.without)
+            )
         least = min(self.new, self.old)
         if (
-            self.shared >= _WITHIN_LEAST
-            and least <= _WITHIN * (self.shared + least)
-            and self.different_share <= _WITHIN_MOST
+            self.shared >= FIXED.within_least
+            and least <= FIXED.within * (self.shared + least)
+            and self.different_share <= FIXED.within_most
         ):
             return Ruling.COPY
         if self.edited:
             return Ruling.OPEN
-        return _open_if(self.different_share <= (_SAME if self.shared >= _MUCH else _SAME_SHORT))
+        return _open_if(self.different_share <= (FIXED.same if self.shared >= FIXED.much else FIXED.same_short))
 
     def sentence(self) -> str:
         """Describe the evidence."""
@@ -120,11 +105,11 @@ def compare_on_site(
     theirs = {line: letters for line, letters in old.lines.items() if line <= reach}
     return SiteComparison(
         _headlines(new, old, pages, titles_alike=titles_alike),
-        shared=round(more * sum(n for line, n in ours.items() if line in theirs and pages[line] <= _OWN_LINE)),
+        shared=round(more * sum(n for line, n in ours.items() if line in theirs and pages[line] <= FIXED.own_line)),
         new=round(more * sum(n for line, n in ours.items() if line not in theirs and not pages[line])),
-        old=round(more * sum(n for line, n in theirs.items() if line not in ours and pages[line] <= _OWN_LINE)),
+        old=round(more * sum(n for line, n in theirs.items() if line not in ours and pages[line] <= FIXED.own_line)),
         pages=counts.pages() if counts else 0,
-        edited=similarity - _line_similarity(ours, theirs) >= _EDITED,
+        edited=similarity - _line_similarity(ours, theirs) >= FIXED.edited,
     )
 
 
@@ -132,8 +117,8 @@ def compare_same_lines(lines: Lines, counts: SiteCounts) -> SiteComparison:
     """Return ``compare_on_site`` of two pages with the same lines."""
     fingerprints = np.array([*lines.lines, *lines.headlines], np.uint32)
     pages = counts.stood_on(fingerprints).tolist()
-    own = sum(n for n, many in zip(lines.lines.values(), pages, strict=False) if many <= _OWN_LINE)
-    has_headline = any(many <= _OWN_HEADLINE for many in pages[len(lines.lines) :])
+    own = sum(n for n, many in zip(lines.lines.values(), pages, strict=False) if many <= FIXED.own_line)
+    has_headline = any(many <= FIXED.own_headline for many in pages[len(lines.lines) :])
     more = 2**32 / (lines.reach + 1)
     return SiteComparison(Headlines.SAME if has_headline else Headlines.OPEN, round(more * own), 0, 0, counts.pages())
 
@@ -145,7 +130,7 @@ def _line_similarity(ours: Mapping[int, int], theirs: Mapping[int, int]) -> floa
 
 
 def _headlines(new: Lines, old: Lines, pages: dict[int, int], *, titles_alike: bool) -> Headlines:
-    ours, theirs = ({one for one in page.headlines if pages[one] <= _OWN_HEADLINE} for page in (new, old))
+    ours, theirs = ({one for one in page.headlines if pages[one] <= FIXED.own_headline} for page in (new, old))
     if ours & theirs:
         return Headlines.SAME
     if not ours or not theirs:
@@ -155,28 +140,6 @@ def _headlines(new: Lines, old: Lines, pages: dict[int, int], *, titles_alike: b
 
 def _open_if(may_be: bool) -> Ruling:
     return Ruling.OPEN if may_be else Ruling.DIFFERENT
-
-
-#: Below this similarity one text is over six times as long, and containment is within the sketch's error.
-LEAST_FOR_CONTAINMENT = 0.12
-#: Least share of the earlier page that is not boilerplate by now; with less the estimate is too uncertain.
-_ENOUGH = 0.5
-#: Two articles less alike than this are no copies, whatever stands around them.
-_ARTICLES_APART = 0.3
-#: Least different shingles of an article whose letters alone are evidence.
-LEAST_ARTICLE = 40
-#: Share of a page that an earlier one of another site must contain: where the titles may be of one article or the text
-#: is short (then a source line weighs much), and otherwise. Nobody can have an article dropped with less, and a site's
-#: disclaimer, published elsewhere, makes no copies of that site's pages.
-_CONTAINED, _CONTAINED_RETITLED = 0.6, 0.8
-#: A text has grown if it contains the earlier one and is this many times as long.
-_GROWN = 1.2
-#: From this similarity on other titles and openings do not matter.
-_NEARLY = 0.9
-#: From this similarity on two pages of a site look alike: as copies, or by a template.
-ALIKE = 0.5
-#: Titles more alike than this, with the same numbers, are one title in two spellings.
-_TITLES_ALIKE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +178,7 @@ class FineCheck:
     @property
     def in_form(self) -> bool:
         """Whether they look alike on one site, and a title word of one is missing in the other."""
-        return self.same_site and self.features.similarity >= ALIKE and self.features.gone > 0
+        return self.same_site and self.features.similarity >= FIXED.alike and self.features.gone > 0
 
     @property
     def forms(self) -> float:
@@ -234,7 +197,7 @@ class FineCheck:
             one.lines,
             other.lines,
             self._site,
-            titles_alike=f.title >= _TITLES_ALIKE and not f.title_numbers,
+            titles_alike=f.title >= FIXED.titles_alike and not f.title_numbers,
             similarity=1.0 if one.body == other.body else f.similarity,
         )
         if on_site.ruling is Ruling.DIFFERENT and found.duplicate:
@@ -254,7 +217,7 @@ class FineCheck:
             return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
         # The size of a short page depends on the text around it, so of two notices neither is an excerpt.
         may_be_excerpt = f.smaller >= p.short or one.lines is None or other.lines is None
-        if f.containment >= p.excerpt and LEAST_FOR_CONTAINMENT <= f.similarity < p.least and may_be_excerpt:
+        if f.containment >= p.excerpt and FIXED.for_containment <= f.similarity < p.least and may_be_excerpt:
             return Likeness.EXCERPT
         same_title = (one.title, one.words) == (other.title, other.words) and one.title > 0
         return Likeness.SAME_TITLE if same_title else None
@@ -264,7 +227,7 @@ class FineCheck:
 
         A thread grows so if its first post counts as the article. New teasers alone do not count.
         """
-        longer = self._one.whole > _GROWN * self._other.whole
+        longer = self._one.whole > FIXED.grown * self._other.whole
         return longer and self.features.whole_containment >= self.parameters.excerpt
 
     def shared_prose(self) -> SharedProse:
@@ -277,7 +240,7 @@ class FineCheck:
     def _with_prose(self, found: Judgement) -> Judgement:
         """Reject pages that share a listing and no prose, unless they are nearly equal."""
         f = found.features
-        if not found.duplicate or f.similarity >= _NEARLY or self._one.body == self._other.body:
+        if not found.duplicate or f.similarity >= FIXED.nearly or self._one.body == self._other.body:
             return found
         if not (shared := self.shared_prose()).is_separate:
             return found
@@ -293,7 +256,11 @@ class FineCheck:
         if not found.duplicate or self.same_site:
             return found
         short = f.length < self.parameters.short
-        needed = _CONTAINED if short or _may_be_one_article(one, other, f, self.parameters) else _CONTAINED_RETITLED
+        needed = (
+            FIXED.contained
+            if short or _may_be_one_article(one, other, f, self.parameters)
+            else FIXED.contained_retitled
+        )
         if f.contained >= needed:
             return found
         decision = (
@@ -306,7 +273,7 @@ class FineCheck:
 
     def _by_text(self) -> Judgement:
         f, p, one, other = self.features, self.parameters, self._one, self._other
-        if one.body == other.body and (one.article is None or one.article.shingles >= LEAST_ARTICLE):
+        if one.body == other.body and (one.article is None or one.article.shingles >= FIXED.least_article):
             what = "articles on both pages" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are identical.")
         whole = self._require_containment(Judgement(f, *_decide(f, p)))
@@ -316,7 +283,7 @@ class FineCheck:
         article = self._require_containment(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Judged by the articles alone: {article.decision}")
-        if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
+        if whole.duplicate and one.article and other.article and f.similarity < FIXED.articles_apart:
             return Judgement(f, False, False, "The articles differ. Only the text around them is alike.")
         return article if f.similarity > whole.features.similarity else whole
 
@@ -348,7 +315,7 @@ def score(f: Features, p: CascadeParameters) -> float:
 
 def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
     """Return whether the pages are duplicates, whether by similarity alone, and the deciding rule."""
-    if f.left < _ENOUGH:
+    if f.left < FIXED.enough_left:
         return (
             False,
             False,
@@ -371,7 +338,7 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             "Each page's title has a word that the other page lacks. They are two notices.",
         )
     other_title = f.title_numbers or (f.form and f.title < p.retitled)
-    if other_title and not (f.opening or f.reworded) and f.similarity < _NEARLY:
+    if other_title and not (f.opening or f.reworded) and f.similarity < FIXED.nearly:
         return False, False, "The common text may be a template: the titles and the openings differ."
     duplicate = score(f, p) >= p.base
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
@@ -393,9 +360,9 @@ class Bound:
         # The least similarity of all rules. Only equal titles and reworded text add to the score; the catalogue asks
         # for more.
         scored = p.base + min(0.0, p.by_site - p.by_reworded)
-        least = min(ALIKE, p.certain, p.certain_apart, p.certain_on_site, scored, p.short_least)
+        least = min(FIXED.alike, p.certain, p.certain_apart, p.certain_on_site, scored, p.short_least)
         #: Least similarity; least similarity and containment of an excerpt.
-        self._bounds = least - _MARGIN, LEAST_FOR_CONTAINMENT - _MARGIN, p.excerpt - _MARGIN
+        self._bounds = least - _MARGIN, FIXED.for_containment - _MARGIN, p.excerpt - _MARGIN
 
     def may_be_alike(self, one: Sketch, whole: bytes, old: bytes) -> bool:
         """Whether a new page ``one`` may be like the page of the sketch ``old``, or in one form with it.
@@ -426,7 +393,7 @@ def compare_same_bytes(known: Sketch, site: int, counts: SiteCounts) -> Comparis
     Only the boilerplate and templates of the sites can differ. Returns None if they may matter: then the page must be
     read.
     """
-    if known.article is not None and known.article.shingles < LEAST_ARTICLE:
+    if known.article is not None and known.article.shingles < FIXED.least_article:
         return None
     lines = known.lines
     sentences = known.sentences.union(lines.lines, lines.headlines) if lines else known.sentences

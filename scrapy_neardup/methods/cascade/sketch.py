@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.text.sentences import SegmentedText, SketchForm, TextSketch
 from scrapy_neardup.text.tokens import numbers
 
@@ -69,8 +69,6 @@ def _pack_lines(headlines: Sequence[int], lines: Sequence[int], letters: Mapping
 SHORT = 400
 #: Most numbers of a longer text: with their sum the count must fit a byte.
 _MAX_NUMBERS = 254
-#: Two longer texts with fewer different numbers have the same ones by chance.
-_FEW = 5
 
 
 class Numbers(NamedTuple):
@@ -103,7 +101,7 @@ class Numbers(NamedTuple):
 
     def equals(self, other: Numbers) -> bool:
         """Whether two longer texts have the same numbers, and enough of them to matter."""
-        return self.is_long and len(self.some) >= _FEW and self == other
+        return self.is_long and len(self.some) >= FIXED.few_numbers and self == other
 
     def missing_share(self, other: Numbers) -> float:
         """Return the share of the smaller set of numbers that the other lacks; 0 if nothing contradicts."""
@@ -114,7 +112,7 @@ class Numbers(NamedTuple):
         # Compare only up to the largest hash that both samples cover.
         known = min(max(self.some), max(other.some))
         ours, theirs = ({one for one in numbers.some if one <= known} for numbers in (self, other))
-        return _missing_share(ours, theirs) if min(len(ours), len(theirs)) >= _FEW else 0.0
+        return _missing_share(ours, theirs) if min(len(ours), len(theirs)) >= FIXED.few_numbers else 0.0
 
 
 def _missing_share(one: Set[int], other: Set[int]) -> float:
