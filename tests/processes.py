@@ -25,7 +25,7 @@ def processes(mark: Path) -> list[int]:
 
 
 def answer_with_hash_seed(seed: str, code: str, given: object = None, timeout: int = 60) -> Any:
-    """Run code in a process with this hash seed, with ``given`` as JSON on its input; returns the JSON that it prints."""
+    """Run code in a process with this hash seed and ``given`` as JSON on its input; returns the JSON that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         input=json.dumps(given),
