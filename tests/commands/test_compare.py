@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from tests.build import (
     open_state,
     state_url,
 )
-from tests.cli import Invoke, environment, make_project, run_scrapy
+from tests.cli import Invoke
 
 #: The sentences that a sketch holds.
 LONGEST = {PEARS[0], PEARS[2], PEARS[6]}
@@ -119,12 +117,6 @@ def test_verdicts(found: Found, a: str, b: str, verdict: str, kind: str | None, 
     assert (answer["keys"]["shared"] == 0, answer["compared_in_a_crawl"]) == (shares_nothing, not shares_nothing)
 
 
-def test_common_sentences_are_marked(found: Found) -> None:
-    answer = found("pears", "edited")
-    assert "".join(part["text"] for part in answer["a"]["text"]) == TEXTS["pears"][1]
-    assert marks(answer["a"]) == marks(answer["b"]) == PEARS[:7]
-
-
 def test_the_policy_says_what_becomes_of_the_page(found: Found) -> None:
     assert [found("pears", "excerpt")[name] for name in ("verdict", "action")] == ["unique", "tag"]
     strict = found("pears", "excerpt", NEARDUP_POLICY={"excerpt": "drop"})
@@ -187,30 +179,6 @@ def test_the_method_is_the_projects_unless_one_is_named(found: Found) -> None:
 
 
 # The state
-
-
-SPIDER = f"""
-from scrapy import Spider
-
-class Orchard(Spider):
-    name = "orchard"
-    start_urls = ["data:,orchard"]
-
-    def parse(self, response):
-        yield {{"url": {PEAR!r}, "title": "秋月梨早熟", "text": {join_text(*PEARS)!r}}}
-"""
-
-
-@pytest.mark.slow
-def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path) -> None:
-    make_project(folder)
-    (folder / "spider.py").write_text(SPIDER, encoding="utf-8")
-    line = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
-    subprocess.run(line, cwd=folder, env=environment(), capture_output=True, check=True, timeout=60)
-    done = run_scrapy("compare", PEAR, "d.jsonl#edited", "--json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(done.stdout)
-    assert (answer["kind"], answer["a"]["text"], set(marks(answer["b"]))) == ("retitled", None, LONGEST)
 
 
 def test_a_url_is_found_in_the_default_state_and_compared_by_its_sketch(found: Found, state: str) -> None:
@@ -344,15 +312,6 @@ def test_no_state_is_made(found: Found, folder: Path, scheme: str, there: str) -
 
 
 # A copy without its text: the recorded verdict
-
-
-def test_the_recorded_verdict_on_an_original_and_its_copy_in_either_order(found: Found, state: str) -> None:
-    for one, two, sentence in ((PEAR, SAME, "B is a copy of A"), (SAME, PEAR, "A is a copy of B")):
-        answer = found(one, two)
-        assert answer["sentence"].startswith(f"duplicate (identical): {sentence}, similarity 1.00.")
-        assert (answer["remembered"], answer["a"]["name"], answer["similarity"]) == (True, one, 1.0)
-        assert (answer["verdict"], answer["original"], bool(answer["shared"])) == ("duplicate", PEAR, True)
-    assert "are copies of one page" in found(EDITED, SAME)["sentence"]
 
 
 def test_with_another_page_the_message_names_the_original_and_what_would_help(found: Found, state: str) -> None:

@@ -142,12 +142,6 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
     assert processes(tmp_path) == []
 
 
-def test_a_number_that_cannot_be_is_refused(folder: Path) -> None:
-    done = run_process("dedup", "feed.jsonl", "--workers", "many", cwd=folder)
-    assert done.returncode != 0
-    assert "--workers is 'many'" in done.stderr
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
 def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
     feed = [json.dumps({"id": str(n), "html": f"<!-- takes 3 -->{html(SLUGS[n])}"}) for n in range(20)]

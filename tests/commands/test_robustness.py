@@ -12,8 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.edits import EDITS
-from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
+from scrapy_neardup.lab.robustness import CONTROL
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
@@ -42,19 +41,6 @@ def articles(tmp_path: Path) -> Path:
 
 def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-@pytest.mark.slow
-def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
-    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
-    assert done.returncode == 0
-    assert run("robustness", str(articles), *arguments) == 0
-    assert capsys.readouterr().out == done.stdout
-    points = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(points) == 3 * len(AMOUNTS) + len(EDITS) - 3 + 1
-    assert set(points[0]) == {"method", "edit", "amount", "recognised", "compared", "pages"}
-    assert {point["pages"] for point in points} == {3, 6}
 
 
 @pytest.mark.slow

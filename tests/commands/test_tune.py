@@ -101,20 +101,6 @@ def test_labels_say_what_each_value_would_have_done(
     assert all(row[other] <= row[name] for name, row in matrix["called"].items() for other in row)
 
 
-def test_two_labels_are_too_few_to_tell(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    read = read_through(feed, tmp_path)
-    few = tmp_path / "few.jsonl"
-    few.write_text("".join(read.read_text(encoding="utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
-    capsys.readouterr()
-    assert run("tune", feed, "--labels", few, *QUIET) == 0
-    shown = capsys.readouterr().out
-    assert "Too few labels" in shown
-    assert "NEARDUP_PARAMETERS" not in shown
-    assert run("tune", feed, "--labels", few, "--json", *QUIET) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [found[name] for name in ("enough_labels", "chosen", "better", "parameters")] == [False, None, None, None]
-
-
 def test_the_page_leaves_out_pairs_that_have_labels(
     feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
