@@ -18,7 +18,7 @@ import pytest
 from tests.build import story
 from tests.cli import command_line, environment, run_process
 from tests.crawl.pages import ARTICLES, html
-from tests.started import MARK, processes
+from tests.processes import MARK, processes
 from tests.workers.test_prefetch import odd_records
 
 pytestmark = pytest.mark.slow  # commands in processes of their own
