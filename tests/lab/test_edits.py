@@ -202,21 +202,15 @@ def test_script_goes_both_ways_and_leaves_english() -> None:
     assert script(EN, 0.0, rng(), MATERIAL) == EN
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_an_edit_repeats_and_takes_any_text(name: str) -> None:
-    for text, material, amount in product([*ODD, ZH, EN], [MATERIAL, Material()], [0.01, 1.0]):
-        page = Page("http://a.example/", "渡口 No. 7", text=text)
+@given(st.one_of(ANY_TEXT, st.sampled_from([*ODD, ZH, EN])), st.sampled_from(sorted(EDITS)), st.floats(0.01, 1))
+def test_an_edit_repeats_and_takes_any_text(text: str, name: str, amount: float) -> None:
+    page = Page("http://a.example/", text, text=text)
+    for material in (Material.of([page, *LENDERS]), Material()):
         once, again = (edit_page(page, name, amount, rng("same"), material) for _ in range(2))
-        case = (text, bool(material.sentences), amount)
-        assert once == again, case
-        assert once.url == page.url, case
-        assert once.title == page.title or "title" in EDITS[name].parts, case
-        assert once.text == page.text or "text" in EDITS[name].parts, case
-
-
-@given(ANY_TEXT, st.sampled_from(sorted(EDITS)), st.floats(0.01, 1), st.integers())
-def test_no_text_harms_an_edit(text: str, name: str, amount: float, seed: int) -> None:
-    edit_page(Page("", text, text=text), name, amount, rng(seed), Material.of([Page("", text, text=text), *LENDERS]))
+        assert once == again
+        assert once.url == page.url
+        assert once.title == page.title or "title" in EDITS[name].parts
+        assert once.text == page.text or "text" in EDITS[name].parts
 
 
 def test_an_unknown_edit_is_refused_with_the_list() -> None:
