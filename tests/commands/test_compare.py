@@ -28,29 +28,19 @@ from tests.build import (
     make_state,
     open_state,
     state_url,
+    story,
 )
 from tests.cli import Invoke
 
 #: The sentences that a sketch holds.
 LONGEST = {PEARS[0], PEARS[2], PEARS[6]}
-FORM = "{0}使用说明：本产品额定功率{1}瓦，额定电压{2}伏。请在使用前仔细阅读本说明书，并妥善保管。"
-FORM += "首次使用{0}前请清洗{3}。型号{4}，净重{5}克，出厂编号{6}。请勿将{0}放置在窗帘或炉灶附近。"
-FORM += "清洗时请先拔下电源插头，再用干净的湿布擦拭外壳。保修期{7}个月。"
-FORM += "如遇故障，请与当地的维修站联系，切勿自行拆开。本说明书的最终解释权归制造商所有，图片仅供参考，以实物为准。"
-FORM += "儿童和行动不便的人应在他人照看下使用本产品。废弃的电器请送交回收站，不要与生活垃圾一起丢弃。"
-FORM += "搬运时请轻拿轻放，避免碰撞和受潮。长期不用时请擦干并装回原来的包装盒，放在通风的地方。"
-FORM += "如有疑问，可在工作日拨打服务热线，或写信到本公司的顾客服务部。"
 FOOTER = "本站所有文章的版权属于原作者所有，如有异议请在三十日内来函告知"
-KETTLE = ("电热水壶", 1800, 220, "壶体内胆", "KT208", 1150, 20481, 12)
-FAN = ("落地风扇", 55, 110, "叶片网罩", "FS960", 5300, 77310, 36)
 TEXTS = {
     "pears": ("秋月梨早熟", join_text(*PEARS)),
     "edited": ("两个星期的惊喜", join_text(*PEARS[:7], "转载请注明出处和作者")),
     "same": ("秋月梨早熟", join_text(*PEARS)),
     "excerpt": ("套袋的孩子", join_text(*PEARS[:3])),
     "bakery": ("Sisters buy the bakery", join_text(*BAKERY)),
-    "kettle": ("电热水壶说明", FORM.format(*KETTLE)),
-    "fan": ("落地风扇说明", FORM.format(*FAN)),
     "notice": ("通知", NOTICE),
     "again": ("通知", NOTICE.replace("五号楼", "七号楼").replace("三月九日", "四月二日")),
     "short": ("短", "太短。"),
@@ -102,7 +92,6 @@ def marks(side: dict[str, Any], mark: str = "shared") -> list[str]:
         ("pears", "edited", "duplicate", "retitled", "The s"),
         ("pears", "same", "duplicate", "identical", "identical"),
         ("pears", "#1 of 2", "duplicate", "identical", "identical"),
-        ("kettle", "fan", "unique", None, "two notices"),
         ("pears", "bakery", "unique", None, ""),
         ("pears", "excerpt", "unique", "excerpt", ""),
         ("notice", "again", "unique", "same_title", "one word makes another notice"),
@@ -279,7 +268,7 @@ def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(found: Found, st
 
 def test_an_unsealed_page_of_a_killed_crawl_stays(invoke: Invoke, state: str) -> None:
     with open_state(state) as store:
-        judge_pages(store, [("https://kettle.example/", *TEXTS["kettle"])], sealed=False)
+        judge_pages(store, [("https://evening.example/", "渡口", "".join(story(1)))], sealed=False)
     for _ in range(2):
         told = invoke("compare", PEAR, "d.jsonl#edited").err
         assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in told
@@ -329,14 +318,10 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(fo
         (["pears", "gone.jsonl#copy"], "gone.jsonl#copy does not exist"),
         (["pears", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'.* d.jsonl#pears"),
         (["pears", "d.jsonl"], "d.jsonl is neither HTML .* name a document: d.jsonl#ID"),
-        (["pears", "."], "is neither HTML"),
         (["pears", "x" * 5000], "xxx does not exist"),
         (["pears", "folder.html"], "folder.html cannot be read: "),
         (["pears", "binary.html"], "binary.html has no readable page: the body is binary, not HTML"),
         (["pears", "binary.txt"], "binary.txt is not UTF-8"),
-        (["pears", "edited", "--method", "casade"], "There is no method 'casade'"),
-        (["pears", "edited", "--method", "cascade:base=7"], "base must be a number from 0 to 1, not 7"),
-        (["pears", "edited", "--store", "couch:x"], "--store is 'couch:x', which names no state"),
         ([PEAR, "edited", "--store", "memory:"], "memory: is a state in memory, which ends with its crawl"),
     ],
 )

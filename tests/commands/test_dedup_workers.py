@@ -54,8 +54,18 @@ def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
     found = []
     for workers, run in (("0", run_scrapy), ("2", run_process)):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
-        options = ["-o", out, "--rejects", rejects, "--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}"]
-        done = run("dedup", *arguments, *options, cwd=folder)
+        options: list[str | Path] = [
+            "-o",
+            out,
+            "--rejects",
+            rejects,
+            "--workers",
+            workers,
+            "-s",
+            f"NEARDUP_SECRET={SECRET}",
+        ]
+        settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}"]
+        done = run("dedup", *arguments, *files, *settings, cwd=folder)
         assert done.returncode == code, done.stderr
         written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes())
         rejected = rejects.read_bytes() if rejects.exists() else b""

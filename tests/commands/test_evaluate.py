@@ -150,8 +150,6 @@ def test_alone_a_method_that_fails_is_the_error(run: Any, corpus: Path, name: st
     ("arguments", "said"),
     [
         (["--method", "first", "--method", "second"], "There is no method 'second'"),
-        (["--method", "first:least=2"], "least must be a number from 0 to 1, not 2"),
-        (["--method", "first:least"], "'least' is no parameter. Write NAME=VALUE"),
         (["--method", "first", "-p", "width=2"], "first has no parameter width"),
         (["--method", "first", "--method", "cascade", "--verdicts", "v.jsonl"], "one method on one corpus"),
         (["--method", "all", "--verdicts", "v.jsonl"], "one method on one corpus"),
