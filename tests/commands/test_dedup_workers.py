@@ -54,16 +54,7 @@ def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
     found = []
     for workers, run in (("0", run_scrapy), ("2", run_process)):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
-        options: list[str | Path] = [
-            "-o",
-            out,
-            "--rejects",
-            rejects,
-            "--workers",
-            workers,
-            "-s",
-            f"NEARDUP_SECRET={SECRET}",
-        ]
+        files: list[str | Path] = ["-o", out, "--rejects", rejects]
         settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}"]
         done = run("dedup", *arguments, *files, *settings, cwd=folder)
         assert done.returncode == code, done.stderr
