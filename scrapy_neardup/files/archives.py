@@ -156,7 +156,11 @@ def _read_record(record: Any, source: str, number: int) -> InputRecord:
             return Skipped(*place, mime)
         if not record.length:
             return Skipped(*place, "an empty response")
-        record.http_headers = http = _read_head(record.raw_stream)
+        parser = import_library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
+        try:
+            record.http_headers = http = parser.parse(record.raw_stream)
+        except EOFError:
+            raise EOFError(_BREAKS_OFF) from None
         status = http.get_statuscode()
         if not status.isdigit():
             return Malformed(*place, "no HTTP response")
@@ -172,15 +176,6 @@ def _read_record(record: Any, source: str, number: int) -> InputRecord:
         return Skipped(*place, "an empty page")
     known = {"url": head.get_header("WARC-Target-URI"), "date": head.get_header("WARC-Date")}
     return Entry(*place, {name: value for name, value in known.items() if value}, html=body, content_type=content_type)
-
-
-def _read_head(stream: Any) -> Any:
-    """Read the head of a response from the stream."""
-    parser = import_library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
-    try:
-        return parser.parse(stream)
-    except EOFError:
-        raise EOFError(_BREAKS_OFF) from None
 
 
 def _read_body(record: Any) -> tuple[bytes, str]:
@@ -222,11 +217,8 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         with library_errors(source, "archive"):
             book = ZipFile(whole)
         with book:
-            names = [
-                name
-                for name in book.namelist()
-                if name.startswith("archive/") and strip_packing(name).lower().endswith(".warc")
-            ]
+            inside = (name for name in book.namelist() if name.startswith("archive/"))
+            names = [name for name in inside if strip_packing(name).lower().endswith(".warc")]
             if not names:
                 raise NearDupError(
                     f"{source} is no WACZ: it contains no archive/….warc.gz. Name its format with --format."

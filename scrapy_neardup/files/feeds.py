@@ -67,19 +67,12 @@ def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, s
         number += 1
         why = ""
         if len(line) == entry.LARGEST and not line.endswith(b"\n"):
-            size = len(line) + _skip_line(file)
+            size, rest = len(line), b"-"
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(1 << 16)
+                size += len(rest)
             why = f"too long: {size:,} bytes with the line end; the first {len(line):,} bytes are kept"
         yield number, line.removeprefix(BOM) if number == 1 else line, why
-
-
-def _skip_line(file: BinaryIO) -> int:
-    """Read a line to its end; return the number of bytes."""
-    size = 0
-    while rest := file.readline(1 << 16):
-        size += len(rest)
-        if rest.endswith(b"\n"):
-            break
-    return size
 
 
 def read_jsonl(file: BinaryIO, source: str) -> Iterator[InputRecord]:
@@ -178,10 +171,6 @@ def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
         raise broken_file(source, "item", number, _UNFINISHED)
 
 
-#: Scrapy's name for elements of a list.
-_VALUE = "value"
-
-
 def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield every child of the root. Raises NearDupError where the markup is broken.
 
@@ -236,6 +225,6 @@ def _read_value(element: etree._Element) -> Any:
         return element.text or ""
     if _has_own_text(element):
         return "".join(element.itertext())
-    if all(etree.QName(child).localname == _VALUE for child in element):
+    if all(etree.QName(child).localname == "value" for child in element):
         return [_read_value(child) for child in element]
     return _read_fields(element)
