@@ -38,8 +38,7 @@ class _Broken(Exception):
 
 
 def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
-    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Return it and why it failed, empty if it
-    did not.
+    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Return it, and the error if there is one.
 
     A broken body gives its start. A body that is text stays as it is, because some archives decode a page and keep its
     header. The result has at most ``entry.LARGEST`` bytes.
@@ -134,7 +133,9 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 def _records(archive: Any, source: str) -> Iterator[InputRecord]:
     for number, record in enumerate(archive, 1):
-        if not (record.rec_headers.get_header("Content-Length") or "").isdigit():  # taken for 0, or for all the rest
+        if not (
+            record.rec_headers.get_header("Content-Length") or ""
+        ).isdigit():  # the library would read nothing, or all the rest
             raise ValueError("the next record has no Content-Length")
         found = _read_record(record, source, number)
         archive.read_to_end()
@@ -200,7 +201,7 @@ class _Stream:
     """A file that raises an error where its compression breaks off. The WARC reader would take that for the end."""
 
     def __init__(self, file: BinaryIO) -> None:
-        # Decoded bytes come before the next error.
+        # read1 returns the bytes that it has decoded before it raises.
         self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)
 
     def read(self, size: int) -> bytes:

@@ -53,8 +53,8 @@ def make_thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
     return Thresholds(name, parameter, tuple(values), values.index(own), methods)
 
 
-# A page counts once, with one earlier page, as a crawl drops it once: the page of the highest exact similarity, or else
-# the page for which the method would drop it.
+# A crawl drops a page once, so a page is a candidate once: with the earlier page of the highest exact similarity. If no
+# page is similar enough, it is the page that the method calls its original.
 
 #: Below this similarity nobody calls two pages copies.
 LEAST = 0.3

@@ -29,7 +29,7 @@ from scrapy_neardup.state.pages import PageStore
 class Document:
     """A page of a corpus. Its name is the ``url`` of the page, so that no page updates an earlier one.
 
-    ``url``: where the document stood, if that is known.
+    ``url``: its address, if known.
     """
 
     page: Page
@@ -54,7 +54,7 @@ class DocumentReader:
 
         The name of a document is its id, its URL, its path in the folder, or its place in the file. Of several records
         with one name the first counts. A folder may hold docs.jsonl. A file is JSON lines unless its suffix says
-        otherwise. Raises NearDupError where a file cannot be read on.
+        otherwise. Raises NearDupError if the rest of a file is unreadable.
         """
         for file in files:
             is_folder = str(file) != STDIN and Path(file).is_dir()

@@ -133,9 +133,9 @@ def evaluate(
 ) -> Score:
     """Return the score of a method; ``store_url``: one of ``STORES``; ``grouping``: one of ``GROUPINGS``.
 
-    A word list that the method loads once is loaded before the clock runs. A document that is dropped for another one
-    than those a person called different counts for nothing. In ``gold`` pairs a dropped document counts as dropped,
-    whatever its original. Raises PageError if the method cannot read most pages.
+    The method loads its word lists before the clock runs. A person may have called a document different from some
+    others; if it is dropped for one beside these, it is not scored. In ``gold`` pairs a dropped document counts as
+    dropped, whatever its original. Raises PageError if the method cannot read most pages.
     """
     counts: Counter[tuple[str, bool]] = Counter()
     dropped: set[str] = set()
