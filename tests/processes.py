@@ -1,4 +1,4 @@
-"""Code in a process of its own, whose hashes of strings have another seed."""
+"""Processes that tests start: Python with another hash seed, and all that carry the mark of a test."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+
+#: A variable of the environment with the folder of a test. Children inherit it.
+MARK = "NEARDUP_TEST"
+
+
+def processes(mark: Path) -> list[int]:
+    """The ids of the processes with this mark, on Linux."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if f"{MARK}={mark}".encode() in one.read_bytes().split(b"\0"):
+                found.append(int(one.parent.name))
+    return found
 
 
 def answer_with_hash_seed(seed: str, code: str, given: object = None, timeout: int = 60) -> Any:
-    """What the code prints as JSON; it finds ``given`` as JSON on its standard input."""
+    """Run code in a process with this hash seed and ``given`` as JSON on its input; returns the JSON that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         input=json.dumps(given),

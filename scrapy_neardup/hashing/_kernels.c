@@ -1,16 +1,17 @@
 /* The hot stages, compiled. The functions of Python beside each call define them, and do the work where this module was not
  * built. Tests compare the two.
  *
- * What each function saves is measured on a text of 1,500 letters, which takes about 165 µs from text to filed page:
- *     cut_text, cut_without, cut_sentences, cut_lines, cut_hashes  sentences and their hashes: 290 µs
- *     cut_sketch                                                   all that is kept of n-grams and sentences: 330 µs
- *     cut_title, cut_lacking                                       title words of both pages in a text: 12 µs, 300 µs
- *     hash_texts                                                   6 µs, with spaces between words 20 µs
- *     folded, letters                                              8 µs in titles, keywords and descriptions
- *     has_prose                                                    7 µs
- *     strings, holds_any                                           5 µs in Chinese, 11 µs in English
- *     weights, core_words                                          39 µs, and 0.2 s and 30 MB in each process
- *     are_common, count_page                                       60 µs
+ * What each saves of a page of 1,500 letters, in µs (a fingerprint takes about 80; python benchmarks/kernels.py):
+ *     cut_text, cut_without, cut_sentences, cut_lines, cut_hashes   82 of 97
+ *     cut_sketch                                                   197 of 219
+ *     cut_title                                                     40 of 43
+ *     cut_lacking                                                  635 of 658, when two pages with other titles are compared
+ *     hash_texts                                                     3 of 5 (three texts); more with words between spaces
+ *     folded, letters                                                3 of 4, in title, keywords and description
+ *     has_prose                                                      6 of 7
+ *     strings, holds_any                                             5 of 6 in Chinese, 20 of 21 in English
+ *     weights, core_words                                            4 of 5; and 0.2 s and 30 MB in each process
+ *     are_common, count_page                                       112 of 116
  */
 #include "_kernels.h"
 

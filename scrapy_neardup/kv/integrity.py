@@ -1,4 +1,8 @@
-"""Integrity: each write updates a checksum of all rows, and the next opening verifies it."""
+"""Integrity: each write updates a checksum, and the next opening verifies it.
+
+The tally (number of writes, number of pages, sum over the rows that cannot be rebuilt from others) is stored in the
+database, and again in a small file beside it, the witness. If they disagree, the database was restored, cut or swapped.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ from scrapy_neardup.kv.tally import DERIVED, KEY, MASK, RECORD, RowTally, Witnes
 class CheckedStore(WrappedStore):
     """An engine whose rows have a tally, and a witness file beside them.
 
-    Opening takes the lock and changes nothing for good. ``must_verify`` says whether all rows have to be read and
-    compared with the tally. Then ``accept`` marks the state as open, and from there on it may be written to.
+    Opening takes the lock, and writes nothing to an existing state; a new one gets an empty witness. ``must_verify``
+    says whether all rows have to be read and compared with the tally. Then ``accept`` marks the state as open, and from
+    there on it may be written to.
     """
 
     def __init__(self, engine: FileEngine) -> None:
@@ -41,7 +46,7 @@ class CheckedStore(WrappedStore):
         if self._witness is None:
             with suppress(OSError):
                 self._witness = Witness.create(self._engine.witness_of(self.location), self.tally)
-        self.write(Changes(), sync=True)
+        self.write(Changes(), sync=True)  # the tally says from now on that the state is not closed
         self._engine.settle()
 
     def keep_secret(self, secret: bytes) -> None:
@@ -66,7 +71,7 @@ class CheckedStore(WrappedStore):
                 total -= of_row(key, old)
                 pages -= key[0] == RECORD
         added, new, unsure = of_rows(changes.puts, self.largest)
-        for key in unsure:
+        for key in unsure:  # rows that may have been there before; those of ids above the largest are surely new
             if (old := get(key)) is not None:
                 total -= of_row(key, old)
             else:
@@ -105,18 +110,18 @@ def _open_witness(engine: FileEngine, *, is_new: bool) -> Witness | None:
         try:
             return Witness.create(path, RowTally.new())
         except OSError as error:
-            raise _witness_closed(engine, error) from error
+            raise _cannot_open_witness(engine, error) from error
     except ValueError as error:
         raise engine.damaged(f"its witness {path} cannot be read: {error}") from None
     except OSError as error:
-        raise _witness_closed(engine, error) from error
+        raise _cannot_open_witness(engine, error) from error
     if is_new and witness.newest.sequence:
         witness.release()
         raise engine.gone(witness)
     return witness
 
 
-def _witness_closed(engine: FileEngine, error: OSError) -> StoreError:
+def _cannot_open_witness(engine: FileEngine, error: OSError) -> StoreError:
     return StoreError(
         f"The witness {engine.witness_of(engine.location)} of the state at {engine.location} cannot be opened: "
         f"{error}. Check its permissions and the disk, restore {engine.parts(engine.location)} from a backup, or set "
@@ -125,7 +130,7 @@ def _witness_closed(engine: FileEngine, error: OSError) -> StoreError:
 
 
 def read_tally(engine: FileEngine, witness: Witness | None) -> RowTally:
-    """Return the tally of an open database, which must be as new as the witness. Raises StoreDamaged."""
+    """Return the tally of an open database, which must not be older than the witness. Raises StoreDamaged."""
     packed, parts = engine.get(KEY), engine.parts(engine.location)
     try:
         tally = RowTally.new() if packed is None else RowTally.unpack(packed)

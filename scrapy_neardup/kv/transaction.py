@@ -12,7 +12,7 @@ from scrapy_neardup.kv.options import DEFAULT, Options
 
 
 class Transaction(WrappedStore):
-    """Keeps writes in memory, and reads through them to a base. A dry run discards them."""
+    """Keeps writes in memory, and reads through them to a base. Nothing commits them: a dry run discards them."""
 
     is_scratch = True
 
@@ -51,10 +51,10 @@ class Transaction(WrappedStore):
         self._index.add(changes.puts)
 
     def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return KeyValueStore.scan_from(self, low, prefix)
+        return KeyValueStore.scan_from(self, low, prefix)  # through ``scan``, which sees both layers
 
     def compact(self) -> None:
-        """Do nothing; the base belongs to others."""
+        """Do nothing: a dry run changes no file."""
 
     def close(self, last: Changes | None = None) -> None:
         self.base.close()
@@ -67,7 +67,7 @@ _MOST = 200_000
 class Temporary(Transaction):
     """Rows that end with the process: in memory, and from time to time written to a LevelDB in a folder.
 
-    The caller removes the folder.
+    The caller removes the folder. ``size`` and ``compact`` write the rows in memory first.
     """
 
     def __init__(self, folder: Path, options: Options = DEFAULT) -> None:

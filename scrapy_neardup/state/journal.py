@@ -21,8 +21,9 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors
 from scrapy_neardup.state.records import PageRows
 
-# Scrapy's JOBDIR remembers requests, not deliveries. So the URLs of rolled-back pages are listed in the directory of
-# the job. They are written before the pages are rolled back: after a kill in between they are listed twice, not never.
+# A job that resumes does not request again what its dupefilter has seen, whether its item was delivered or not. So the
+# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are
+# written before the pages are rolled back: after a kill in between they are listed twice, not never.
 
 
 #: The list in the directory of a job.
@@ -79,7 +80,7 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
 
 
 def _line(url: str) -> str:
-    """Escape line ends in a URL."""
+    """Escape spaces and control characters in a URL."""
     return _NOT_IN_A_LINE.sub(lambda found: quote(found[0]), url)
 
 
@@ -114,7 +115,7 @@ class Pending:
 class Journal:
     """The crawls that write to a state. Each is a generation whose journal lists unsealed pages."""
 
-    #: Pages per batch.
+    #: Pages to seal or forget at once. A shared state has smaller batches.
     batch = _BATCH
 
     def __init__(self, rows: PageRows, cursors: Cursors) -> None:
@@ -145,17 +146,18 @@ class Journal:
         changes, gone = Changes(), 0
         for id in ids:
             replaced = self._strike(id, changes, [generation])
-            changes.delete(layout.journal_key(generation, id))  # even if it is gone: others may have taken it back
+            changes.delete(layout.journal_key(generation, id))  # on a server another crawl may just have rolled it back
             gone += self.supersede(replaced, changes)
-        self._cursors.release(min(ids))
+        self._cursors.release(min(ids))  # sealed pages may expire, and the cursors may have passed them
         changes.puts.update(self._cursors.unwritten())
         self._rows.write(changes, sync=True, added=-gone)
         self._cursors.moved = False
 
     def supersede(self, id: int, changes: Changes) -> int:
-        """Remove a page that was replaced permanently, and those that it had replaced. Return how many.
+        """Remove a replaced page, and the unsealed pages that it had replaced in turn. Return how many.
 
-        All in one batch, so later changes of an unsealed page never touch the earlier ones.
+        If version 3 of a page is sealed over version 2, which is unsealed and replaces version 1, both go in one batch.
+        Else a later roll-back of version 2 would bring version 1 back.
         """
         gone = 0
         while id:
@@ -190,7 +192,7 @@ class Journal:
         if newest and replaced:
             changes.put(url, layout.pack_seen(layout.unpack_id(replaced), rows.clock.now()))
             self._cursors.release(layout.unpack_id(replaced))
-        elif not newest:  # a later version may name it; that one now replaces what this one would have
+        elif not newest:  # version 3 may replace this version 2: from now on it replaces version 1
             for later, names in self._kv.scan(b"j"):
                 if names == layout.pack_id(id) and later not in changes.deletes:
                     changes.put(later, replaced)
@@ -201,12 +203,14 @@ class Journal:
         return (layout.last_id(journal) for journal, _ in self._kv.scan(layout.journal_prefix(generation)))
 
     def is_unsealed(self, id: int) -> bool:
-        """Whether a page of a running crawl is unsealed."""
+        """Whether a page of a running crawl is unsealed. Crawls and pages get their ids from one clock, so a page is
+        newer than its crawl.
+        """
         running = (generation for generation in self.running if generation < id)
         return any(self._kv.get(layout.journal_key(generation, id)) is not None for generation in running)
 
     def end(self, generation: int) -> int:
-        """End a crawl; return how many pages stay unsealed."""
+        """End a crawl if all its pages are sealed; return how many are not. The next opening ends it otherwise."""
         unsealed = sum(1 for _ in self.unsealed(generation))
         if not unsealed:
             self.running.discard(generation)
@@ -233,7 +237,10 @@ class Journal:
         return TakenBack(pages, tuple(who for who, _ in crawls.values()))
 
     def take_over(self, generation: int) -> bool:
-        """Take over an abandoned crawl; False if it is alive."""
+        """Take over an abandoned crawl; False if it is alive. Here all are abandoned: no other process can run.
+
+        A shared state overrides this.
+        """
         return True
 
     def _roll_back_some(self, journals: Iterable[bytes]) -> None:
@@ -242,7 +249,10 @@ class Journal:
         self._rows.write(changes, sync=True, added=-gone)
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
-        """Return the crawls with unsealed pages to roll back."""
+        """Return the crawls with unsealed pages to roll back. Here all: no other process can run.
+
+        A shared state overrides this.
+        """
         return {layout.generation_of(journal) for journal, _ in self._kv.scan(b"j")}
 
     def _all_unsealed(self, abandoned: Iterable[int]) -> Iterator[bytes]:

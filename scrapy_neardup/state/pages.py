@@ -1,4 +1,4 @@
-"""The page store: pages by id, by URL and by key."""
+"""The page store: pages by id, by URL and by key, one of the hashes under which similar pages are found."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PageStore:
 
     #: Pages that the opening rolled back.
     taken_back = TakenBack()
-    #: Tools with another name or version that still read our samples alike; old and new.
+    #: Text tools whose name or version changed, but not what they make of our samples: old and new.
     renamed: Mapping[str, tuple[str, str]]
 
     def __init__(
@@ -97,7 +97,7 @@ class PageStore:
         return Pending(sum(1 for _ in self.snapshot.scan(b"j")), names)
 
     def is_pending(self, id: int) -> bool:
-        """Whether a page is one of them."""
+        """Whether a page of the snapshot is unsealed."""
         if self.snapshot is None:
             return False
         crawls = (layout.last_id(key) for key, _ in self.snapshot.scan(b"g"))
@@ -166,7 +166,7 @@ class PageStore:
                 self._rows.note_id(layout.last_id(key))
 
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
-        """Yield what rows contradict: see ``row_problems``."""
+        """Yield each disagreement between the rows, and with the tally: see ``row_problems``."""
         if self.kv.tally is not None:
             hashes = Keyed(self.secret.value) if self.secret else None
             yield from row_problems(self.kv, self.kv.tally, hashes, tally_alone=tally_alone)
@@ -363,9 +363,9 @@ class PageStore:
         self._boilerplate.write(sync=True)
 
 
-# A page that is better than its original (NEARDUP_KEEP_POLICY) is filed under the id of its group like under a key, and
-# the newest such page stands for the group. Nothing else changes: the original keeps its rows, copies name the group,
-# and once a better page is rolled back or forgotten, the one before it stands there again.
+# A page that is better than its original (NEARDUP_KEEP_POLICY) is also filed in the postings under the id of its group,
+# which is longer than a key. The newest page there represents the group. The original keeps its rows, copies name the
+# group, and once a better page is rolled back or forgotten, the one before it represents the group again.
 
 
 #: More pages than ever lead one group, because each must be better than the last.

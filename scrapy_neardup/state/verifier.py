@@ -20,7 +20,7 @@ from scrapy_neardup.state.record import Record
 def row_problems(
     kv: KeyValueStore, tally: RowTally, hashes: Keyed | None, *, tally_alone: bool = False
 ) -> Iterator[str]:
-    """Yield what rows contradict: the tally and, unless ``tally_alone``, the records. Reads all rows."""
+    """Yield where rows disagree with the tally and, unless ``tally_alone``, with the records. Reads all rows."""
     count = RowCount(hashes, tally_alone=tally_alone)
     try:
         for key, value in kv.scan(b""):

@@ -15,7 +15,7 @@ import pytest
 
 from tests.crawl.conftest import ADDONS, ROOT, Crawl, Result, Site
 from tests.crawl.pages import html
-from tests.started import MARK, processes
+from tests.processes import MARK, processes
 
 #: Pages come one after the other, so always in one order; several may be on their way through the pipelines.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "NEARDUP_STORE": "memory:", "NEARDUP_SECRET": "one for all these crawls"}

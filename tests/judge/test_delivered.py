@@ -83,15 +83,6 @@ def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> N
     assert kind(detector, COPY) is Kind.UNCHANGED
 
 
-def test_what_only_a_witness_on_its_way_tells_of_waits_for_that(store: PageStore) -> None:
-    detector = crawl(store)
-    answer(detector, FIRST)
-    on_its_way = reserve(detector, WITNESS)
-    assert detector.check(THIRD) == Blocked(on_its_way)
-    detector.commit(on_its_way, sealed=True)
-    assert kind(detector, THIRD) is Kind.DUPLICATE
-
-
 def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: PageStore) -> None:
     """Against a witness similarity alone decides."""
     detector = crawl(store)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Comparison, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
@@ -66,16 +65,6 @@ def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
     assert store.last_seen(THIRD.url) == store.last_seen(FIRST.url) == 4_000_000_000
 
 
-@pytest.mark.parametrize(
-    "now",
-    [OWN, replace(THIRD, title="标题丙"), replace(THIRD, text=THIRD.text + "。"), replace(THIRD, url=OWN.url + "2")],
-    ids=["an article of its own", "another title", "one character more", "another URL"],
-)
-def test_what_is_not_the_very_page_that_was_dropped_is_judged_as_what_it_is_now(store: PageStore, now: Page) -> None:
-    assert kind(crawl(store), now) is Kind.UNIQUE
-    assert find_record(store, now).is_original
-
-
 def test_an_article_of_its_own_passes_even_if_it_is_as_like_the_original_as_the_copy_was(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,25 +81,6 @@ def test_an_article_of_its_own_passes_even_if_it_is_as_like_the_original_as_the_
 )
 def test_where_another_rule_decides_it_is_judged_anew(store: PageStore, settings: dict[str, Any]) -> None:
     assert kind(crawl(store, **settings), THIRD) is Kind.UNIQUE
-
-
-def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
-    assert kind(crawl(store, drops=False), THIRD) is Kind.UNIQUE
-    assert find_record(store, THIRD).is_original
-
-
-@pytest.mark.parametrize("change", ["gone", "updated"])
-def test_it_passes_once_its_original_is_not_there_any_more(store: PageStore, change: str) -> None:
-    if change == "gone":
-        forget(store, FIRST)
-    else:
-        assert kind(crawl(store), replace(FIRST, text="".join(story(8, 30)))) is Kind.UPDATED
-    assert kind(crawl(store), THIRD) is Kind.UNIQUE
-
-
-def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> None:
-    write_manual_verdicts(store, ManualVerdict(THIRD.url, ManualKind.KEEP, "", 7))
-    assert kind(crawl(store), THIRD) is Kind.UNIQUE
 
 
 def test_what_is_known_is_the_last_text_that_was_dropped(store: PageStore) -> None:

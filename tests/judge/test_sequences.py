@@ -37,7 +37,7 @@ TEXTS = {
     "copy": [*TEXT[1:], "本站转载。"],
     # So different from the first page that it is filed as a witness, and a page that is only like the witness.
     "witness": TEXT[:34] + OTHER[:4],
-    "further": TEXT[9:34] + OTHER[:4],
+    "further": TEXT[3:32] + OTHER[:6],
     # The same three, of which the last is no copy of the first.
     "stem": TEXT[:30],
     "branch": TEXT[:24] + OTHER[:8],
@@ -48,13 +48,16 @@ TEXTS = {
     # One article on five hosts, each time a little different.
     **{name: [*TEXT[:29], f"{name}的编辑部供稿。"] for name in ("wire", "paper", "times", "blog", "late")},
 }
-TITLES = {"another": "标题丙", "third": "标题丁", "excerpt": "标题戊", "further": "标题乙"}
+TITLES = {"another": "标题丙", "third": "标题丁", "excerpt": "标题戊"}
 PAGES = {
     **{
         name.upper(): page(name, text, TITLES.get(name, "标题甲"), site=f"{name}.example")
         for name, text in TEXTS.items()
     },
     "RETITLED": page("first", TEXT, "新的标题", site="first.example"),
+    # Without a known site, so that the first page alone is never enough.
+    "FURTHER": page("further", TEXTS["further"], "标题乙"),
+    "RENAMED": page("further", TEXTS["further"], "标题己"),
     "EMPTY": Page("http://first.example/", html=7, site="first.example"),
     "BARE": Page("http://bare.example/", "渔港", text="一张照片。", html=1, site="bare.example"),
     "CHANGED": Page("http://bare.example/", "渔港", text="一张照片。", html=2, site="bare.example"),
@@ -68,7 +71,7 @@ SEQUENCES = {
     "a page that only a witness is like is a copy of the original": """
         FIRST unique; WITNESS duplicate first; FURTHER duplicate first
     """,
-    "without the witness it may be an original": "STEM unique; TWIG unique",
+    "without the witness it is an original": "FIRST unique; FURTHER unique",
     "an original that has become a copy keeps its place for its copies": """
         FIRST unique; ANOTHER unique; ANOTHER@x duplicate another; ANOTHER=FIRST duplicate first;
         ANOTHER@y duplicate another
@@ -102,6 +105,30 @@ SEQUENCES = {
     """,
     "a forgotten page passes again": """
         FIRST unique; COPY duplicate first; forget FIRST; COPY unique; FIRST duplicate copy
+    """,
+    "a dropped copy comes again: it is dropped, though only a forgotten witness was like it": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER duplicate first;
+        FURTHER duplicate first;
+        FURTHER@x unique
+    """,
+    "with another text it is judged as what it is now": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER+ unique
+    """,
+    "with another title, too": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; RENAMED unique
+    """,
+    "it passes where the policy lets it": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; drops no; FURTHER unique
+    """,
+    "it passes if a person keeps it": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; keep FURTHER; FURTHER unique
+    """,
+    "it passes once its original is forgotten": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; forget FIRST; FURTHER unique
+    """,
+    "it passes once its original is another article": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FIRST=THIRD updated;
+        FURTHER unique
     """,
     "a kept page passes once and is an original from then on": """
         FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
@@ -175,6 +202,10 @@ SEQUENCES = {
         drops no; FIRST unique; reserve COPY duplicate first; COPY waits copy; COPY@x duplicate first; lose COPY;
         COPY duplicate first; COPY unchanged first
     """,
+    "a page that only a witness in flight is like waits for it": """
+        drops no; FIRST unique; reserve WITNESS duplicate first; FURTHER waits witness; commit WITNESS;
+        FURTHER duplicate first
+    """,
     "a committed copy can be withdrawn": """
         drops no; FIRST unique; COPY duplicate first; withdraw COPY; COPY duplicate first
     """,
@@ -182,7 +213,7 @@ SEQUENCES = {
         drops no; FIRST unique; COPY duplicate first; withdraw FIRST; COPY unchanged copy; FIRST unique
     """,
     "a witness counts only while its original is there": """
-        STEM unique; BRANCH duplicate stem; withdraw STEM; TWIG unique
+        FIRST unique; WITNESS duplicate first; withdraw FIRST; FURTHER unique
     """,
     "a kept page waits for nobody, and others wait for it": """
         keep COPY; reserve FIRST unique; reserve COPY unique; lose FIRST; COPY@x waits copy; commit COPY
@@ -215,7 +246,7 @@ def find_page(name: str) -> Page:
     found = PAGES[name.rstrip("+")]
     added = "更正：第一班船是空的。" * name.count("+")
     if host:
-        return replace(found, url=f"http://{host}.example/", site=f"{host}.example")
+        return replace(found, url=f"http://{host}.example/", site=found.site and f"{host}.example")
     return replace(found, text=find_page(text).text if text else found.text + added)
 
 

@@ -111,6 +111,19 @@ def test_a_line_that_a_power_cut_has_torn_is_not_believed_and_the_other_one_is(s
     assert {bytes(data[at * 512 :]).split()[2] for at in (0, 1)} == {b"1", b"2"}
 
 
+def test_the_secret_is_read_however_damaged_the_rest_is(tmp_path: Path) -> None:
+    path = tmp_path / "witness"
+    one = witness.Witness.create(path, witness.RowTally.new())
+    assert witness.secret_at(path) is None
+    one.keep(b"secret of the state")
+    one.release()
+    path.write_bytes(b"\0" * 1536 + path.read_bytes()[1536:])
+    assert witness.secret_at(path) == b"secret of the state"
+    path.write_bytes(path.read_bytes()[:1540] + b"x" + path.read_bytes()[1541:])
+    assert witness.secret_at(path) is None
+    assert witness.secret_at(tmp_path / "none") is None
+
+
 @pytest.mark.parametrize("data", [b"", b"noise" * 400, b" " * 1536, b"\xff" * 1536])
 def test_a_file_without_a_whole_line_is_no_witness(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "witness").write_bytes(data)
