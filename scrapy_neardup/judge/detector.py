@@ -224,7 +224,7 @@ class Detector:
             if not reservation.replaces:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
-                count_sentences(store, record.url, site, fingerprint, everywhere=not record.delivered)
+                count_sentences(store, record.url, site, fingerprint, everywhere=record.is_original)
 
     def release(self, reservation: Reservation) -> None:
         """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""

@@ -129,7 +129,7 @@ def _file_anew(context: Context, known: Record) -> None:
     keys = without_overused_keys(fingerprint, _overused_keys(context)).keys if known.is_original else ()
     record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False, body=page.body)
     store.add(record, store.evidence(known.id), replaces=known.id)
-    count_sentences(store, page.url, page.site, fingerprint, everywhere=not known.delivered)
+    count_sentences(store, page.url, page.site, fingerprint, everywhere=known.is_original)
 
 
 def judge_unchanged(context: Context) -> Ruled | None:
