@@ -10,9 +10,7 @@ import pytest
 
 from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
-from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.forget import of_host, pages_where
 from scrapy_neardup.maintenance.merge import merge
@@ -21,12 +19,10 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.history import FORMER_KEY, pack_former, pack_former_sketch
-from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import STORES, memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, leader
 from scrapy_neardup.state.records import Clock
-from tests.build import answer, find_record, kind, make_detector, page, reserve, story
+from tests.build import answer, find_record, kind, make_detector, make_former, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 
 TEXT = story(1, 30)
@@ -86,10 +82,7 @@ def test_pages_of_a_former_recipe_show_the_same_group_as_its_better_page(store: 
     first = answer(detector, WIRE)
     for one in (PAPER, BLOG):
         answer(detector, one)
-    record = find_record(store, WIRE)
-    former = {FORMER_KEY: pack_former([state_recipe(detector.method, None)])}
-    store.write(Changes({**former, former_key(record.id): pack_former_sketch(0, record.sketch)}))
-    store.add(replace(record, keys=(), sketch=b"", former=True), replaces=record.id)
+    make_former(store, detector.method, WIRE)
     found = [answer(crawl(store), one) for one in (BLOG, WIRE)]
     assert [said(one) for one in found] == [(Kind.DUPLICATE, PAPER.url), (Kind.UNCHANGED, PAPER.url)]
     assert {one.similar_id for one in found} == {first.similar_id}
