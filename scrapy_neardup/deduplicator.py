@@ -87,8 +87,8 @@ class Deduplicator:
             check_tools(self._store, strict=False, say=logger.warning)
             if changed := take_over(self._store, recipe, config.deciding(chosen)):
                 logger.info("The state at %s %s.", self._store.location, changed)
-            if self._store.taken_back.pages:
-                logger.warning("%s", self._store.taken_back.sentence())
+            if self._store.rolled_back.pages:
+                logger.warning("%s", self._store.rolled_back.sentence())
             self._risky_pool = config.make_risky_pool()
             if self._risky_pool is not None:
                 opened.callback(self._risky_pool.close)

@@ -109,7 +109,7 @@ def fields_option(description: str, *own: Option) -> Option:
 
 
 def _add_state(parser: argparse._ActionsContainer) -> None:
-    forms = STORES.forms(lasting=True)
+    forms = STORES.forms(persistent=True)
     parser.add_argument(STORE, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
     parser.add_argument("--spider", metavar="NAME", help="use the state and settings of this spider")
 

@@ -161,7 +161,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
             prepared = _read_ahead(progress(records, what="records"), batch, page_pool, text_pool, config)
             passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
             _write(passed, out, tally, tag=arguments.tag, wait=preference is not None)
-        if store.lasts:
+        if store.is_persistent:
             detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
     _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
@@ -195,7 +195,7 @@ def _check_places(inputs: list[str], output: str) -> None:
 @contextmanager
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
-    if asked and parse_url(asked, STORE)[0].lasts:
+    if asked and parse_url(asked, STORE)[0].is_persistent:
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)

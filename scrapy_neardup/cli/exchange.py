@@ -99,7 +99,7 @@ def import_pages(arguments: argparse.Namespace) -> int:
         "sources",
         nargs="+",
         metavar="FROM",
-        help=f"a file written by 'export', or the URL of a state: {STORES.forms(lasting=True)}",
+        help=f"a file written by 'export', or the URL of a state: {STORES.forms(persistent=True)}",
     ),
     STATE,
     option("--keep-originals", action="store_true", help="only join; find no copies across the states"),

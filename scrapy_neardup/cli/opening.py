@@ -105,8 +105,8 @@ def snapshot_if_exists(
 
 def report_rollback(store: PageStore) -> None:
     """Write a line to standard error if the opening of the state rolled pages back."""
-    if store.taken_back.pages:
-        warn(store.taken_back.sentence())
+    if store.rolled_back.pages:
+        warn(store.rolled_back.sentence())
 
 
 def _describe_snapshot(store: PageStore) -> str:
@@ -155,7 +155,7 @@ def only_state(config: Config) -> str:
 
 
 def _no_state(place: object, options: str, hint: str = "") -> StoreError:
-    forms = STORES.forms(lasting=True)
+    forms = STORES.forms(persistent=True)
     sentence = f"There is no state at {place}. Name the state of a crawl with {options} {forms}."
     return StoreError(f"{sentence} {hint}" if hint else sentence)
 
@@ -163,7 +163,7 @@ def _no_state(place: object, options: str, hint: str = "") -> StoreError:
 def locate_state(url: str) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
     kind, location = parse_url(url, STORE)
-    if not kind.lasts:
+    if not kind.is_persistent:
         raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
     return kind, location
 

@@ -169,6 +169,6 @@ class ServerCrawl:
                 if not step:
                     break
             trim(store, store.count_rows(b"d"))
-            return store.taken_back.pages, expired
+            return store.rolled_back.pages, expired
         finally:
             store.close()

@@ -115,7 +115,7 @@ class Session:
         self.tagger = Tagger(config.tag_field, notes, self._close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
-        if exporter is not None and store.lasts:
+        if exporter is not None and store.is_persistent:
             deliveries = Deliveries(store, store.new_id(), config.overwritten, notes, self._outage)
         self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, deliveries)
         self._ledger.listen(crawler.signals)

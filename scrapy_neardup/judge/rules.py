@@ -26,7 +26,7 @@ from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
 from scrapy_neardup.judge.matching import Found, candidates, distinctive_keys, may_decide, with_distinctive_keys
 from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Match, Verdict
-from scrapy_neardup.state.pages import stands_for, with_first
+from scrapy_neardup.state.pages import representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 
 # Pages that are compared with no other page. Their record has no sketch but the hash of their source (``Page.html``).
@@ -78,7 +78,7 @@ def keep_unjudged(context: Context, known: Record) -> Ruled:
 def _keep_known(context: Context, known: Record, verdict: Verdict, of: tuple[Record, ...] = ()) -> Ruled:
     """The page is unchanged, and its record names its present bytes. The pages ``of`` its group count as seen."""
     renewed = replace(known, body=context.page.body or known.body)
-    return Ruled(verdict, write=lambda: context.store.touch(known, of=of, renewed=renewed))
+    return Ruled(verdict, write=lambda: context.store.touch(known, copied_from=of, renewed=renewed))
 
 
 def has_source(known: Record | None, source: int) -> bool:
@@ -107,7 +107,7 @@ def judge_former(context: Context) -> Ruled | None:
     base, comparison = context.former.base, context.former.comparison
     if not (comparison.identical if known.former else context.is_copy(comparison)):
         return None
-    original = stands_for(store, base) or base
+    original = representative_of(store, base) or base
     match = Match(original.id, original.url, original.first_seen, comparison.similarity, comparison.containment)
     if known.former:
         verdict = context.verdict(Kind.UNCHANGED, known.id, match)
@@ -137,9 +137,9 @@ def judge_unchanged(context: Context) -> Ruled | None:
 
 def keep_delivered(context: Context, known: Record, comparison: Comparison) -> Ruled:
     """A page that was delivered is unchanged."""
-    original = stands_for(context.store, known) or known
+    original = representative_of(context.store, known) or known
     verdict = context.verdict(Kind.UNCHANGED, known.id, context.match(Found(comparison, original, known)))
-    return _keep_known(context, known, verdict, with_first(context.store, original))
+    return _keep_known(context, known, verdict, representative_and_original(context.store, original))
 
 
 # Manual verdicts, then earlier pages, then pages in flight; the last rule makes an original.

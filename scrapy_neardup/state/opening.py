@@ -25,6 +25,7 @@ from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.snapshot import Snapshot
 from scrapy_neardup.kv.transaction import Temporary, Transaction
+from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
 from scrapy_neardup.state.verifier import row_problems
@@ -47,9 +48,9 @@ class Registry(Mapping[str, type[Engine]]):
     def __len__(self) -> int:
         return len(self.places)
 
-    def forms(self, *, lasting: bool = False) -> str:
+    def forms(self, *, persistent: bool = False) -> str:
         """Return the forms of the URLs, for messages."""
-        *others, last = [f"{kind.scheme}:{kind.form}" for kind in self.values() if kind.lasts or not lasting]
+        *others, last = [f"{kind.scheme}:{kind.form}" for kind in self.values() if kind.is_persistent or not persistent]
         return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -192,7 +193,7 @@ def existing_states(url: str) -> list[str]:
     kind, _ = parse_url(placeholders_checked(url))
     if kind.is_shared:  # where nobody can tell which of its states a URL means
         return []
-    return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
+    return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.is_persistent else []
 
 
 def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Engine], str]:
@@ -234,7 +235,7 @@ def states_near(path: str) -> list[str]:
         kind.url(str(location))
         for scheme, kind in STORES.items()
         for location in (place, place / f"state.{scheme}")
-        if kind.lasts and kind.exists(str(location))
+        if kind.is_persistent and kind.exists(str(location))
     ]
 
 
@@ -276,14 +277,14 @@ def open_rows(
         source = kv if snapshot is None else snapshot
         if source.must_verify:
             _verify(source, own)
-        pages = 0 if kv.is_shared else kv.count(b"r") if source.tally is None else source.tally.pages
+        pages = 0 if kv.is_shared else kv.count(layout.RECORDS) if source.tally is None else source.tally.pages
         kind: type[PageStore] = _load(_SHARED) if kv.is_shared else PageStore
         store = kind(kv, written, own, pages, snapshot)
         store.renamed = renamed(written, recipe or {})
         if snapshot is None or (snapshot is not kv and not snapshot.is_held):
             crawls = store.journal.crawls()
             kv.accept()
-            store.note_rollback(store.journal.roll_back(crawls, lists=snapshot is None))
+            store.note_rollback(store.journal.roll_back_crawls(crawls, lists=snapshot is None))
         if own is not None and own.is_own:
             kv.keep_secret(own.value)
         return store
@@ -317,7 +318,7 @@ def open_store(
     ``dry_run``: keep writes in memory and change nothing. ``options``: use of memory, for the first opening.
     """
     kind, location = parse_url(url, named_by)
-    if not kind.lasts:
+    if not kind.is_persistent:
         return open_at(kind, location, recipe, named_by, secret)
     if kind.scheme in STORES:
         refuse_unfinished(location)

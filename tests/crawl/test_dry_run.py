@@ -22,7 +22,7 @@ Item = dict[str, Any]
 MODES: dict[str, Any] = {"dry": {"NEARDUP_DRY_RUN": True}, "tagging": {"NEARDUP_DRY_RUN": "tag"}}
 
 
-@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "leveldb":
         pytest.importorskip("plyvel")

@@ -156,7 +156,7 @@ def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
     assert f"spiders/one/{DEFAULT}, " in str(refused.value)
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, folder: Path) -> None:
     if scheme == "leveldb":
         pytest.importorskip("plyvel")

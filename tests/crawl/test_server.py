@@ -151,7 +151,7 @@ def test_a_node_that_is_killed_while_a_crawl_is_at_work(news: Site, crawl: Crawl
     assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
     assert (found.log.count("does not answer"), found.log.count("answers again")) == (1, 1)
     store = open_store(cluster.url(state, of=1), None)
-    assert (store.taken_back.pages, store.pages) == (0, 13)
+    assert (store.rolled_back.pages, store.pages) == (0, 13)
     assert check(store).sound
     close_store(store)
 

@@ -388,7 +388,7 @@ class Crawls(RuleBasedStateMachine):
         """One that this crawl committed, sealed or not; taken back once more it stays gone."""
         committed = self.crawls[at].committed
         if which < len(committed):
-            self.withdraw(at, committed[-1 - which])
+            self.roll_back(at, committed[-1 - which])
 
     @precondition(lambda self: self.model.newest)
     @rule(at=CRAWL, which=st.integers(0, 4), one=TEXTS, other=TEXTS, item=ITEMS)
@@ -400,14 +400,14 @@ class Crawls(RuleBasedStateMachine):
         self.comes_at(at, url, one, "through")
         if (id := self.model.newest.get(url, 0)) in self.crawls[at].committed:
             passes = self.judge(at, url, other)
-            self.withdraw(at, id)
+            self.roll_back(at, id)
             if passes and self.arrives(item):
                 self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
 
-    def withdraw(self, at: int, id: int) -> None:
+    def roll_back(self, at: int, id: int) -> None:
         for side in self.sides:
-            side.detectors[at].withdraw(id)
-        self.model.withdraw(id)
+            side.detectors[at].roll_back(id)
+        self.model.roll_back(id)
         self.safe = {url: safe for url, safe in self.safe.items() if safe != id}
 
     @rule(at=CRAWL, of=st.lists(st.booleans(), max_size=5))
@@ -540,7 +540,7 @@ class Crawls(RuleBasedStateMachine):
         for side in self.sides:
             side.woken.clear()
             side.open()
-            assert side.store.taken_back == taken_back
+            assert side.store.rolled_back == taken_back
             there = {record.url: record.id for record in side.store.records()}
             assert there == self.safe
             assert side.store.pages == len(there)
@@ -595,7 +595,7 @@ class Crawls(RuleBasedStateMachine):
             assert sum(1 for row in store.rows(b"k") for _ in pairs(row)) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
-            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)
+            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.is_persistent else 0)
 
     @invariant()
     def what_is_safe_is_there(self) -> None:

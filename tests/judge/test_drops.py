@@ -129,7 +129,7 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
     monkeypatch.setattr(drops, "_STEP", 3)
     location = str(tmp_path / "state")
     store: PageStore = lasting_state({}) if scheme == "memory" else open_at(STORES[scheme], location, {})
-    monkeypatch.setattr(store, "lasts", True)
+    monkeypatch.setattr(store, "is_persistent", True)
     one, other = crawl(store), crawl(store)
     answer(one, FIRST)
     urls = [f"http://{number}.example/" for number in range(25)]

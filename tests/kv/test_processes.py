@@ -154,11 +154,11 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(
             found = store.find(url)
             assert (found and found.id, found) == (int(id) if state == "sealed" else None, store.record(int(id)))
         unsealed = sum(state == "unsealed" for state, *_ in told)
-        assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
-        assert store.taken_back.crawls == ("the killed crawl",)
+        assert unsealed <= store.rolled_back.pages <= unsealed + 1  # and one that it could not tell of any more
+        assert store.rolled_back.crawls == ("the killed crawl",)
         left = ids_of(store)
     with closing(opened(kind, tmp_path / "state")) as store:
-        assert (store.taken_back.pages, ids_of(store)) == (0, left)
+        assert (store.rolled_back.pages, ids_of(store)) == (0, left)
 
 
 @each_kind

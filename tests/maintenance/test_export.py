@@ -137,7 +137,7 @@ def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -
         copy.close()
         if other != "memory":
             copy = open_at(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
-            assert (rows(copy), copy.taken_back.pages) == (rows(store), 0)
+            assert (rows(copy), copy.rolled_back.pages) == (rows(store), 0)
             check(copy)
             copy.close()
     store.close()
@@ -182,7 +182,7 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
         store = open_at(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
         assert store.pages == (len(KINDS) if sealed else 0)
-        assert store.taken_back.pages == (0 if sealed else max(0, writes - 1))
+        assert store.rolled_back.pages == (0 if sealed else max(0, writes - 1))
         check(store)
         store.close()
     with killed_before(whole := memory_state(RECIPE), len(KINDS) + 4):

@@ -276,7 +276,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     mended = mend(kind, source)
     assert (mended.saved.unsealed, mended.saved.pages, mended.lost) == (2, PAGES, 0)
     with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
-        assert store.taken_back.pages == 0
+        assert store.rolled_back.pages == 0
         assert store.find(new.url) is None
         assert store.find(page(1).url) == page(1)
 

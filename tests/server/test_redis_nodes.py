@@ -125,7 +125,7 @@ def test_a_store_goes_on_when_its_node_is_killed_and_is_opened_by_the_others(clu
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         with closing(store_at(cluster.url(state, of=2))) as again:
-            assert again.taken_back.pages == 0
+            assert again.rolled_back.pages == 0
             assert paths(again) == ["after", "before"]
 
 

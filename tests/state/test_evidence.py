@@ -157,7 +157,7 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     kept, lost = put(store, "kept", told), put(store, "lost", told)
     assert store.evidence(kept.id) == told
     assert store.evidence(put(store, "silent").id) is None
-    store.withdraw(0, lost.id)
+    store.roll_back(0, lost.id)
     assert store.evidence(lost.id) is None
     assert store.evidence(kept.id) == told
 

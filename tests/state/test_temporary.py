@@ -55,7 +55,7 @@ def test_however_many_rows_memory_holds_all_are_found(
     assert store.records_of([one.id for one in records]) == records
     newest = [one.id for one in reversed(records)]
     assert store.all_postings([2**39, 3, 99], 32) == [newest[:32], [records[2].id], []]
-    store.withdraw(1, records[2].id)  # what is gone on disk is hidden in memory
+    store.roll_back(1, records[2].id)  # what is gone on disk is hidden in memory
     assert store.find(records[2].url) is None
     assert store.all_postings([3], 32) == [[]]
     assert list(store.unsealed(1)) == [one.id for one in records if one is not records[2]]
