@@ -135,11 +135,6 @@ def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_w
     )
 
 
-def test_a_state_that_nobody_is_at_work_on_is_told_of_without_a_word(state: str, capsys: Captured) -> None:
-    assert run("stats", "--store", state) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def while_looking(store: PageStore, *_: Any) -> Any:
         close_store(open_store(state, None))

@@ -19,7 +19,6 @@ from scrapy_neardup.files.compression import (
     unpack,
     zstd,
 )
-from scrapy_neardup.files.entry import file_errors
 from tests.files.samples import PACKERS
 
 TEXT = "渡口 and ferry, line after line\n".encode() * 5000
@@ -94,8 +93,3 @@ def test_a_packed_file_is_copied_to_be_read_in_any_order(tmp_path: Path, suffix:
         assert anywhere.read() == TEXT[-5:]
         anywhere.seek(0)
         assert anywhere.read() == TEXT
-
-
-def test_other_errors_than_those_of_files_are_not_touched() -> None:
-    with pytest.raises(ZeroDivisionError), file_errors("feed.jsonl"):
-        _ = 1 / 0

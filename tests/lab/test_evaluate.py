@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import Corpus
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, find_overrides, make_score, sweep
+from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, make_score, sweep
 from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.lab.replay import MIN_LETTERS, STORES, GroupingJudge, UnionFind
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -114,18 +114,6 @@ def test_a_sweep_tries_the_values_of_the_method(corpus: Corpus) -> None:
         next(sweep("unsaid", corpus, {}))
 
 
-@pytest.mark.parametrize("name", REGISTERED)
-def test_every_registered_method_names_values_to_sweep(name: str) -> None:
-    method = METHODS[name]
-    assert len(method.sweep) > 1
-    for value in method.sweep:
-        assert getattr(make_method(name, {method.threshold: value}).parameters, method.threshold) == value
-
-
-def test_overrides_are_parameters_that_differ_from_the_defaults() -> None:
-    assert find_overrides(make_method("cascade", {"base": 0.7, "short": 120})) == {"base": 0.7}
-
-
 def test_as_many_letters_are_needed_as_in_a_crawl() -> None:
     assert Config().min_letters == MIN_LETTERS
 
@@ -219,13 +207,10 @@ def test_a_score_by_hand() -> None:
     ],
 )
 def test_precision_recall_and_f1(found: int, pos: int, false: int, precision: float, recall: float, f1: float) -> None:
-    one = score({("pos", True): found, ("pos", False): pos - found, ("neg", True): false, ("neg", False): 20 - false})
-    assert (one.precision, one.recall, one.f1, one.false_per_10k) == (precision, recall, f1, 500 * false)
-
-
-def test_no_documents_are_no_error() -> None:
     nothing = score({})
     assert (nothing.documents, nothing.false_per_10k, nothing.ms_per_page, nothing.bytes_per_page) == (0, 0, 0, 0)
+    one = score({("pos", True): found, ("pos", False): pos - found, ("neg", True): false, ("neg", False): 20 - false})
+    assert (one.precision, one.recall, one.f1, one.false_per_10k) == (precision, recall, f1, 500 * false)
 
 
 ANSWERS = [

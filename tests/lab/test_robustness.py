@@ -228,16 +228,6 @@ def test_a_picture_of_little_is_drawn_and_leaves_the_settings_of_matplotlib_alon
     assert mpl.rcParams.copy() == before
 
 
-@pytest.mark.slow
-def test_the_same_points_give_the_same_file(tmp_path: Path) -> None:
-    for suffix, begin in ((".svg", b"<?xml"), (".pdf", b"%PDF"), (".png", b"\x89PNG")):
-        one, other = tmp_path / f"one{suffix}", tmp_path / f"other{suffix}"
-        draw_curves(some_points(("one",))[:1], one)
-        draw_curves(some_points(("one",))[:1], other)
-        assert one.read_bytes() == other.read_bytes()
-        assert one.read_bytes().startswith(begin)
-
-
 def test_a_file_that_cannot_be_drawn_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, said in (("curves.jpg", r"\.svg or \.png or \.pdf"), ("none/curves.svg", "does not exist")):
         with pytest.raises(SettingsError, match=said):
