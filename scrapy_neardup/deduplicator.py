@@ -26,7 +26,8 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url, url_of
+from scrapy_neardup.state.opening import close_store, open_store, url_of
+from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.tasks import MAX_SECONDS
 

@@ -14,7 +14,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files import FORMATS
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 #: The option that names the state.
 STORE = "--store"

@@ -40,8 +40,9 @@ from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
+from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead

@@ -23,7 +23,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.pages import state_method
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 
 @command(

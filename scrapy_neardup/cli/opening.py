@@ -19,17 +19,10 @@ from scrapy_neardup.judge.former import check_tools
 from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import (
-    STORES,
-    close_store,
-    existing_states,
-    open_snapshot,
-    open_store,
-    parse_url,
-    states_near,
-)
+from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states_near
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import open_at, parse_url
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)

@@ -30,7 +30,8 @@ from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_dro
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from scrapy_neardup.cli.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import STORES, default_url, parse_url
 from tests.cli import make_project, run, run_scrapy, start_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"

@@ -19,9 +19,10 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import STORES, memory_state, open_at
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.records import Clock
+from scrapy_neardup.state.urls import STORES
 from tests.build import answer, find_record, kind, make_detector, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 

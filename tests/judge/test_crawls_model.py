@@ -41,9 +41,10 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,

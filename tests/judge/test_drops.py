@@ -21,8 +21,9 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import drop_key
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import answer, kind, make_detector, page, story
 from tests.faults import lasting_state
 from tests.judge.test_delivered import COPY, FIRST

@@ -17,7 +17,8 @@ import pytest
 
 from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from tests.build import record as page
 from tests.kv.damages import RECIPE
 
@@ -25,7 +26,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 _WRITING = """
 import sys, time
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from tests.build import record as page
 from tests.kv.damages import RECIPE
 

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreLocked
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import record
 
 RECIPE = {"method": "minhash", "seed": 7}
 CHILD = """
 import os, sys
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from scrapy_neardup.state.record import Record
 
 def say(*words):

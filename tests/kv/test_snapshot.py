@@ -23,9 +23,10 @@ from scrapy_neardup.kv.checkpoint import read_manifest
 from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
 from scrapy_neardup.kv.tally import KEY, RowTally
-from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
+from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 
 ROOT = Path(__file__).parents[2]
 KINDS = [scheme for scheme, kind in STORES.items() if kind.is_persistent]

@@ -15,9 +15,10 @@ from scrapy_neardup.kv import tally as witness
 from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES, default_url, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES, default_url
 from tests.faults import engine_of
 from tests.state.test_contract import copy_as_killed
 

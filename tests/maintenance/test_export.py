@@ -30,9 +30,10 @@ from scrapy_neardup.maintenance.export import (
 )
 from scrapy_neardup.maintenance.lines import PageEntry, page_from_data, page_to_data, verdict_to_data
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import STORES, memory_state, open_at
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,

@@ -21,9 +21,10 @@ from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_key
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.build import EDITED, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
 
 RECIPE = {"method": "minhash", "seed": 7}

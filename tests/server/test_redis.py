@@ -30,14 +30,9 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import RolledBack
-from scrapy_neardup.state.opening import (
-    close_store,
-    open_at,
-    open_store,
-    parse_url,
-    url_of,
-)
+from scrapy_neardup.state.opening import close_store, open_at, open_store, url_of
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import parse_url
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
 from tests.server.redis_cluster import free_ports

@@ -18,8 +18,9 @@ from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.errors import Unlocated
 from scrapy_neardup.server.nodes import Address, Slot
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import parse_url
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running

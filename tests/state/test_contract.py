@@ -36,20 +36,11 @@ from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import (
-    SERVERS,
-    STORES,
-    close_store,
-    default_url,
-    memory_state,
-    open_at,
-    open_rows,
-    open_store,
-    parse_url,
-)
+from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
+from scrapy_neardup.state.urls import SERVERS, STORES, default_url, parse_url
 from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
@@ -1045,7 +1036,7 @@ def test_the_default_url_leads_back_to_its_directory(name: str, tmp_path: Path) 
 def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
     installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
+    monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
 
 
@@ -1054,7 +1045,7 @@ def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
 def test_the_default_keeps_to_the_state_that_is_already_there(
     installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
+    monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     existing = tmp_path.resolve() / f"state.{scheme}"
     existing.touch()
     assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))

@@ -13,10 +13,11 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS, Bounds
-from scrapy_neardup.state.opening import STORES, memory_state
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.state.clock import HOUR, Clock
 from tests.state.test_contract import ON_SERVER, Place, _place
 

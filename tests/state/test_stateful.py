@@ -22,10 +22,11 @@ from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
 from tests.state.model import Pages
 from tests.state.test_contract import ON_SERVER, copy_as_killed

@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv import transaction
 from scrapy_neardup.kv.options import DEFAULT
-from scrapy_neardup.state import opening
+from scrapy_neardup.state import urls
 from scrapy_neardup.state.opening import close_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
@@ -76,7 +76,7 @@ def test_a_disk_that_fails_is_told_of(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_without_plyvel_it_is_one_of_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    monkeypatch.setattr(urls, "find_spec", lambda name: None)
     store = opened(tmp_path / "here")
     records = file(store, 5)
     assert [store.find(one.url) for one in records] == records
