@@ -22,9 +22,8 @@ from scrapy_neardup.state.expiry import Cursors
 from scrapy_neardup.state.records import PageRows
 
 # A job that resumes does not request again what its dupefilter has seen, whether its item was delivered or not. So the
-# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are
-# written before the pages are rolled back: after a kill in between they are listed twice, not never.
-
+# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are written before
+# the pages are rolled back: after a kill in between they are listed twice, not never.
 
 #: The list in the directory of a job.
 LIST = "neardup-taken-back.txt"
@@ -162,8 +161,8 @@ class Journal:
     def supersede(self, id: int, changes: Changes) -> int:
         """Remove a replaced page, and what it replaces itself while it is unsealed. Return how many.
 
-        Example: v2 is unsealed and replaces v1; now v3, which replaces v2, is sealed. v2 and v1 go in one batch. If v2
-        stayed in the journal, the next opening would roll it back and so bring v1 back, beside v3.
+        Example: v2 is unsealed and replaces v1; now v3, which replaces v2, is sealed. v2 and v1 go in one batch. If
+        that stopped after v2, nothing would name v1, and it would stay in the state beside v3.
         """
         gone = 0
         while id:

@@ -357,7 +357,7 @@ class PageStore:
         self._boilerplate.note(sentences, site, everywhere=everywhere, page=page)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
-        """Count a page of a site; ``in_form``: it fills in a template, as many pages of the site do."""
+        """Count a page of a site, and whether it is a form: a template of the site with other names or numbers."""
         self._boilerplate.note_form(site, in_form=in_form)
 
     def counted(self) -> dict[int, bytes]:
