@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from scrapy_neardup.inspect import HIDDEN, utc_time
 from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
-from scrapy_neardup.judge.matching import Matching, filed_fingerprint
+from scrapy_neardup.judge.matching import Searcher, filed_fingerprint
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
@@ -222,11 +222,12 @@ def inspect_site(store: PageStore, site: str) -> KnownSite:
 
 
 def find_nearest(store: PageStore, record: Record, method: Method, also_copies: Set[Likeness]) -> NearestPage | None:
-    """Find the nearest original of an original; None if no page shares a distinctive key with it."""
-    common, best, _ = Matching(method, store, also_copies).nearest(record)
-    if best is None:
+    """Find the nearest original of an original; None if no page shares a key with it that is not overused."""
+    found = Searcher(method, store, also_copies).search_other_groups(record)
+    nearest = found.nearest
+    if nearest is None:
         return None
-    comparison, other = best.comparison, _other_page(store, best.original)
+    comparison, other = nearest.comparison, _other_page(store, nearest.original)
     return NearestPage(
         other.url,
         other.first_seen,
@@ -234,8 +235,8 @@ def find_nearest(store: PageStore, record: Record, method: Method, also_copies: 
         round(comparison.similarity, 4),
         round(comparison.containment, 4),
         comparison.is_copy(also_copies),
-        best.original.id < record.id,
-        method.decision(filed_fingerprint(record, store), best.compared.sketch, common),
+        nearest.original.id < record.id,
+        method.decision(filed_fingerprint(record, store), nearest.compared.sketch, found.overused_keys),
     )
 
 

@@ -162,7 +162,7 @@ def _fingerprint(
 def _compare(
     method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: PageStore | None
 ) -> tuple[Comparison, PairComparison]:
-    common = candidates(method, store, new.keys).common if store else frozenset()
+    common = candidates(method, store, new.keys).overused_keys if store else frozenset()
     comparison, explanation = method.compare(new, old.sketch, common), method.explain(new, old.sketch, common)
     shared = len((set(new.keys) & set(old.keys)) - common)
     names_a = a.record is not None and b.page is not None and b.page.canonical == a.record.url

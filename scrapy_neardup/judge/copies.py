@@ -8,7 +8,7 @@ from enum import Enum
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import Found, is_older
+from scrapy_neardup.judge.matching import SimilarPage, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
@@ -73,11 +73,11 @@ def count_sentences(
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
 
 
-def pass_or_drop(context: Context, best: Found, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
+def pass_or_drop(context: Context, best: SimilarPage, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
     """Rule on a copy of ``best.original`` that does not lead its group.
 
     A copy like its original is found through that; one that differs much is filed as a witness. ``fingerprint`` has
-    distinctive keys only. ``by_hand``: a manual verdict makes it a copy.
+    no overused keys. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store = context.known, context.page, context.store
     match, likeness = context.match(best), best.comparison.likeness
@@ -128,13 +128,13 @@ def drop_mark(context: Context, likeness: Likeness | None) -> int:
 
 def _drop_mark(context: Context, title: int, text: int, likeness: Likeness | None) -> int:
     kind = likeness and likeness.value
-    return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.rules}") or 1
+    return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.settings_text}") or 1
 
 
 def judge_returned_copy(context: Context) -> Ruled | None:
     """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
     known, page, store = context.known, context.page, context.store
-    if known is None or context.is_no_copy or not known.dropped:
+    if known is None or context.person_says_keep or not known.dropped:
         return None
     title, text = context.method.hashes.of(page.title), context.method.hashes.of(page.text)
     kinds = [kind for kind in (None, *Likeness) if _drop_mark(context, title, text, kind) == known.dropped]
@@ -144,9 +144,8 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     if original is None or not original.sketch:
         return None
     comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
-    match = context.match(
-        Found(replace(comparison, similarity=known.similarity, likeness=kinds[0]), original, original)
-    )
+    comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+    match = context.match(SimilarPage(comparison=comparison, original=original, compared=original))
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
     if context.policy.passes(verdict):
         return None  # it is delivered, as what it is by now
@@ -176,7 +175,7 @@ def _renewed(context: Context, known: Record, mark: int, match: Match, likeness:
 # passes though a newer page holds its text: nobody can stop the updates of an article by publishing a copy of it.
 
 
-class Standing(Enum):
+class Role(Enum):
     """The place of a copy in its group."""
 
     #: Nothing but a copy.
@@ -194,33 +193,35 @@ class Standing(Enum):
     @property
     def leads(self) -> bool:
         """Whether it leads the group."""
-        return self in (Standing.BETTER, Standing.LEADING)
+        return self in (Role.BETTER, Role.LEADING)
 
     @property
     def kind(self) -> Kind:
         """Its verdict, if it belongs to the group."""
-        return {Standing.COPY: Kind.DUPLICATE, Standing.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
+        return {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
 
 
-def find_standing(context: Context, best: Found, common: frozenset[int]) -> Standing:
-    """The place of a copy of ``best.original``; keys in ``common`` are no evidence."""
+def find_role(context: Context, best: SimilarPage, overused_keys: frozenset[int]) -> Role:
+    """The place of a copy of ``best.original``; overused keys are no evidence."""
     known, original = context.known, best.original
     if known is not None and known.leads and known.original == original.group:
         newest = newest_replacement(context.store, original.group)
         if newest is not None and newest.url == known.url:
-            return Standing.LEADING
+            return Role.LEADING
     preference = context.policy.preference
-    preferred = _preferred(context, best, common, preference) if preference is not None else None
+    preferred = _preferred(context, best, overused_keys, preference) if preference is not None else None
     if preferred is not None:
         return preferred
     if known is None or not known.is_delivered:
-        return Standing.COPY
+        return Role.COPY
     if original.leads:
-        return Standing.FOLLOWS
-    return Standing.COPY if is_older(best.compared, known) else Standing.ORIGINAL
+        return Role.FOLLOWS
+    return Role.COPY if is_older(best.compared, known) else Role.ORIGINAL
 
 
-def _preferred(context: Context, best: Found, common: frozenset[int], preference: Preference) -> Standing | None:
+def _preferred(
+    context: Context, best: SimilarPage, overused_keys: frozenset[int], preference: Preference
+) -> Role | None:
     """The place of a page that is better than the original, or too long to be dropped for it; else None."""
     original = best.original
     first = context.store.record(original.group)
@@ -230,35 +231,37 @@ def _preferred(context: Context, best: Found, common: frozenset[int], preference
         return None
     for one in {first.id: first, original.id: original}.values():
         is_known = one.id == best.compared.id
-        comparison = best.comparison if is_known else context.method.compare(context.fingerprint, one.sketch, common)
-        if one.id == first.id and not is_known and not context.is_copy(comparison):
+        comparison = (
+            best.comparison if is_known else context.method.compare(context.fingerprint, one.sketch, overused_keys)
+        )
+        if one.id == first.id and not is_known and not context.counts_as_copy(comparison):
             return None
         if preference.holds_all and not holds_nearly_all(context, one, comparison):
             return None
-    return Standing.ORIGINAL if preference.is_doubtful(context, first) else Standing.BETTER
+    return Role.ORIGINAL if preference.is_doubtful(context, first) else Role.BETTER
 
 
-def pass_in_group(context: Context, standing: Standing, best: Found, fingerprint: Fingerprint) -> Ruling:
+def pass_in_group(context: Context, role: Role, best: SimilarPage, fingerprint: Fingerprint) -> Ruling:
     """Rule on a copy of ``best.original`` that passes: it leads its group, or is a new version of a delivered page."""
     group, original = best.original.group, best.original
-    if standing.leads and (rival := context.first(context.in_flight.with_key(group))) is not None:
+    if role.leads and (rival := context.first(context.in_flight.with_key(group))) is not None:
         return Blocked(rival)  # two pages in flight must not lead one group
     match, likeness = context.match(best), best.comparison.likeness
     differs = match.similarity < context.method.witness_below
-    keys = fingerprint.keys if standing.leads or (differs and best.compared.is_original) else ()
+    keys = fingerprint.keys if role.leads or (differs and best.compared.is_original) else ()
     filed = replace(
         fingerprint,
-        keys=(*keys, group) if standing.leads else keys,
+        keys=(*keys, group) if role.leads else keys,
         sentences=fingerprint.sentences if differs and context.known is None else NO_SENTENCES,
     )
     page, id = context.page, context.store.new_id()
     record = Record(
         id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True, body=page.body
     )
-    if standing is Standing.BETTER:
-        verdict = context.verdict(standing.kind, id, match, likeness=likeness, group=group)
+    if role is Role.BETTER:
+        verdict = context.verdict(role.kind, id, match, likeness=likeness, group=group)
     else:
-        verdict = context.verdict(standing.kind, id, context.previous or match, group=group)
+        verdict = context.verdict(role.kind, id, context.previous or match, group=group)
     return reserve(
         context, verdict, record, filed, (likeness, match), of=representative_and_original(context.store, original)
     )

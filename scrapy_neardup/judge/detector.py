@@ -15,7 +15,7 @@ from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import Matching
+from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_source, judge
 from scrapy_neardup.judge.same_bytes import judge_bytes, knows_bytes
@@ -42,7 +42,7 @@ class Detector:
     drift further than one step.
 
     A copy that passes by the policy is reserved like any other page. A copy that is better than the page that leads its
-    group passes and leads from then on: see ``copies.Standing``.
+    group passes and leads from then on: see ``copies.Role``.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Detector:
             store=store,
             policy=policy,
             generation=self.generation,
-            matching=Matching(method, store, policy.also_copies),
+            searcher=Searcher(method, store, policy.also_copies),
             former_methods=FormerMethods(store),
             drops=Drops(store, self.generation) if store.is_persistent and policy.keep is not Keep.NOTHING else None,
-            rules=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
+            settings_text=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
         )
 
     # Judging. Each of these raises StoreError if the state fails; then nothing is reserved.

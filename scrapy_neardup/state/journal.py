@@ -22,8 +22,8 @@ from scrapy_neardup.state.expiry import Cursors
 from scrapy_neardup.state.records import PageRows
 
 # A job that resumes does not request again what its dupefilter has seen, whether its item was delivered or not. So the
-# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are written before
-# the pages are rolled back: after a kill in between they are listed twice, not never.
+# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are written
+# before the pages are rolled back: after a kill in between they are listed twice, not never.
 
 #: The list in the directory of a job.
 LIST = "neardup-taken-back.txt"

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from scrapy_neardup.judge.copies import Standing
+from scrapy_neardup.judge.copies import Role
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
@@ -276,7 +276,7 @@ class Crawls(RuleBasedStateMachine):
     def stays_an_original(self, at: int, url: str, text: Text, ruling: Ruled, expected: Expected) -> bool:
         """All that a delivered page copies came after it, or it is much longer than what it copies."""
         roles = {self.model.role(url, text, group, self.crawls[at].policy) for group, _ in expected.originals}
-        assert Standing.ORIGINAL in roles
+        assert Role.ORIGINAL in roles
         assert ruling.reservation is not None
         self.seen["as original"] += 1
         id = ruling.reservation.record.id
@@ -304,7 +304,7 @@ class Crawls(RuleBasedStateMachine):
         witness = {is_witness for id, is_witness in expected.originals if id == group}
         assert witness, f"{verdict.sentence()}, and not {expected}"
         assert verdict.by_hand is expected.by_hand
-        role = Standing.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
+        role = Role.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
         self.seen[f"as {role.value}"] += 1
         assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
         assert int(verdict.similar_id, 16) == group
@@ -313,7 +313,7 @@ class Crawls(RuleBasedStateMachine):
             standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
-        passes = expected.passes or role is not Standing.COPY
+        passes = expected.passes or role is not Role.COPY
         self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
         dropped = None if passes or verdict.by_hand else (text, self.crawls[at].policy.also_copies, verdict.likeness)
         kept = 0 if passes else self.model.keeps_its_place(url, group)
@@ -684,7 +684,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
     assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
-    assert {f"as {role.value}" for role in (Standing.COPY, Standing.BETTER)} <= seen.keys(), seen
+    assert {f"as {role.value}" for role in (Role.COPY, Role.BETTER)} <= seen.keys(), seen
     assert seen["by hand"]
 
 
@@ -703,5 +703,5 @@ def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme:
     for part in range(20):  # what Hypothesis holds of its runs grows with their number
         (quick / str(part)).mkdir()
         seen += walk([scheme], quick / str(part), 1000)
-    assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
+    assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
     assert seen["returns"]
