@@ -14,7 +14,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files import FORMATS
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 #: The option that names the state.
 STORE = "--store"
@@ -109,7 +109,7 @@ def fields_option(description: str, *own: Option) -> Option:
 
 
 def _add_state(parser: argparse._ActionsContainer) -> None:
-    forms = STORES.forms(lasting=True)
+    forms = STORES.forms(persistent=True)
     parser.add_argument(STORE, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
     parser.add_argument("--spider", metavar="NAME", help="use the state and settings of this spider")
 

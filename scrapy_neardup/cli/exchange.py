@@ -23,7 +23,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.pages import state_method
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 
 @command(
@@ -99,7 +99,7 @@ def import_pages(arguments: argparse.Namespace) -> int:
         "sources",
         nargs="+",
         metavar="FROM",
-        help=f"a file written by 'export', or the URL of a state: {STORES.forms(lasting=True)}",
+        help=f"a file written by 'export', or the URL of a state: {STORES.forms(persistent=True)}",
     ),
     STATE,
     option("--keep-originals", action="store_true", help="only join; find no copies across the states"),

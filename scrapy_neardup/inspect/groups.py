@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from scrapy_neardup.inspect import HIDDEN, utc_time
 from scrapy_neardup.inspect.pages import ORIGINAL, SUPERSEDED
 from scrapy_neardup.judge.manual_verdicts import find_manual_verdict
-from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.pages import PageStore, newest_replacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class KnownGroup:
 
 def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None = None) -> KnownGroup:
     """Describe a group by its id and the ids of its pages. ``limit``: how many pages to name; None: all."""
-    original = leader(store, id) or store.record(id)
+    original = newest_replacement(store, id) or store.record(id)
     return KnownGroup(
         f"{id:016x}",
         len(ids),

@@ -17,7 +17,7 @@ from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.history import decisions_of
-from scrapy_neardup.state.pages import PageStore, stands_for
+from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
 
@@ -156,7 +156,7 @@ def _inspect(
     newest: deque[Record],
 ) -> StatePage:
     evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
-    standing, is_copy = stands_for(store, record), record.original != record.id
+    standing, is_copy = representative_of(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
     like = store.record(evidence.like) if evidence and evidence.like else None
     method = None if record.former else method

@@ -93,7 +93,7 @@ class Outcomes(Protocol):
     def release(self, reservation: Reservation) -> None:
         """The item was lost: the page is no longer in flight."""
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         """Roll back a committed page."""
 
     def seal(self, ids: Iterable[int]) -> None:

@@ -24,7 +24,7 @@ class Record:
     ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
     own original with similarity 0, no keys, and a fingerprint of its source as sketch; items of listings: see
     ``row_mark``. A page of a ``former`` recipe has neither keys nor sketch until it comes again. A copy that replaced
-    its original is filed under the id of its group; see ``pages.leader``.
+    its original is filed under the id of its group; see ``pages.newest_replacement``.
     """
 
     id: int

@@ -16,7 +16,7 @@ from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from tests.build import BREAD, HOSTILE, KINDS, judge_pages, make_state, open_state, read_records, state_files
+from tests.build import HOSTILE, KINDS, judge_pages, make_state, open_state, read_records, state_files
 from tests.cli import Invoke, is_harmless, run, run_process
 from tests.faults import engine_of
 
@@ -87,8 +87,6 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
         said = capsys.readouterr().out
         assert is_harmless(said)
         assert "梨" in said
-    with open_state(sqlite) as store:
-        store.kv.write(Changes({url_key(BREAD, store.hashes): pack_seen(7, 7)}), sync=True)
 
 
 # Mended copies
@@ -108,23 +106,18 @@ def test_a_mended_copy(kind: str, tmp_path: Path, invoke: Invoke, monkeypatch: p
     assert read_records((tmp_path / f"mended.{kind}").as_uri().replace("file", kind, 1)) == pages
 
 
-def drop_recipe(state: str) -> None:
-    with open_state(state) as store:
-        store.kv.write(Changes(deletes={meta_key("recipe")}), sync=True)
-
-
 def test_what_is_lost_or_left_out_is_counted(sqlite: str, invoke: Invoke, tmp_path: Path) -> None:
     with open_state(sqlite) as store:
         store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
         text = "A text of the evening, long enough to be judged by itself."
         judge_pages(store, [("https://evening.example/", "", text)], sealed=False)
-    drop_recipe_of_closed(sqlite)
+    drop_recipe(sqlite)
     done = invoke("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", "--json")
     found = json.loads(done.out)
     assert [found[name] for name in ("known_lost", "pages_before", "unsealed", "recipe_assumed")] == [1, 9, 1, True]
 
 
-def drop_recipe_of_closed(state: str) -> None:
+def drop_recipe(state: str) -> None:
     """Without opening it, which would take pages back."""
     with closing(sqlite3.connect(state.partition("://")[2])) as db:
         db.execute("DELETE FROM kv WHERE k = ?", (meta_key("recipe"),))

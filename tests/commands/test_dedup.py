@@ -24,7 +24,8 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import BAKERY, PEARS, join_text, state_url
 from tests.cli import Invoke, run_scrapy
-from tests.files.samples import Archive
+from tests.files import samples
+from tests.files.samples import Archive, fields
 
 FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": join_text(*PEARS)}
 COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": join_text(*PEARS[:7], "转载请联系本站")}
@@ -93,6 +94,16 @@ def test_standard_input_to_standard_output(folder: Path, monkeypatch: pytest.Mon
     assert done.stdout == lines(FIRST, OTHER, EXCERPT, SHORT).decode()
     assert done.stderr.splitlines()[0] == f"{SAID} 4 written to standard output."
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "xlsx"])
+def test_a_feed_that_was_tagged_is_tagged_anew(format: str, run: Invoke) -> None:
+    run("feed.jsonl", "--tag", "-o", f"once.{format}")
+    assert run(f"once.{format}", "--tag", "-o", f"twice.{format}").out.startswith(SAID)
+    once, twice = (fields(samples.read(f"{name}.{format}")) for name in ("once", "twice"))
+    assert [list(record) for record in twice] == [list(record) for record in once]
+    verdicts = [one["neardup.verdict"] if format != "jsonl" else one["neardup"]["verdict"] for one in twice]
+    assert verdicts == ["unique", "duplicate", "unique", "unique", "unjudged"]
 
 
 def test_formulas_in_a_table_are_a_warning_or_written_as_text(run: Invoke, folder: Path) -> None:
@@ -234,7 +245,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     assert run(*arguments)[1].startswith("5 records: 0 unique, 1 duplicate, 4 unchanged, 0 updated, 0 unjudged. 0 wri")
     method = make_method("cascade", {})
     store = open_store(state, state_recipe(method, None))
-    assert (store.pages, store.taken_back.pages) == (5, 0)
+    assert (store.pages, store.rolled_back.pages) == (5, 0)
     told = store.evidence(next(one.id for one in store.records() if not one.is_original))
     assert told is not None
     assert (told.likeness, told.title) == ("retitled", COPY["title"])

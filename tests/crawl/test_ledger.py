@@ -43,8 +43,8 @@ class Book:
     def release(self, reservation: Reservation) -> None:
         self._take("release", reservation.record.id)
 
-    def withdraw(self, id: int) -> None:
-        self._take("withdraw", id)
+    def roll_back(self, id: int) -> None:
+        self._take("roll_back", id)
 
     def seal(self, ids: Sequence[int]) -> None:
         self._take("seal", *ids)
@@ -78,7 +78,7 @@ class Desk:
         return self.book.told
 
 
-KEPT, RELEASED, WITHDRAWN = ("commit", ID, True), ("release", ID), ("withdraw", ID)
+KEPT, RELEASED, WITHDRAWN = ("commit", ID, True), ("release", ID), ("roll_back", ID)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds
 
 def test_a_page_that_was_kept_is_withdrawn_and_its_feed_seals_it_no_more() -> None:
     desk = Desk(slot := Slot())
-    assert desk.play("esef") == [("commit", ID, False), ("withdraw", ID)]
+    assert desk.play("esef") == [("commit", ID, False), ("roll_back", ID)]
     assert desk.rolled_back == 1
     slot.store(None)
-    assert desk.book.told == [("commit", ID, False), ("withdraw", ID)]
+    assert desk.book.told == [("commit", ID, False), ("roll_back", ID)]
 
 
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])

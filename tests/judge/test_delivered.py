@@ -114,7 +114,7 @@ def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: Page
     answer(detector, FIRST)
     detector.commit(reserve(detector, COPY), sealed=False)
     assert detector.end() == 1
-    detector.withdraw(find_record(store, COPY).id)
+    detector.roll_back(find_record(store, COPY).id)
     assert (store.find(COPY.url), store.pages) == (None, 1)
 
 

@@ -40,7 +40,7 @@ def step(store: PageStore, generation: int, draw: random.Random, urls: list[str]
     if kind < 0.05:
         last = next(store.unsealed(generation), 0)
         if last:
-            store.withdraw(generation, last)
+            store.roll_back(generation, last)
         return
     known = store.find(draw.choice(urls)) if urls and kind < 0.2 else None
     url = known.url if known else f"http://{draw.randrange(50)}.example/{draw.getrandbits(60)}"

@@ -123,7 +123,7 @@ def test_documents_that_are_too_short_depend_on_the_language_of_most(
 GOLD = [{"a": "d00", "b": "d21", "drop": "yes", "label": "repost"}, {"a": "d06", "b": "d07", "drop": "no"}]
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_files_of_pairs_lie_beside_the_documents_or_are_named(tmp_path: Path, suffix: str) -> None:
     folder = mixed().write(tmp_path / "town")
     pairs = folder / f"pairs.jsonl{suffix}"

@@ -20,14 +20,11 @@ from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, make_score, sweep
 from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.lab.replay import MIN_LETTERS, STORES, GroupingJudge, UnionFind
-from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.methods.base import Parameters
+from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.settings import Config
 from tests.lab.corpus import document, lines, mixed, read
 from tests.lab.methods import Broken, First, FirstParameters, Picky, Unsaid
-
-REGISTERED = sorted(METHODS)
 
 
 @pytest.fixture(autouse=True)
@@ -268,18 +265,10 @@ def test_a_page_that_is_dropped_for_another_original_counts_as_dropped(tmp_path:
 FILLER = "这一段话没有别的意思只是为了让每一页都有足够多的字可以被判断不至于因为太短而被放过去所以写得长一些"
 
 
-class StepsParameters(Parameters):
-    """None."""
-
-    method: ClassVar[str] = "steps"
-
-
-class Steps(Method):
+class Steps(First):
     """Pages are numbers: duplicates if they are one apart, under one key all."""
 
     name = "steps"
-    version = 1
-    parameters_type = Parameters
     common: ClassVar[int] = 6
 
     def fingerprint(self, page: Page) -> Fingerprint:
@@ -289,13 +278,10 @@ class Steps(Method):
         near = abs(int(new.sketch) - int(old)) <= 1
         return Comparison(1.0 if near else 0.0, 0.0, near, near, identical=False)
 
-    def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        return ()
-
 
 def judge_steps(*steps: int) -> tuple[list[tuple[Kind, str]], list[int]]:
     """Kind and original of each page, and the size of the state after each."""
-    grouped = GroupingJudge(Steps(StepsParameters()), MIN_LETTERS)
+    grouped = GroupingJudge(Steps(), MIN_LETTERS)
     found, sizes = [], []
     for step in steps:
         verdict = grouped.judge(Page(f"page {step}", str(step), text=FILLER if step >= 0 else "太短"))
@@ -318,8 +304,8 @@ def test_groups_are_chains_and_a_page_between_two_groups_joins_them() -> None:
 def test_an_evaluation_groups_as_it_is_asked() -> None:
     documents = [document(str(step), FILLER, str(step)) for step in (0, 1, 2)]
     corpus = Corpus("steps", documents, {"0": "neg", "1": "pos", "2": "pos"})
-    assert evaluate(Steps(StepsParameters()), corpus).missed == 1
-    assert evaluate(Steps(StepsParameters()), corpus, grouping="union-find").missed == 0
+    assert evaluate(Steps(), corpus).missed == 1
+    assert evaluate(Steps(), corpus, grouping="union-find").missed == 0
     with pytest.raises(SettingsError, match=r"'by colour'.*single-pass or union-find"):
         evaluate(First(), corpus, grouping="by colour")
     with pytest.raises(SettingsError, match="works only with the store memory:"):

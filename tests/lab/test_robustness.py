@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from pathlib import Path
-from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,10 +13,10 @@ from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.edits import EDITS
 from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, format_method, measure_robustness, sample_documents
-from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.methods.base import Parameters
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 from tests.lab.corpus import article, document
+from tests.lab.methods import First
 
 
 def documents(count: int = 8) -> list[Document]:
@@ -29,13 +28,8 @@ def documents(count: int = 8) -> list[Document]:
 THIRD = documents()[2].page.text[:20]
 
 
-class Fake(Method):
+class Fake(First):
     """Says what it is told to say, under keys that two versions share or not."""
-
-    version: ClassVar[int] = 1
-    parameters_type: ClassVar[type[Parameters]] = Parameters
-    threshold: ClassVar[str] = ""
-    sweep: ClassVar[tuple[float, ...]] = ()
 
     def __init__(self, name: str, *, says: bool, filed: bool = True, fails_on: str = "\0") -> None:
         super().__init__()
@@ -51,9 +45,6 @@ class Fake(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         return Comparison(1.0, 1.0, self.says, self.says, identical=False)
-
-    def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        return ()
 
 
 def shares(points: list[Point]) -> set[tuple[float, float]]:

@@ -36,20 +36,11 @@ from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import (
-    SERVERS,
-    STORES,
-    close_store,
-    default_url,
-    memory_state,
-    open_at,
-    open_rows,
-    open_store,
-    parse_url,
-)
+from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
+from scrapy_neardup.state.urls import SERVERS, STORES, default_url, parse_url
 from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
@@ -200,13 +191,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER, ON_CLUSTER])
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.is_persistent), ON_SERVER, ON_CLUSTER])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store that outlives its process."""
     yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store that lies at a path, and that one process has to itself."""
     yield from _place(request.param, tmp_path / "here", request)
@@ -248,7 +239,7 @@ def records(store: PageStore) -> int:
 
 def test_a_new_state_is_empty(store: PageStore) -> None:
     assert store.pages == 0
-    assert store.taken_back == journal.TakenBack(0, ())
+    assert store.rolled_back == journal.RolledBack(0, ())
     assert store.find(URL) is None
     assert store.record(1) is None
     assert store.postings(5, 10) == []
@@ -321,7 +312,7 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
     store.add(record)
     assert store.record(record.id) == record
     assert store.find(record.url) == record
-    if place.kind.lasts:
+    if place.kind.is_persistent:
         store = place.reopen(store)
         assert store.record(record.id) == record
         assert store.find(record.url) == record
@@ -361,7 +352,7 @@ def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore)
         assert len(back.url) > 20_000
         assert store.find(record.url) == store.find(back.url) == back
         assert store.last_seen(record.url) > 0
-        store.withdraw(0, record.id)
+        store.roll_back(0, record.id)
         assert store.postings(4, 10) == []
 
 
@@ -373,7 +364,7 @@ def test_two_urls_with_one_hash_are_never_taken_for_each_other(
     assert store.find("https://b.example/") == second
     assert store.find("https://a.example/") is None
     assert store.record(first.id) == first
-    store.withdraw(0, first.id)
+    store.roll_back(0, first.id)
     assert store.find("https://b.example/") == second
     assert store.record(second.id) == second
 
@@ -386,7 +377,7 @@ def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_ha
     old = put(store, "https://a.example/")
     new = put(store, "https://a.example/", generation=generation, replaces=old.id)
     other = put(store, "https://b.example/")
-    store.withdraw(generation, new.id)
+    store.roll_back(generation, new.id)
     assert store.find("https://b.example/") == other
 
 
@@ -419,14 +410,14 @@ def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting:
     assert store.end(generation) == 2
 
     store = lasting.reopen(store)
-    assert store.taken_back == journal.TakenBack(2, ("spider news, job 1",))
+    assert store.rolled_back == journal.RolledBack(2, ("spider news, job 1",))
     assert store.postings(1, 9) == [sealed.id, for_good.id]
     assert [store.find(record.url) for record in lost] == [None, None]
     assert [store.record(record.id) for record in lost] == [None, None]
     assert store.last_seen(lost[0].url) == 0
     assert store.pages == records(store) == 2
 
-    assert lasting.reopen(store).taken_back == journal.TakenBack(0, ())
+    assert lasting.reopen(store).rolled_back == journal.RolledBack(0, ())
 
 
 @pytest.mark.slow
@@ -435,13 +426,13 @@ def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Pl
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     version = first
-    for n in range(journal._BATCH + 100):
+    for n in range(journal.Journal.batch + 100):
         if n % 100:
             put(store, f"{URL}?{n}", 1, generation=generation)
         else:  # versions of one URL in both batches
             version = put(store, URL, 1, generation=generation, replaces=version.id)
     store = lasting.reopen(store)
-    assert store.taken_back.pages == journal._BATCH + 100
+    assert store.rolled_back.pages == journal.Journal.batch + 100
     assert store.find(URL) == first
     assert store.postings(1, 5000) == [first.id]
     assert store.pages == records(store) == 1
@@ -450,7 +441,7 @@ def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Pl
 def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
-    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal._BATCH + 5)]
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal.Journal.batch + 5)]
     store.seal(generation, iter(ids))
     assert store.end(generation) == 0
     store = lasting.reopen(store)
@@ -468,12 +459,12 @@ def test_after_the_version_in_the_middle_is_withdrawn_the_newest_stands_on_the_o
     first = put(store, URL, 1)
     second = put(store, URL, 1, generation=generation, replaces=first.id)
     third = put(store, URL, 1, generation=generation, replaces=second.id)
-    store.withdraw(generation, second.id)
+    store.roll_back(generation, second.id)
     if sealed:
         store.seal(generation, [third.id])
         left = third
     else:
-        store.withdraw(generation, third.id)
+        store.roll_back(generation, third.id)
         left = first
     assert store.find(URL) == left
     assert store.postings(1, 9) == [left.id]
@@ -504,7 +495,7 @@ def test_a_withdrawn_page_leaves_nothing_behind(store: PageStore, sealed: bool) 
     before = content(store)
     page = put(store, URL, 1, 2, generation=0 if sealed else generation)
     assert content(store) != before
-    store.withdraw(generation, page.id)
+    store.roll_back(generation, page.id)
     assert content(store) == before
     assert store.pages == records(store) == 1
     assert store.end(generation) == 0
@@ -566,7 +557,7 @@ def test_after_a_kill_sealed_pages_are_there_and_counted_and_unsealed_ones_are_g
     unsealed = [put(store, f"{URL}?unsealed{n}", 1, generation=generation) for n in range(4)]
 
     after = lasting.as_left_by_a_kill().open()
-    assert after.taken_back == journal.TakenBack(4, ("killed crawl",))
+    assert after.rolled_back == journal.RolledBack(4, ("killed crawl",))
     assert after.pages == records(after) == 5
     for record in (*sealed, sealed_later):
         assert after.find(record.url) == record
@@ -693,10 +684,10 @@ def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place
     generation = store.begin("killed crawl")
     pages = [put(store, f"{URL}?{n}", generation=generation) for n in range(4)]
     note(store, 4)
-    store.withdraw(generation, pages[0].id)
+    store.roll_back(generation, pages[0].id)
     assert stood(store) == [4, 4, 4]
     store = lasting.reopen(store)
-    assert store.taken_back.pages == 3
+    assert store.rolled_back.pages == 3
     assert store.pages == records(store) == 0
     assert stood(store) == [4, 4, 4]
 
@@ -741,7 +732,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     kv.close(Changes())
     store = lasting.open()
     assert common(store) == [True] * 3
-    assert store.taken_back == journal.TakenBack(1, ("killed crawl",))
+    assert store.rolled_back == journal.RolledBack(1, ("killed crawl",))
 
 
 def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
@@ -904,7 +895,7 @@ AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
     "add": lambda store, page: store.add(page),
     "touch": lambda store, page: store.touch(page),
     "seal": lambda store, page: store.seal(1, [page.id]),
-    "withdraw": lambda store, page: store.withdraw(1, page.id),
+    "withdraw": lambda store, page: store.roll_back(1, page.id),
     "end": lambda store, page: store.end(1),
 }
 
@@ -971,7 +962,7 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
 # URLs of stores
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def test_a_url_names_a_store_and_an_absolute_path(scheme: str, tmp_path: Path) -> None:
     plain = tmp_path.resolve() / "state"
     assert parse_url(f"{scheme}://{plain}") == (STORES[scheme], str(plain))
@@ -1045,7 +1036,7 @@ def test_the_default_url_leads_back_to_its_directory(name: str, tmp_path: Path) 
 def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
     installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
+    monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
 
 
@@ -1054,7 +1045,7 @@ def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
 def test_the_default_keeps_to_the_state_that_is_already_there(
     installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
+    monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     existing = tmp_path.resolve() / f"state.{scheme}"
     existing.touch()
     assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))

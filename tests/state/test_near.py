@@ -9,7 +9,8 @@ import pytest
 from scrapy_neardup.cli.opening import find_state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import close_store, open_store, parse_url, states_near
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import parse_url, states_near
 
 
 def made(folder: Path) -> str:
