@@ -107,7 +107,7 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
     assert not (tmp_path / "gone").exists()
 
 
-def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) -> None:
+def test_where_the_list_cannot_be_written_nothing_is_rolled_back(tmp_path: Path) -> None:
     rows: Rows = {}
     killed(rows, tmp_path, "http://a/1")
     (tmp_path / LIST).mkdir()

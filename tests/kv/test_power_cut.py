@@ -87,7 +87,7 @@ def test_what_was_synced_before_a_power_cut_is_there_and_none_of_it_is_called_da
         sealed = max(int(n) for what, n, _ in done if what == "sealed")
         synced = [int(n) for _, n, when in done if float(when) < began - 1.5]
         for n in range(max([sealed + 1, *(n + 1 for n in synced)])):
-            # Of those that are not sealed each third one was taken back.
+            # Of those that are not sealed each third one was rolled back.
             assert store.find(page(n).url) == (None if n > sealed and not n % 3 else page(n)), n
         lost = len(done) - store.pages - store.rolled_back.pages
         print(f"{kind}: of {len(done)} pages {max(0, lost)} are lost, none that was sealed")  # noqa: T201

@@ -123,7 +123,7 @@ def test_of_a_closed_state_nothing_changes_and_nothing_is_left(url: str, tmp_pat
         assert store.pages == 1
 
 
-def test_what_a_killed_crawl_left_is_there_as_what_it_is_and_is_not_taken_back(url: str, tmp_path: Path) -> None:
+def test_what_a_killed_crawl_left_is_there_as_what_it_is_and_is_not_rolled_back(url: str, tmp_path: Path) -> None:
     left_open(url, tmp_path)
     before = files(tmp_path)
     for _ in range(2):

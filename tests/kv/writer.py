@@ -2,7 +2,7 @@
 
     python -m tests.kv.writer URL
 
-Pages come, are updated, sealed and withdrawn; a line is printed once the first ones are there. Records are
+Pages come, are updated, sealed and rolled back; a line is printed once the first ones are there. Records are
 large, so that tables are made and merged all the time.
 """
 

@@ -77,7 +77,7 @@ def stops(store: RedisStore) -> None:
 # Leases
 
 
-def test_what_another_crawler_is_at_work_on_is_not_taken_back(opening: Open) -> None:
+def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) -> None:
     one = opening()
     crawl = one.begin("one")
     page = put(one, URL, 5, generation=crawl)
@@ -92,7 +92,7 @@ def test_what_another_crawler_is_at_work_on_is_not_taken_back(opening: Open) -> 
     assert not opening().is_held
 
 
-def test_what_a_crawler_that_is_no_more_had_not_sealed_is_taken_back_once_its_lease_has_ended(opening: Open) -> None:
+def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_lease_has_ended(opening: Open) -> None:
     one = opening()
     crawl = one.begin("one")
     sealed, lost = put(one, URL, generation=crawl), put(one, f"{URL}?lost", 5, generation=crawl)
@@ -289,7 +289,7 @@ def test_two_who_begin_a_state_at_once_have_one_secret(redis_server: Server, mon
 
 
 def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) -> None:
-    """Each replaces the versions of the others at the same few URLs, and some are taken back."""
+    """Each replaces the versions of the others at the same few URLs, and some are rolled back."""
     opening()
     errors: list[BaseException] = []
 

@@ -163,7 +163,7 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     assert store.evidence(kept.id) == told
 
 
-def test_evidence_of_pages_that_are_taken_back_goes_too(tmp_path: Path) -> None:
+def test_evidence_of_pages_that_are_rolled_back_goes_too(tmp_path: Path) -> None:
     place = url("sqlite", tmp_path)
     store = open_store(place, RECIPE)
     gone = put(store, "gone", Evidence("near"), generation=store.begin("killed"))

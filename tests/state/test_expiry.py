@@ -237,8 +237,8 @@ def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
     store = clock.govern(lasting.open())
     generation = store.begin("crawl")
     sealed_late = [put(store, number, generation=generation).id for number in range(4)]
-    taken_back = put(store, 4)
-    later = put(store, 4, generation=generation, replaces=taken_back.id)
+    rolled_back = put(store, 4)
+    later = put(store, 4, generation=generation, replaces=rolled_back.id)
     for number in range(5, 30):
         clock.now += HOUR
         put(store, number)
@@ -280,7 +280,7 @@ def test_what_a_page_on_its_way_would_replace_stays_as_it_may_be_wanted_again(st
     assert known(store) == []
 
 
-def test_after_a_kill_what_was_not_sealed_is_taken_back_and_what_expired_is_gone(lasting: Place, clock: Clock) -> None:
+def test_after_a_kill_what_was_not_sealed_is_rolled_back_and_what_expired_is_gone(lasting: Place, clock: Clock) -> None:
     store = clock.govern(lasting.open())
     old = [put(store, number) for number in range(20)]
     generation = store.begin("crawl")

@@ -83,8 +83,8 @@ STEPS: dict[str, Callable[[PageStore], object]] = {
     "touch": lambda store: store.touch(page(5, "b")),
     "add more": lambda store: store.add(page(6, "c"), generation=CRAWL),
     "seal some": lambda store: store.seal(CRAWL, [2, 3]),
-    "withdraw an update": lambda store: store.roll_back(CRAWL, 4),
-    "withdraw what was sealed": lambda store: store.roll_back(CRAWL, 5),
+    "roll back an update": lambda store: store.roll_back(CRAWL, 4),
+    "roll back what was sealed": lambda store: store.roll_back(CRAWL, 5),
     "seal the rest": lambda store: store.seal(CRAWL, [6]),
     "end": lambda store: store.end(CRAWL),
 }

@@ -104,7 +104,7 @@ class Steps(RuleBasedStateMachine):
 
     @rule(crawl=st.integers(0, 1), which=st.integers(0, 5))
     def roll_back(self, crawl: int, which: int) -> None:
-        """Withdraw a page that is sealed or this crawl's, or one that has long gone."""
+        """Roll back a page that is sealed or this crawl's, or one that has long gone."""
         generation = self.generations[crawl]
         theirs = {id for id, (of_which, _) in self.model.unsealed.items() if of_which != generation}
         mine = sorted({*self.model.pages, *self.model.unsealed} - theirs, reverse=True)
@@ -278,7 +278,7 @@ def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
-def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_one_and_taken_back(
+def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_one_and_rolled_back(
     scheme: str, tmp_path: Path
 ) -> None:
     """The first version waits for the next opening, and is named by no URL until then."""
