@@ -221,7 +221,11 @@ class Detector:
                     replaces = reservation.replaces = earlier.id if earlier else 0
             generation = 0 if sealed else self.generation
             store.add(
-                record, reservation.evidence, generation=generation, replaces=replaces, copied_from=reservation.of
+                record,
+                reservation.evidence,
+                generation=generation,
+                replaces=replaces,
+                copied_from=reservation.copied_from,
             )
             if not reservation.replaces:
                 site, fingerprint = reservation.site, reservation.fingerprint

@@ -25,7 +25,7 @@ class Reservation:
     #: The id of the same URL's earlier record, 0 if there is none.
     replaces: int = 0
     #: The earlier pages that a copy copies.
-    of: tuple[Record, ...] = ()
+    copied_from: tuple[Record, ...] = ()
     #: Whether it gave up another page in flight, which may have its URL.
     gave_up: bool = False
     _callbacks: tuple[Callable[[], None], ...] = ()

@@ -253,7 +253,9 @@ class RemoteJudgement:
         keys, sketch = (fingerprint.keys, fingerprint.sketch) if fingerprint else ((), b"")
         if fingerprint is None and self._page.html:
             sketch = self._page.html.to_bytes(8, "big")
-        record = Record(id, layout.kept_url(self._page.url), id, 1.0 if fingerprint else 0.0, keys, sketch)
+        similarity = 1.0 if fingerprint else 0.0  # 0 says that it is compared with no other page
+        url = layout.kept_url(self._page.url)
+        record = Record(id=id, url=url, original=id, similarity=similarity, keys=keys, sketch=sketch)
         return PendingPage(record, self._crawl.detector.generation)
 
     async def _register(self) -> None:

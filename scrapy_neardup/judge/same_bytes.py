@@ -59,7 +59,13 @@ def _judge_dropped(context: Context, known: Record) -> Ruled | None:
         return None
     if evidence is None or not evidence.likeness:
         return None
-    comparison = Comparison(evidence.similarity, evidence.containment, True, False, False)
+    comparison = Comparison(
+        similarity=evidence.similarity,
+        containment=evidence.containment,
+        duplicate=True,
+        certain=False,
+        identical=False,
+    )
     similar = SimilarPage(comparison=comparison, original=original, compared=original)
     match = replace(context.match(similar), shared=evidence.shared)
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=Likeness(evidence.likeness))
@@ -85,14 +91,14 @@ def _judge_elsewhere(context: Context) -> Ruling | None:
     if compared is None or whole is None or original is None or found.url == page.url:
         return None
     comparison, sketch = compared
-    best = SimilarPage(comparison=comparison, original=original, compared=found)
+    similar = SimilarPage(comparison=comparison, original=original, compared=found)
     context = context.with_page(whole, Fingerprint((), sketch))
-    if find_role(context, best, frozenset()) is not Role.COPY:
+    if find_role(context, similar, frozenset()) is not Role.COPY:
         return None
-    verdict = context.verdict(Kind.DUPLICATE, match=context.match(best), likeness=comparison.likeness)
+    verdict = context.verdict(Kind.DUPLICATE, match=context.match(similar), likeness=comparison.likeness)
     if context.policy.passes(verdict):
         return None  # its tag needs the shared sentences, so it must be parsed
-    return _by_bytes(pass_or_drop(context, best, context.fingerprint), whole)
+    return _by_bytes(pass_or_drop(context, similar, context.fingerprint), whole)
 
 
 def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
