@@ -13,7 +13,7 @@ from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.state.evidence import evidence as make_evidence
-from scrapy_neardup.state.pages import PageStore, leader, stands_for, with_first
+from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 # Passing and dropping.
@@ -49,7 +49,7 @@ def drop_again(
     id = context.store.new_id()
 
     def write() -> None:
-        context.store.touch(known, of=of, along=_list_drop(context, id, verdict), renewed=renewed)
+        context.store.touch(known, copied_from=of, extra_rows=_list_drop(context, id, verdict), renewed=renewed)
 
     return Ruled(verdict, write=write)
 
@@ -83,7 +83,7 @@ def pass_or_drop(context: Context, best: SimilarPage, fingerprint: Fingerprint, 
     match, likeness = context.match(best), best.comparison.likeness
     verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
     passes = context.policy.passes(verdict)
-    of = tuple({one.id: one for one in (*with_first(store, best.original), best.compared)}.values())
+    of = tuple({one.id: one for one in (*representative_and_original(store, best.original), best.compared)}.values())
     mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
     if known is not None and not passes and (known.is_delivered or known.original == match.id):
@@ -109,7 +109,7 @@ def pass_or_drop(context: Context, best: SimilarPage, fingerprint: Fingerprint, 
             count_sentences(store, page.url, page.site, fingerprint, everywhere=False)
         evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
         along = _list_drop(context, id, verdict)
-        store.add(record, evidence, replaces=known.id if known else 0, of=of, along=along)
+        store.add(record, evidence, replaces=known.id if known else 0, copied_from=of, extra_rows=along)
 
     return Ruled(verdict, write=write)
 
@@ -140,7 +140,7 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     kinds = [kind for kind in (None, *Likeness) if _drop_mark(context, title, text, kind) == known.dropped]
     if not kinds:
         return None
-    original = stands_for(store, known, besides=page.url)
+    original = representative_of(store, known, except_url=page.url)
     if original is None or not original.sketch:
         return None
     comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
@@ -150,7 +150,7 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     if context.policy.passes(verdict):
         return None  # it is delivered, as what it is by now
     renewed = _renewed(context, known, known.dropped, match, kinds[0])
-    return drop_again(context, known, verdict, with_first(store, original), renewed)
+    return drop_again(context, known, verdict, representative_and_original(store, original), renewed)
 
 
 def _renewed(context: Context, known: Record, mark: int, match: Match, likeness: Likeness | None) -> Record:
@@ -205,7 +205,7 @@ def find_role(context: Context, best: SimilarPage, overused_keys: frozenset[int]
     """The place of a copy of ``best.original``; overused keys are no evidence."""
     known, original = context.known, best.original
     if known is not None and known.leads and known.original == original.group:
-        newest = leader(context.store, original.group)
+        newest = newest_replacement(context.store, original.group)
         if newest is not None and newest.url == known.url:
             return Role.LEADING
     preference = context.policy.preference
@@ -262,4 +262,6 @@ def pass_in_group(context: Context, role: Role, best: SimilarPage, fingerprint: 
         verdict = context.verdict(role.kind, id, match, likeness=likeness, group=group)
     else:
         verdict = context.verdict(role.kind, id, context.previous or match, group=group)
-    return reserve(context, verdict, record, filed, (likeness, match), of=with_first(context.store, original))
+    return reserve(
+        context, verdict, record, filed, (likeness, match), of=representative_and_original(context.store, original)
+    )

@@ -16,7 +16,7 @@ from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.judge.rules import keep_delivered, keep_uncompared
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep, kept_page
-from scrapy_neardup.state.pages import PageStore, stands_for, with_first
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -65,7 +65,7 @@ def _judge_dropped(context: Context, known: Record) -> Ruled | None:
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=Likeness(evidence.likeness))
     if context.policy.passes(verdict):
         return None  # it is delivered, so its text must be known
-    ruled = drop_again(context, known, verdict, with_first(context.store, original))
+    ruled = drop_again(context, known, verdict, representative_and_original(context.store, original))
     return _by_bytes(ruled, replace(context.page, title=evidence.title))
 
 
@@ -101,7 +101,7 @@ def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
 
 def _present_original(context: Context, record: Record) -> Record | None:
     """Return the original of a record's group; None if the original's URL has a newer version."""
-    original = stands_for(context.store, record, besides=context.page.url)
+    original = representative_of(context.store, record, except_url=context.page.url)
     newest = context.store.find(original.url) if original is not None else None
     return original if original is not None and newest is not None and newest.id == original.id else None
 
