@@ -24,7 +24,7 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded, open_rejects
+from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
@@ -142,7 +142,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
             open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
-            open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
+            Rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(
                 judge,
@@ -270,8 +270,8 @@ def _judge(
 
 
 def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
-    """Warn if no record has a text, and if a spreadsheet would run cells."""
-    if tally.lacks_content:
+    """Warn if no record has a text, probably under another name, and if a spreadsheet would run cells."""
+    if 0 < tally.records == tally.reasons["no_content"]:
         warn(
             f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
             f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."
