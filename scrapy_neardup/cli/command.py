@@ -14,7 +14,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files import FORMATS
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 #: The option that names the state.
 STORE = "--store"
@@ -115,7 +115,7 @@ def fields_option(description: str, *own: Option) -> Option:
 
 #: A state: by its URL, or by a spider.
 STATE = (
-    option(f"{STORE} URL", f"the state: {STORES.forms(lasting=True)} (default: that of this project or directory)"),
+    option(f"{STORE} URL", f"the state: {STORES.forms(persistent=True)} (default: that of this project or directory)"),
     option("--spider NAME", "use the state and settings of this spider"),
 )
 JSON = flag("--json", "print one JSON object")

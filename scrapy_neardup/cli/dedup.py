@@ -24,7 +24,7 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded, open_rejects
+from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
@@ -40,8 +40,9 @@ from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
+from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
@@ -141,7 +142,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
             open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
-            open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
+            Rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(
                 judge,
@@ -163,7 +164,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
                 except NearDupError as error:
                     raise NearDupError(f"{place}: {error}") from None
                 tally.written += 1
-        if store.lasts:
+        if store.is_persistent:
             detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
     _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
@@ -189,7 +190,7 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
 @contextmanager
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
-    if asked and parse_url(asked, STORE)[0].lasts:
+    if asked and parse_url(asked, STORE)[0].is_persistent:
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
@@ -269,8 +270,8 @@ def _judge(
 
 
 def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
-    """Warn if no record has a text, and if a spreadsheet would run cells."""
-    if tally.lacks_content:
+    """Warn if no record has a text, probably under another name, and if a spreadsheet would run cells."""
+    if 0 < tally.records == tally.reasons["no_content"]:
         warn(
             f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
             f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."

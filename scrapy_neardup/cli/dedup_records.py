@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -46,11 +46,6 @@ class Tally:
         """The number of records, without malformed and skipped ones."""
         return self.verdicts.total()
 
-    @property
-    def lacks_content(self) -> bool:
-        """Whether no record has text or HTML, probably because the field has another name."""
-        return 0 < self.records == self.reasons["no_content"]
-
     def add(self, verdict: Verdict, fields: Mapping[str, Any]) -> None:
         """Count a record."""
         self.first = self.first or tuple(fields)
@@ -82,16 +77,17 @@ class Tally:
                 yield f"  {named}{', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"
 
 
-class Rejects:
+class Rejects(ExitStack):
     """Malformed records in a file of JSON lines, ``{"place": …, "why": …, "record": …}``.
 
-    The first one makes the file. Bytes that are not UTF-8 become escapes.
+    The first one makes the file: the one that the user named, else one next to the output. Bytes that are not UTF-8
+    become escapes.
     """
 
-    def __init__(self, path: Path | None, files: ExitStack) -> None:
-        self.path = path
+    def __init__(self, asked: str | None, output: str) -> None:
+        super().__init__()
+        self.path = Path(asked) if asked else None if output == "-" else Path(f"{output}.rejects.jsonl")
         self.count = 0
-        self._files = files
         self._file: IO[bytes] | None = None
         self._shown: list[str] = []
 
@@ -102,7 +98,7 @@ class Rejects:
                 f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
             )
         if self._file is None:
-            self._file = self._files.enter_context(self._files.enter_context(replace_file(self.path)).open("wb"))
+            self._file = self.enter_context(self.enter_context(replace_file(self.path)).open("wb"))
         record = malformed.raw.decode("utf-8", "backslashreplace")
         self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.count += 1
@@ -120,14 +116,6 @@ class Rejects:
             yield from (f"  {line}" for line in self._shown)
             if self.count > _SHOWN:
                 yield f"  and {self.count - _SHOWN:,} more"
-
-
-@contextmanager
-def open_rejects(asked: str | None, output: str) -> Iterator[Rejects]:
-    """Open the file for malformed records: the one that the user named, else one next to the output file."""
-    path = Path(asked) if asked else None if output == "-" else Path(f"{output}.rejects.jsonl")
-    with ExitStack() as files:
-        yield Rejects(path, files)
 
 
 class PassedRecord(NamedTuple):

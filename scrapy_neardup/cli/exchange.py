@@ -23,7 +23,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.pages import state_method
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 
 @command(
@@ -96,7 +96,7 @@ def import_pages(arguments: argparse.Namespace) -> int:
 @command(
     "merge",
     option(
-        "sources FROM", f"a file written by 'export', or the URL of a state: {STORES.forms(lasting=True)}", nargs="+"
+        "sources FROM", f"a file written by 'export', or the URL of a state: {STORES.forms(persistent=True)}", nargs="+"
     ),
     *STATE,
     flag("--keep-originals", "only join; find no copies across the states"),

@@ -77,7 +77,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
     remove_draft(kind, place)
     with open_or_make_state(url, None, config.secret) as old:
         if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):
-            old.take_on(recipe)
+            old.update_recipe(recipe)
             write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
         source = old.location

@@ -47,7 +47,7 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 

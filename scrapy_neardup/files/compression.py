@@ -31,13 +31,9 @@ def _find_zstd() -> Any:
 zstd = _find_zstd()
 NO_ZSTD = "Zstandard needs the package backports.zstd. Run: pip install 'scrapy-neardup[files]'"
 #: Errors of a file that is broken or badly compressed.
-FAILURES: tuple[type[Exception], ...] = (
-    OSError,
-    EOFError,
-    lzma.LZMAError,
-    zlib.error,
-    *((zstd.ZstdError,) if zstd else ()),
-)
+FAILURES: tuple[type[Exception], ...] = (OSError, EOFError, lzma.LZMAError, zlib.error)
+if zstd:
+    FAILURES += (zstd.ZstdError,)
 
 
 def open_zst(raw: BinaryIO, mode: str = "rb") -> Any:

@@ -16,7 +16,7 @@ from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.history import decisions_of
-from scrapy_neardup.state.pages import PageStore, leader, stands_for
+from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
 
@@ -156,7 +156,7 @@ def _inspect(
 ) -> StatePage:
     evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
     kind, title = kind_and_title(evidence)
-    standing, is_copy = stands_for(store, record), record.original != record.id
+    standing, is_copy = representative_of(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
     like = store.record(evidence.like) if evidence and evidence.like else None
     method = None if record.former else method
@@ -289,7 +289,7 @@ class KnownGroup:
 
 def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None = None) -> KnownGroup:
     """Describe a group by its id and the ids of its pages. ``limit``: how many pages to name; None: all."""
-    original = leader(store, id) or store.record(id)
+    original = newest_replacement(store, id) or store.record(id)
     return KnownGroup(
         f"{id:016x}",
         len(ids),

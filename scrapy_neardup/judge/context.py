@@ -182,7 +182,17 @@ class Context:
         by_hand: bool = False,
     ) -> Verdict:
         """A verdict on the page."""
-        return Verdict(kind, self.page.url, id, match, reason, likeness, self.page.reader, group, by_hand)
+        return Verdict(
+            kind=kind,
+            url=self.page.url,
+            id=id,
+            match=match,
+            reason=reason,
+            likeness=likeness,
+            reader=self.page.reader,
+            group=group,
+            by_hand=by_hand,
+        )
 
 
 def match_with(original: Record, *, similarity: float, containment: float, shared: tuple[str, ...] = ()) -> Match:

@@ -120,7 +120,7 @@ def take_over(store: PageStore, recipe: Mapping[str, Any], deciding: Mapping[str
 
     Raises StoreError.
     """
-    store.take_on(recipe)
+    store.update_recipe(recipe)
     changed = decide(store, deciding)
     if not changed:
         return ""

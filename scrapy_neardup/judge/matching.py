@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.pages import PageStore, stands_for
+from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -73,7 +73,7 @@ def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> 
 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
-    """Whether an earlier page may decide: an original or leader always, a witness only where similarity alone does."""
+    """Whether an earlier page may decide: an original or better page always, a witness only by similarity alone."""
     return earlier.is_original or comparison.certain or earlier.leads
 
 
@@ -128,7 +128,7 @@ class Searcher:
             if nearest is None or self._rank(comparison, earlier, delivered) > self._rank(
                 nearest.comparison, nearest.compared, delivered
             ):
-                original = stands_for(self._store, earlier, besides=url)
+                original = representative_of(self._store, earlier, except_url=url)
                 if original is not None:
                     nearest = SimilarPage(comparison=comparison, original=original, compared=earlier)
         return SearchResult(overused_keys, nearest, in_form)
@@ -140,7 +140,7 @@ class Searcher:
         nearest: SimilarPage | None = None
         for other in self._records(record.url, ids, ""):
             comparison = self._method.compare(fingerprint, other.sketch, overused_keys)
-            original = stands_for(self._store, other, besides=record.url)
+            original = representative_of(self._store, other, except_url=record.url)
             if original is None or record.id in (other.original, original.id) or not may_decide(other, comparison):
                 continue
             if nearest is None or self._rank(comparison, other) > self._rank(nearest.comparison, nearest.compared):

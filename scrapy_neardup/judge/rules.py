@@ -25,7 +25,7 @@ from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
 from scrapy_neardup.judge.matching import SimilarPage, candidates, may_decide, without_overused_keys
 from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Verdict
-from scrapy_neardup.state.pages import stands_for, with_first
+from scrapy_neardup.state.pages import representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 
 # Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
@@ -81,7 +81,7 @@ def keep_uncompared(context: Context, known: Record) -> Ruled:
 def _keep_record(context: Context, known: Record, verdict: Verdict, copied_from: tuple[Record, ...] = ()) -> Ruled:
     """Give the verdict on a page whose record stays, with a new digest of its bytes. ``copied_from``: seen too."""
     renewed = replace(known, body=context.page.body or known.body)
-    return Ruled(verdict, write=lambda: context.store.touch(known, of=copied_from, renewed=renewed))
+    return Ruled(verdict, write=lambda: context.store.touch(known, copied_from=copied_from, renewed=renewed))
 
 
 def has_source(known: Record | None, source: int) -> bool:
@@ -108,7 +108,7 @@ def judge_former(context: Context) -> Ruled | None:
     if known is None or former is None:
         return None
     comparison = former.comparison
-    representative = stands_for(store, former.record) or former.record
+    representative = representative_of(store, former.record) or former.record
     match = match_with(representative, similarity=comparison.similarity, containment=comparison.containment)
     if known.former:  # the known page itself is of the former recipe: the page must be the same
         if not comparison.identical:
@@ -129,7 +129,7 @@ def _file_anew(context: Context, known: Record) -> None:
     keys = without_overused_keys(fingerprint, _overused_keys(context)).keys if known.is_original else ()
     record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False, body=page.body)
     store.add(record, store.evidence(known.id), replaces=known.id)
-    count_sentences(store, page.url, page.site, fingerprint, everywhere=not known.delivered)
+    count_sentences(store, page.url, page.site, fingerprint, everywhere=known.is_original)
 
 
 def judge_unchanged(context: Context) -> Ruled | None:
@@ -142,10 +142,10 @@ def judge_unchanged(context: Context) -> Ruled | None:
 
 def keep_delivered(context: Context, known: Record, comparison: Comparison) -> Ruled:
     """Rule that a page that was delivered is unchanged."""
-    original = stands_for(context.store, known) or known
+    original = representative_of(context.store, known) or known
     match = context.match(SimilarPage(comparison=comparison, original=original, compared=known))
     verdict = context.verdict(Kind.UNCHANGED, known.id, match)
-    return _keep_record(context, known, verdict, with_first(context.store, original))
+    return _keep_record(context, known, verdict, representative_and_original(context.store, original))
 
 
 # Manual verdicts, then earlier pages, then pages in flight; the last rule makes an original.

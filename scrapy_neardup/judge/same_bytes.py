@@ -16,7 +16,7 @@ from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.judge.rules import keep_delivered, keep_uncompared
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep, kept_page
-from scrapy_neardup.state.pages import PageStore, stands_for, with_first
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -59,13 +59,19 @@ def _judge_dropped(context: Context, known: Record) -> Ruled | None:
         return None
     if evidence is None or not evidence.likeness:
         return None
-    comparison = Comparison(evidence.similarity, evidence.containment, True, False, False)
+    comparison = Comparison(
+        similarity=evidence.similarity,
+        containment=evidence.containment,
+        duplicate=True,
+        certain=False,
+        identical=False,
+    )
     similar = SimilarPage(comparison=comparison, original=original, compared=original)
     match = replace(context.match(similar), shared=evidence.shared)
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=Likeness(evidence.likeness))
     if context.policy.passes(verdict):
         return None  # it is delivered, so its text must be known
-    ruled = drop_again(context, known, verdict, with_first(context.store, original))
+    ruled = drop_again(context, known, verdict, representative_and_original(context.store, original))
     return _by_bytes(ruled, replace(context.page, title=evidence.title))
 
 
@@ -85,14 +91,14 @@ def _judge_elsewhere(context: Context) -> Ruling | None:
     if compared is None or whole is None or original is None or found.url == page.url:
         return None
     comparison, sketch = compared
-    best = SimilarPage(comparison=comparison, original=original, compared=found)
+    similar = SimilarPage(comparison=comparison, original=original, compared=found)
     context = context.with_page(whole, Fingerprint((), sketch))
-    if find_role(context, best, frozenset()) is not Role.COPY:
+    if find_role(context, similar, frozenset()) is not Role.COPY:
         return None
-    verdict = context.verdict(Kind.DUPLICATE, match=context.match(best), likeness=comparison.likeness)
+    verdict = context.verdict(Kind.DUPLICATE, match=context.match(similar), likeness=comparison.likeness)
     if context.policy.passes(verdict):
         return None  # its tag needs the shared sentences, so it must be parsed
-    return _by_bytes(pass_or_drop(context, best, context.fingerprint), whole)
+    return _by_bytes(pass_or_drop(context, similar, context.fingerprint), whole)
 
 
 def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
@@ -101,7 +107,7 @@ def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
 
 def _present_original(context: Context, record: Record) -> Record | None:
     """Return the original of a record's group; None if the original's URL has a newer version."""
-    original = stands_for(context.store, record, besides=context.page.url)
+    original = representative_of(context.store, record, except_url=context.page.url)
     newest = context.store.find(original.url) if original is not None else None
     return original if original is not None and newest is not None and newest.id == original.id else None
 

@@ -245,7 +245,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     assert run(*arguments)[1].startswith("5 records: 0 unique, 1 duplicate, 4 unchanged, 0 updated, 0 unjudged. 0 wri")
     method = make_method("cascade", {})
     store = open_store(state, state_recipe(method, None))
-    assert (store.pages, store.taken_back.pages) == (5, 0)
+    assert (store.pages, store.rolled_back.pages) == (5, 0)
     told = store.evidence(next(one.id for one in store.records() if not one.is_original))
     assert told is not None
     assert (told.likeness, told.title) == ("retitled", COPY["title"])

@@ -15,8 +15,9 @@ from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, close_store, open_at, open_store
+from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
 from tests.cli import run, run_process
 

@@ -14,15 +14,16 @@ from scrapy.settings import BaseSettings
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.journal import LIST
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES, parse_url
 from tests.crawl.engineless import article, crawl
 
 Item = dict[str, Any]
 MODES: dict[str, Any] = {"dry": {"NEARDUP_DRY_RUN": True}, "tagging": {"NEARDUP_DRY_RUN": "tag"}}
 
 
-@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "leveldb":
         pytest.importorskip("plyvel")

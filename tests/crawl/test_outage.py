@@ -22,8 +22,9 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state import opening
-from scrapy_neardup.state.opening import STORES, open_store
+from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import notes, outage
 

@@ -24,7 +24,8 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import close_store, open_at, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_at, open_store
+from scrapy_neardup.state.urls import parse_url
 from tests.crawl.conftest import NEWS, Crawl, Site
 from tests.crawl.engineless import crawl_items
 from tests.crawl.killed_crawl import LEASE
@@ -152,7 +153,7 @@ def test_a_node_that_is_killed_while_a_crawl_is_at_work(news: Site, crawl: Crawl
     assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
     assert (found.log.count("does not answer"), found.log.count("answers again")) == (1, 1)
     store = open_store(cluster.url(state, of=1), None)
-    assert (store.taken_back.pages, store.pages) == (0, 13)
+    assert (store.rolled_back.pages, store.pages) == (0, 13)
     assert check(store).sound
     close_store(store)
 

@@ -60,7 +60,7 @@ def test_a_later_pipeline_that_collects_items_does_not_deadlock(site: Site, craw
     assert (result.count("unique"), result.count("unjudged/in_flight")) == (3, 3)
 
 
-def test_a_page_one_of_whose_items_is_lost_by_an_error_is_taken_back(site: Site, crawl: Crawl) -> None:
+def test_a_page_one_of_whose_items_is_lost_by_an_error_is_rolled_back(site: Site, crawl: Crawl) -> None:
     site.content |= {"/third": html("bridge-zh"), "/copy": html("bridge-zh", "Copied."), "/tea": html("tea-zh")}
     result = crawl(
         ["/third", "/copy", "/tea"], "ManyItemsSpider", ITEM_PIPELINES={"tests.crawl.project.FailThird": 800}

@@ -221,9 +221,9 @@ class State(Pages[Known]):
         """The pages that may go: those that are sealed, and in whose place no other one is."""
         return {id for id, page in self.pages.items() if id not in self.unsealed and self.newest.get(page.url) == id}
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         before = dict(self.newest)
-        super().withdraw(id)
+        super().roll_back(id)
         for url, newest in self.newest.items():
             if newest != before[url]:
                 self.sights[url] = int(self.now)

@@ -41,9 +41,10 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
@@ -388,7 +389,7 @@ class Crawls(RuleBasedStateMachine):
         """One that this crawl committed, sealed or not; taken back once more it stays gone."""
         committed = self.crawls[at].committed
         if which < len(committed):
-            self.withdraw(at, committed[-1 - which])
+            self.roll_back(at, committed[-1 - which])
 
     @precondition(lambda self: self.model.newest)
     @rule(at=CRAWL, which=st.integers(0, 4), one=TEXTS, other=TEXTS, item=ITEMS)
@@ -400,14 +401,14 @@ class Crawls(RuleBasedStateMachine):
         self.comes_at(at, url, one, "through")
         if (id := self.model.newest.get(url, 0)) in self.crawls[at].committed:
             passes = self.judge(at, url, other)
-            self.withdraw(at, id)
+            self.roll_back(at, id)
             if passes and self.arrives(item):
                 self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
 
-    def withdraw(self, at: int, id: int) -> None:
+    def roll_back(self, at: int, id: int) -> None:
         for side in self.sides:
-            side.detectors[at].withdraw(id)
-        self.model.withdraw(id)
+            side.detectors[at].roll_back(id)
+        self.model.roll_back(id)
         self.safe = {url: safe for url, safe in self.safe.items() if safe != id}
 
     @rule(at=CRAWL, of=st.lists(st.booleans(), max_size=5))
@@ -540,7 +541,7 @@ class Crawls(RuleBasedStateMachine):
         for side in self.sides:
             side.woken.clear()
             side.open()
-            assert side.store.taken_back == taken_back
+            assert side.store.rolled_back == taken_back
             there = {record.url: record.id for record in side.store.records()}
             assert there == self.safe
             assert side.store.pages == len(there)
@@ -595,7 +596,7 @@ class Crawls(RuleBasedStateMachine):
             assert sum(1 for row in store.rows(b"k") for _ in pairs(row)) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
-            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)
+            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.is_persistent else 0)
 
     @invariant()
     def what_is_safe_is_there(self) -> None:
