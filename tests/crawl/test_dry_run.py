@@ -106,17 +106,18 @@ def test_nothing_changes_and_the_crawl_gives_what_the_dry_run_said(store: str, m
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 10))])
 @pytest.mark.parametrize(
-    "settings",
+    ("store", "settings"),
     [
-        {},
-        {"NEARDUP_COMMIT": "item"},
-        {"NEARDUP_SECRET": "a secret that nobody guesses"},
-        {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"},
-        {"NEARDUP_METHOD": "simhash"},
-        {"feeds": True},
-        {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"},
+        ("sqlite", {}),
+        ("leveldb", {"NEARDUP_COMMIT": "item"}),
+        ("sqlite", {"NEARDUP_SECRET": "a secret that nobody guesses"}),
+        ("leveldb", {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"}),
+        ("sqlite", {"NEARDUP_METHOD": "simhash"}),
+        ("leveldb", {"feeds": True}),
+        ("sqlite", {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"}),
     ],
     ids=str,
+    indirect=["store"],
 )
 def test_a_crawl_gives_just_what_the_dry_run_said(
     seed: int, settings: dict[str, Any], store: str, tmp_path: Path

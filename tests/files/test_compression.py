@@ -34,9 +34,9 @@ def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])
 def test_what_is_written_is_read_again_and_always_the_same(tmp_path: Path, suffix: str) -> None:
-    names = tmp_path / f"a.txt{suffix}", tmp_path / "b.part"
+    names = tmp_path / f"a.txt{suffix}", tmp_path / f"b{suffix}"
     for file in names:
-        with open_packed_for_writing(file, like=f"x{suffix}") as written:
+        with open_packed_for_writing(file) as written:
             for at in range(0, len(TEXT), 1000):
                 written.write(TEXT[at : at + 1000])
     assert names[0].read_bytes() == names[1].read_bytes()
