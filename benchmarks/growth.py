@@ -45,8 +45,9 @@ from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 
 SIZES = (10_000, 100_000, 1_000_000)
 #: Items of a feed, after which it is stored.

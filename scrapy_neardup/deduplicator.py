@@ -26,7 +26,8 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url, url_of
+from scrapy_neardup.state.opening import close_store, open_store, url_of
+from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.tasks import MAX_SECONDS
 
@@ -87,8 +88,8 @@ class Deduplicator:
             check_tools(self._store, strict=False, say=logger.warning)
             if changed := take_over(self._store, recipe, config.deciding(chosen)):
                 logger.info("The state at %s %s.", self._store.location, changed)
-            if self._store.taken_back.pages:
-                logger.warning("%s", self._store.taken_back.sentence())
+            if self._store.rolled_back.pages:
+                logger.warning("%s", self._store.rolled_back.sentence())
             self._risky_pool = config.make_risky_pool()
             if self._risky_pool is not None:
                 opened.callback(self._risky_pool.close)

@@ -139,7 +139,7 @@ class Comparison:
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
     by similarity alone. ``identical``: same article, word by word, and same title. ``likeness``: how the pages are
     alike, or None. ``same_site``: both are known to be of one site. ``in_form``: they also look alike, and a title word
-    of one page is missing in the other.
+    of one page is missing in the other, as if one template was filled in twice.
     """
 
     similarity: float

@@ -260,10 +260,10 @@ def test_what_was_checked_is_kept_though_the_script_is_killed(tmp_path: Path) ->
     assert (done.stdout, done.returncode) == ("unique\n", 9)
     with Deduplicator(tmp_path / "seen.db") as dedup:
         assert dedup.check(text=FERRY).kind is Kind.UNCHANGED
-        assert dedup._store.taken_back.pages == 0
+        assert dedup._store.rolled_back.pages == 0
 
 
-def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_pages_of_a_killed_crawl_are_rolled_back_and_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "seen.db"
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))

@@ -114,6 +114,7 @@ READ = [
     ("NEARDUP_COMMIT", "item", "commit", "item"),
     ("NEARDUP_DROPPED_FEED", "d.jsonl", "dropped_feed", {"d.jsonl": {"format": "jsonl"}}),
     ("NEARDUP_OVERWRITTEN", "forget", "overwritten", "forget"),
+    ("NEARDUP_OVERWRITTEN", "known", "overwritten", "known"),
     ("NEARDUP_WAIT", 0, "wait", 0.0),
     ("NEARDUP_WAIT", "2.5", "wait", 2.5),
     ("NEARDUP_PROFILE", "catalogue", "profile", "catalogue"),

@@ -51,14 +51,14 @@ COMMANDS = {
         "tune",
         "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do.",
     ),
-    "pairs": ("pairs", "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."),
+    "pairs": ("documents", "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."),
     "evaluate": ("evaluate", "Score methods on labelled corpora: missed copies, wrong drops, time and size."),
     "robustness": ("robustness", "Edit pages, a little and a lot, and count how many are still recognised."),
-    "collisions": ("collisions", "Count the collisions of the classic string hashes on texts and words."),
-    "lexicon": ("lexicon", "Count word frequencies in pages, for the methods that weigh words."),
+    "collisions": ("documents", "Count the collisions of the classic string hashes on texts and words."),
+    "lexicon": ("documents", "Count word frequencies in pages, for the methods that weigh words."),
 }
 
-#: What the exit code of a command tells.
+#: The meaning of each exit code.
 EXIT_CODES = {
     0: "The command succeeded.",
     1: "The answer is not the wanted one: a page is not in the state, a record is malformed, a check found damage.",

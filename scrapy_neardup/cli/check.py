@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, option
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, flag, option
 from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_count, format_counts, format_rest, format_table, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
@@ -23,11 +23,9 @@ from scrapy_neardup.state.recipe import Secret
 
 @command(
     "check",
-    STATE,
-    option("--repair", metavar="TO", help="make a repaired copy at this path or URL"),
-    option(
-        "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
-    ),
+    *STATE,
+    option("--repair TO", "make a repaired copy at this path or URL"),
+    flag("--assume-recipe", "with --repair: use the settings here if the recipe is unreadable"),
     JSON,
     examples="""\
 checks:
@@ -56,7 +54,8 @@ def check_state(arguments: argparse.Namespace) -> int:
     if asked is None:
         found = _check(url, config.secret)
         advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
-        present(arguments, {"store": place, **_data(found)}, lambda data: [*_lines(data, place), advice])
+        data = {"store": place, **_data(found)}
+        present(arguments, data, [*_lines(data, place), advice])
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
     target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
@@ -64,7 +63,7 @@ def check_state(arguments: argparse.Namespace) -> int:
         raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
     repaired = repair((kind, place), target, recipe, progress, config.secret)
     data = {"source": place, **_repair_data(repaired)}
-    present(arguments, data, lambda data: _repair_lines(data, target[0].url(repaired.location)))
+    present(arguments, data, _repair_lines(data, target[0].url(repaired.location)))
     return 0 if repaired.findings.sound else 1
 
 

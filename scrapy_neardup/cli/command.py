@@ -1,4 +1,4 @@
-"""What a command is, and the options that several commands have."""
+"""A command, and the options that several commands have."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.files import FORMATS
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 #: The option that names the state.
 STORE = "--store"
 #: A comma before another parameter; other commas belong to a value.
 _NEXT = re.compile(r",(?=\s*\w+\s*=)")
-_SPEC = "NAME[:PARAMETER=VALUE,…]"
 
 #: Adds an option to a parser or a group.
 Option = Callable[[argparse._ActionsContainer], object]
@@ -52,9 +51,21 @@ def command(name: str, *options: Option, examples: str) -> Callable[[Run], Comma
     return lambda run: Command(name, examples, options, run)
 
 
-def option(*flags: str, **details: Any) -> Option:
-    """Return an option, with the details of ``add_argument``."""
-    return lambda parser: parser.add_argument(*flags, **details)
+def option(names: str, help: str, **details: Any) -> Option:
+    """Return an option, named as in the help: ``"-o, --output FILE"``, or ``"urls URL"`` for an argument ``urls``.
+
+    ``details`` are those of ``add_argument``.
+    """
+    words = names.split()
+    flags = [word.removesuffix(",") for word in words if word.startswith("-")] or words[:1]
+    if placeholder := words[len(flags) :]:
+        details["metavar"] = placeholder[0]
+    return lambda parser: parser.add_argument(*flags, help=help, **details)
+
+
+def flag(name: str, help: str) -> Option:
+    """Return an option without a value."""
+    return option(name, help, action="store_true")
 
 
 def exclusive(*options: Option) -> Option:
@@ -79,19 +90,14 @@ def number(minimum: int) -> Callable[[str], int]:
     return parse
 
 
-def json_option(help: str) -> Option:
-    """Return ``--json``."""
-    return option("--json", action="store_true", help=help)
-
-
 def limit_option(default: int | None, help: str) -> Option:
     """Return ``--limit``."""
-    return option("--limit", type=number(0), default=default, metavar="N", help=help)
+    return option("--limit N", help, type=number(0), default=default)
 
 
-def method_option(help: str, *flags: str, **details: Any) -> Option:
-    """Return ``--method``, after which other flags may follow."""
-    return option("--method", *flags, metavar=_SPEC, help=f"one of {', '.join(METHODS)}{help}", **details)
+def method_option(help: str, names: str = "--method", **details: Any) -> Option:
+    """Return ``--method``, perhaps with other names."""
+    return option(f"{names} NAME[:PARAMETER=VALUE,…]", f"one of {', '.join(METHODS)}{help}", **details)
 
 
 def fields_option(description: str, *own: Option) -> Option:
@@ -102,33 +108,27 @@ def fields_option(description: str, *own: Option) -> Option:
         for one in own:
             one(group)
         for part, name in DEFAULT_FIELDS.items():
-            default = f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)"
-            group.add_argument(f"--{part}", metavar="FIELD", help=default)
+            option(f"--{part} FIELD", f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")(group)
 
     return add
 
 
-def _add_state(parser: argparse._ActionsContainer) -> None:
-    forms = STORES.forms(lasting=True)
-    parser.add_argument(STORE, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
-    parser.add_argument("--spider", metavar="NAME", help="use the state and settings of this spider")
-
-
 #: A state: by its URL, or by a spider.
-STATE: Option = _add_state
-JSON = json_option("print one JSON object")
-STRICT = option(
-    "--strict", action="store_true", help="refuse a state written by other versions, even if they read pages alike"
+STATE = (
+    option(f"{STORE} URL", f"the state: {STORES.forms(persistent=True)} (default: that of this project or directory)"),
+    option("--spider NAME", "use the state and settings of this spider"),
 )
+JSON = flag("--json", "print one JSON object")
+STRICT = flag("--strict", "refuse a state written by other versions, even if they read pages alike")
 METHOD = method_option(" (default: the project's, else cascade)")
-DOCUMENTS = option("file", nargs="+", type=Path, metavar="FILE", help="documents: files of any format, or folders")
-FORCE = option("--force", action="store_true", help="replace the file if it exists")
-DRY_RUN = option("--dry-run", action="store_true", help="show what would go, and change nothing")
+DOCUMENTS = option("file FILE", "documents: files of any format, or folders", nargs="+", type=Path)
+FORCE = flag("--force", "replace the file if it exists")
+DRY_RUN = flag("--dry-run", "show what would go, and change nothing")
 
 
 def format_option(of: str) -> Option:
     """Return ``--format``, the format of what the command reads."""
-    return option("--format", choices=FORMATS, default="", help=f"format of {of} (default: by suffix)")
+    return option("--format", f"format of {of} (default: by suffix)", choices=FORMATS, default="")
 
 
 def fields_of(arguments: argparse.Namespace, config: Config) -> dict[str, str]:

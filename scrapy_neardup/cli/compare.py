@@ -15,6 +15,7 @@ from scrapy_neardup.cli.command import (
     STRICT,
     command,
     config_of,
+    flag,
     limit_option,
     method_of,
     option,
@@ -54,13 +55,13 @@ _ACTIONS = {DROP: "drops B", TAG: "lets B pass with a tag"}
 
 @command(
     "compare",
-    option("a", metavar="A", help="the earlier page: a file of HTML or text, FILE#ID, or a URL in the state"),
-    option("b", metavar="B", help="the page to judge"),
+    option("a A", "the earlier page: a file of HTML or text, FILE#ID, or a URL in the state"),
+    option("b B", "the page to judge"),
     METHOD,
-    option("--a-url", metavar="URL", help="the address of A, if it is a file; it shows the site"),
-    option("--b-url", metavar="URL", help="the address of B, if it is a file; it shows the site"),
-    STATE,
-    option("--no-state", action="store_true", help="use no state; compare only the two pages"),
+    option("--a-url URL", "the address of A, if it is a file; it shows the site"),
+    option("--b-url URL", "the address of B, if it is a file; it shows the site"),
+    *STATE,
+    flag("--no-state", "use no state; compare only the two pages"),
     STRICT,
     limit_option(3000, "characters to show of each text (default: 3000; 0: all)"),
     JSON,
@@ -107,11 +108,11 @@ def compare(arguments: argparse.Namespace) -> int:
     with _open_state(arguments, method, config, needed=any(in_state)) as (store, why_none):
         recorded = inspect_recorded_pair(store, arguments.a, arguments.b) if store and all(in_state) else None
         if recorded is not None:
-            present(arguments, recorded, _recorded_lines)
+            present(arguments, recorded, _recorded_lines(recorded))
             return 0
         a, b = (find_side(side.name, store) if side.page is None and store else side for side in sides)
         pair = inspect_pair(method, config, a, b, store, why_none, arguments.limit)
-    present(arguments, pair, lambda _: _lines(pair, arguments.limit, coloured=is_coloured()))
+    present(arguments, pair, _lines(pair, arguments.limit, coloured=is_coloured()))
     return 0
 
 
@@ -169,19 +170,13 @@ def _describe_crawl(compared: PairComparison, action: str) -> str:
 
 def _evidence_lines(compared: PairComparison) -> Iterator[str]:
     if compared.features is None:
-        figures = {"similarity": compared.similarity, "containment": compared.containment}
-        yield format_table(["feature", "value"], [(name, _format_value(value)) for name, value in figures.items()])
-        yield ""
+        figures = (("similarity", compared.similarity), ("containment", compared.containment))
+        yield format_table(["feature", "value"], [(name, _format_value(value)) for name, value in figures]) + "\n"
     else:
-        rows = [
-            (
-                one.name,
-                _format_value(one.value),
-                *((f"{one.weight:g}", f"{one.adds:.3f}") if one.weight else ("", "")),
-                one.meaning,
-            )
-            for one in compared.features
-        ]
+        rows = []
+        for one in compared.features:
+            weight = (f"{one.weight:g}", f"{one.adds:.3f}") if one.weight else ("", "")
+            rows.append((one.name, _format_value(one.value), *weight, one.meaning))
         yield format_table(["feature", "value", "weight", "adds", "meaning"], rows, remarks=1)
         yield f"\nScore {compared.score:.3f}, needed {compared.needed:g}."
     yield f"Decision: {compared.decision}"
@@ -235,7 +230,8 @@ def _text_lines(side: PairSide, limit: int, *, coloured: bool) -> Iterator[str]:
 def _recorded_lines(pair: RecordedPair) -> Iterator[str]:
     yield pair.sentence
     for name, side in (("A", pair.a), ("B", pair.b)):
-        yield _name_line(name, side.name, pair.title if side.name == pair.copy else "")
+        url = side["name"] or ""
+        yield _name_line(name, url, pair.title if url == pair.copy else "")
     if not pair.is_of_original:
         yield f"Both are copies of {to_line(pair.original)}. Copies are compared with originals only."
     yield f"This verdict is from {pair.first_seen}, when the copy was first seen. Its text is not kept."

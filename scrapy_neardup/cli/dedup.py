@@ -18,35 +18,36 @@ from scrapy_neardup.cli.command import (
     config_of,
     fields_of,
     fields_option,
+    flag,
     format_option,
-    json_option,
     method_of,
     option,
     parse_method,
 )
-from scrapy_neardup.cli.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
+from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
-from scrapy_neardup.files.writers import WRITERS, Writer, find_output_format, open_output
+from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import make_preference
-from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
+from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 
-#: Workers that nobody asked for start only after so many pages, or characters of text.
+#: With NEARDUP_WORKERS = "auto", workers start only after so many pages, or characters of text.
 _FEW = 100
 _FEW_CHARACTERS = 2_000_000
 #: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
@@ -55,30 +56,22 @@ _SWITCH_INTERVAL = 0.0005
 
 @command(
     "dedup",
-    option("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input"),
-    option("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)"),
-    option("--tag", action="store_true", help="write every record, with its verdict"),
-    option("--store", metavar="URL", help=f"a state: {STORES.forms()}"),
+    option("input INPUT", "a file or folder, or - for standard input", nargs="+"),
+    option("-o OUT", "(default: standard output)", dest="output", default="-"),
+    flag("--tag", "write every record, with its verdict"),
+    option("--store URL", f"a state: {STORES.forms()}"),
     METHOD,
     STRICT,
-    option(
-        "--keep-policy",
-        metavar="POLICY",
-        help="which record stays: first, longest, canonical, or hosts (default: first)",
-    ),
-    option("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)"),
+    option("--keep-policy POLICY", "which record stays: first, longest, canonical, or hosts (default: first)"),
+    option("--rejects FILE", "file for malformed records (default: OUT.rejects.jsonl)"),
     format_option("the inputs"),
-    option("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)"),
-    option("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas"),
-    option(
-        "--workers",
-        metavar="N",
-        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
-    ),
-    json_option("print the counts as one JSON object"),
+    option("--output-format", "(default: by the suffix of OUT)", choices=WRITERS, default=""),
+    flag("--spreadsheet", "CSV, TSV: put a ' before cells that are formulas"),
+    option("--workers N", "read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)"),
+    flag("--json", "print the counts as one JSON object"),
     fields_option(
         "Names of the fields, if they differ from these.",
-        option("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)'),
+        option("--id FIELD", '(default: id; "": records are known by their URL)', default="id"),
     ),
     examples="""\
 inputs:
@@ -128,7 +121,10 @@ def deduplicate(arguments: argparse.Namespace) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     config, method = _configure(arguments)
     format = find_output_format(arguments.output, arguments.output_format)
-    _check_places(arguments.input, arguments.output)
+    for name in arguments.input:
+        both_exist = "-" not in (name, arguments.output) and Path(arguments.output).exists() and Path(name).exists()
+        if both_exist and Path(name).samefile(arguments.output):
+            raise NearDupError(f"{arguments.output} is also an input and would be replaced. Name another file with -o.")
     fields = fields_of(arguments, config)
     preference = make_preference(config.keep_policy)
     tally = Tally()
@@ -146,7 +142,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
             open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
-            open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
+            Rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(
                 judge,
@@ -160,8 +156,15 @@ def deduplicate(arguments: argparse.Namespace) -> int:
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
             prepared = _read_ahead(progress(records, what="records"), batch, page_pool, text_pool, config)
             passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
-            _write(passed, out, tally, tag=arguments.tag, wait=preference is not None)
-        if store.lasts:
+            if preference is not None and not arguments.tag:
+                passed = leave_out_superseded(passed)
+            for judged, line, place in passed:
+                try:
+                    out.write(judged.fields, judged.verdict.as_tag() if arguments.tag else None, line)
+                except NearDupError as error:
+                    raise NearDupError(f"{place}: {error}") from None
+                tally.written += 1
+        if store.is_persistent:
             detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
     _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
@@ -184,18 +187,10 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
     return config, method
 
 
-def _check_places(inputs: list[str], output: str) -> None:
-    """Raise NearDupError if the output would replace an input."""
-    for name in inputs:
-        both_exist = "-" not in (name, output) and Path(output).exists() and Path(name).exists()
-        if both_exist and Path(name).samefile(output):
-            raise NearDupError(f"{output} is also an input and would be replaced. Name another file with -o.")
-
-
 @contextmanager
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
-    if asked and parse_url(asked, STORE)[0].lasts:
+    if asked and parse_url(asked, STORE)[0].is_persistent:
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
@@ -259,7 +254,7 @@ def _judge(
     passes: Callable[[Verdict], bool],
     rejects: Rejects,
     tally: Tally,
-) -> Iterator[tuple[Judged, Entry]]:
+) -> Iterator[PassedRecord]:
     """Yield the records that pass."""
     for entry, ahead in entries:
         if isinstance(entry, Malformed):
@@ -271,33 +266,12 @@ def _judge(
         judged = batch.judge(entry, ahead)
         tally.add(judged.verdict, entry.fields)
         if passes(judged.verdict):
-            yield judged, entry
-
-
-def _write(passed: Iterator[tuple[Judged, Entry]], out: Writer, tally: Tally, *, tag: bool, wait: bool) -> None:
-    """Write the records as they come. With ``wait``, a later one may supersede them, so they wait for the last one."""
-    if tag or not wait:
-        for judged, entry in passed:
-            _write_one(judged, entry.line, entry.place, out, tally, tag=tag)
-        return
-    with WaitingRecords() as waiting:
-        for judged, entry in passed:
-            waiting.add(judged, entry)
-        for one in waiting:
-            _write_one(one.judged, one.line, one.place, out, tally, tag=tag)
-
-
-def _write_one(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *, tag: bool) -> None:
-    try:
-        out.write(judged.fields, judged.verdict.as_tag() if tag else None, line)
-    except NearDupError as error:
-        raise NearDupError(f"{place}: {error}") from None
-    tally.written += 1
+            yield PassedRecord(judged, entry.line, entry.place)
 
 
 def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
-    """Warn if no record has a text, and if a spreadsheet would run cells."""
-    if tally.lacks_content:
+    """Warn if no record has a text, probably under another name, and if a spreadsheet would run cells."""
+    if 0 < tally.records == tally.reasons["no_content"]:
         warn(
             f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
             f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."

@@ -6,18 +6,17 @@ import pickle
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.output import format_count
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import Entry, Malformed
+from scrapy_neardup.files import Malformed
 from scrapy_neardup.files.writers import as_json
 from scrapy_neardup.judge.records import Judged
 from scrapy_neardup.model import Kind, Verdict
@@ -46,11 +45,6 @@ class Tally:
     def records(self) -> int:
         """The number of records, without malformed and skipped ones."""
         return self.verdicts.total()
-
-    @property
-    def lacks_content(self) -> bool:
-        """Whether no record has text or HTML, probably because the field has another name."""
-        return 0 < self.records == self.reasons["no_content"]
 
     def add(self, verdict: Verdict, fields: Mapping[str, Any]) -> None:
         """Count a record."""
@@ -83,16 +77,17 @@ class Tally:
                 yield f"  {named}{', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"
 
 
-class Rejects:
+class Rejects(ExitStack):
     """Malformed records in a file of JSON lines, ``{"place": …, "why": …, "record": …}``.
 
-    The first one makes the file. Bytes that are not UTF-8 become escapes.
+    The first one makes the file: the one that the user named, else one next to the output. Bytes that are not UTF-8
+    become escapes.
     """
 
-    def __init__(self, path: Path | None, files: ExitStack) -> None:
-        self.path = path
+    def __init__(self, asked: str | None, output: str) -> None:
+        super().__init__()
+        self.path = Path(asked) if asked else None if output == "-" else Path(f"{output}.rejects.jsonl")
         self.count = 0
-        self._files = files
         self._file: IO[bytes] | None = None
         self._shown: list[str] = []
 
@@ -103,7 +98,7 @@ class Rejects:
                 f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
             )
         if self._file is None:
-            self._file = self._files.enter_context(self._files.enter_context(replace_file(self.path)).open("wb"))
+            self._file = self.enter_context(self.enter_context(replace_file(self.path)).open("wb"))
         record = malformed.raw.decode("utf-8", "backslashreplace")
         self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.count += 1
@@ -123,64 +118,44 @@ class Rejects:
                 yield f"  and {self.count - _SHOWN:,} more"
 
 
-@contextmanager
-def open_rejects(asked: str | None, output: str) -> Iterator[Rejects]:
-    """Open the file for malformed records: the one that the user named, else one next to the output file."""
-    path = Path(asked) if asked else None if output == "-" else Path(f"{output}.rejects.jsonl")
-    with ExitStack() as files:
-        yield Rejects(path, files)
-
-
-class WaitingRecord(NamedTuple):
-    """A record that passes, with its line in the input."""
+class PassedRecord(NamedTuple):
+    """A record that passes, with its line and its place in the input."""
 
     judged: Judged
     line: bytes
     place: str
 
 
-class WaitingRecords:
-    """Records that wait in a temporary file until all are judged. Then it yields those that none supersedes, in order.
+def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecord]:
+    """Yield the records that no later one supersedes, in order.
 
-    It needs 16 bytes of memory per record. Pages of earlier runs are not its concern.
+    They wait in a temporary file until all are judged, with 16 bytes of each in memory. Pages of earlier runs stay.
     """
-
-    def __init__(self) -> None:
-        self._file = TemporaryFile()  # noqa: SIM115  # closed by __exit__
-        self._ids, self._numbers = array("Q"), array("Q")
-        self._count = 0
-        self._superseded: set[int] = set()
-        #: Group -> ids of the records that stand for it. A group without an entry has the record that named it.
-        self._standing: dict[int, list[int]] = {}
-
-    def __enter__(self) -> WaitingRecords:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._file.close()
-
-    def add(self, judged: Judged, entry: Entry) -> None:
-        """Add the next record. A better one supersedes the records that stand for its group."""
-        pickle.dump(WaitingRecord(judged, entry.line, entry.place), self._file)
-        verdict = judged.verdict
-        if verdict.id:  # ids ascend
-            self._ids.append(verdict.id)
-            self._numbers.append(self._count)
-        self._count += 1
-        if verdict.group:
-            standing = self._standing.setdefault(verdict.group, [verdict.group])
+    ids, numbers = array("Q"), array("Q")  # ids ascend
+    superseded: set[int] = set()
+    #: Group -> ids of the records that stand for it. A group without an entry has the record that named it.
+    standing: dict[int, list[int]] = {}
+    count = 0
+    with TemporaryFile() as file:
+        for record in passed:
+            pickle.dump(record, file)
+            verdict = record.judged.verdict
+            if verdict.id:
+                ids.append(verdict.id)
+                numbers.append(count)
+            count += 1
+            if not verdict.group:
+                continue
+            stand = standing.setdefault(verdict.group, [verdict.group])
             if verdict.kind is Kind.BETTER:
-                self._superseded.update(number for id in standing if (number := self._number(id)) is not None)
-                standing.clear()
-            standing.append(verdict.id)
-
-    def __iter__(self) -> Iterator[WaitingRecord]:
-        self._file.seek(0)
-        for number in range(self._count):
-            waiting: WaitingRecord = pickle.load(self._file)  # noqa: S301  # written above, to a file without a name
-            if number not in self._superseded:
+                for id in stand:
+                    at = bisect_left(ids, id)
+                    if at < len(ids) and ids[at] == id:
+                        superseded.add(numbers[at])
+                stand.clear()
+            stand.append(verdict.id)
+        file.seek(0)
+        for number in range(count):
+            waiting: PassedRecord = pickle.load(file)  # noqa: S301  # written above, to a file without a name
+            if number not in superseded:
                 yield waiting
-
-    def _number(self, id: int) -> int | None:
-        at = bisect_left(self._ids, id)
-        return self._numbers[at] if at < len(self._ids) and self._ids[at] == id else None

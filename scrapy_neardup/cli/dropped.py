@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.ages import parse_time
-from scrapy_neardup.cli.command import STATE, command, config_of, option
+from scrapy_neardup.cli.command import STATE, command, config_of, flag, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_count, list_options, to_line, warn, write_list
 from scrapy_neardup.inspect import as_data, utc_time
@@ -22,10 +22,10 @@ _NOUN = "dropped pages"
 
 @command(
     "dropped",
-    option("--last", action="store_true", help="only the last crawl"),
-    option("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d"),
-    option("--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
-    STATE,
+    flag("--last", "only the last crawl"),
+    option("--since TIME", "since a date or time in UTC, or an age such as 30min, 12h, 7d"),
+    option("--site SITE", 'this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
+    *STATE,
     *list_options(_NOUN),
     examples="""\
 list:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +15,14 @@ from typing import Any
 from scrapy_neardup.cli.command import (
     command,
     config_of,
+    flag,
     format_parameters,
-    json_option,
     method_option,
     option,
     parse_method,
     parse_parameters,
 )
-from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.inputs import read_documents
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
@@ -43,28 +43,26 @@ _DROP = {COPY: "yes", DIFFERENT: "no", SKIP: "unsure"}
 
 @command(
     "evaluate",
-    option("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents"),
+    option("corpus CORPUS", "a folder, or a file of documents", nargs="+", type=Path),
     method_option(", or all; may be repeated (default: cascade, by NEARDUP_PROFILE)", action="append"),
     option(
-        "-p",
-        "--parameter",
+        "-p, --parameter NAME=VALUE",
+        "a parameter of all methods, as JSON; may be repeated",
         action="append",
         default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of all methods, as JSON; may be repeated",
     ),
-    option("--sweep", action="store_true", help="try several values of the threshold, one line each"),
-    option("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)"),
+    flag("--sweep", "try several values of the threshold, one line each"),
+    option("--store", "kind of state (default: memory:)", choices=STORES, default="memory:"),
     option(
         "--grouping",
+        "compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
         choices=GROUPINGS,
         default=SINGLE_PASS,
-        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
     ),
-    option("--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"),
-    option("--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"),
-    option("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines"),
-    json_option("print one JSON object per line"),
+    option("--pairs FILE", "reference pairs (default: pairs.jsonl of the corpus)", type=Path),
+    option("--gold FILE", "pairs read by a person (default: gold.jsonl of the corpus)", type=Path),
+    option("--verdicts FILE", "write all verdicts to this file, as JSON lines", type=Path),
+    flag("--json", "print one JSON object per line"),
     examples="""\
 corpus:
   A folder with docs.jsonl ({"id": …, "title": …, "text": …} per line, in crawl order) and pairs.jsonl ({"a": id,
@@ -131,11 +129,6 @@ class MethodSpec:
     made: Method | None = None
 
     @property
-    def method(self) -> Method:
-        """The method; raises NearDupError if it is not available."""
-        return self.made or make_method(self.name, self.parameters)
-
-    @property
     def text(self) -> str:
         """The method as on the command line."""
         return f"{self.name}:{format_parameters(self.parameters)}" if self.parameters else self.name
@@ -160,12 +153,6 @@ class _Result:
     score: Score | None
     error: str = ""
 
-    def row(self, corpus: str) -> dict[str, Any]:
-        """Return the result as a line of JSON."""
-        if self.score is not None:
-            return {"corpus": corpus, **self.value, **self.score.as_dict()}
-        return {"corpus": corpus, "method": self.spec.name, "parameters": self.spec.parameters, "error": self.error}
-
 
 def _report(corpus: Corpus, specs: list[MethodSpec], arguments: argparse.Namespace) -> int:
     """Evaluate the methods on a corpus, and print; return how many failed."""
@@ -174,38 +161,37 @@ def _report(corpus: Corpus, specs: list[MethodSpec], arguments: argparse.Namespa
         for result in _evaluate(corpus, spec, arguments, alone=len(specs) == 1):
             results.append(result)
             if arguments.json:
-                write(as_json(result.row(corpus.name), indent=None) + "\n")
+                failure = {"method": spec.name, "parameters": spec.parameters, "error": result.error}
+                figures = {**result.value, **result.score.as_dict()} if result.score else failure
+                write(as_json({"corpus": corpus.name, **figures}, indent=None) + "\n")
     if not arguments.json:
         write(_format_results(corpus, results, sweep=arguments.sweep))
     return sum(one.score is None for one in results)
 
 
 def _evaluate(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace, *, alone: bool) -> Iterator[_Result]:
-    """Yield the results of a method. The error of the only method is raised."""
-    try:
-        for value, score in _measure(corpus, spec, arguments):
-            yield _Result(spec, value, score)
-    except NearDupError as error:
-        if alone:
-            raise
-        yield _Result(spec, {}, None, str(error))
+    """Yield the result of a method; in a sweep one for each value of its threshold.
 
-
-def _measure(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
-    """Yield the score of a method; in a sweep one for each value of its threshold, with name and value."""
-    method = spec.method
+    The error of the only method is raised.
+    """
     options = {
         "store_url": arguments.store,
         "grouping": arguments.grouping,
         "progress": partial(progress, total=len(corpus.labels)),
     }
-    if arguments.sweep:
-        for value, score in sweep(spec.name, corpus, spec.parameters, **options):
-            yield {"threshold": find_threshold(method), "value": value}, score
-        return
-    with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
-        score = evaluate(method, corpus, on_verdict=on_verdict, **options)
-    yield {}, score
+    try:
+        method = spec.made or make_method(spec.name, spec.parameters)
+        if arguments.sweep:
+            for value, score in sweep(spec.name, corpus, spec.parameters, **options):
+                yield _Result(spec, {"threshold": find_threshold(method), "value": value}, score)
+        else:
+            with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
+                score = evaluate(method, corpus, on_verdict=on_verdict, **options)
+            yield _Result(spec, {}, score)
+    except NearDupError as error:
+        if alone:
+            raise
+        yield _Result(spec, {}, None, str(error))
 
 
 @contextmanager
@@ -221,9 +207,7 @@ def _open_verdicts(path: Path | None, gold: tuple[Pair, ...]) -> Iterator[Callab
         with path.open("w", encoding="utf-8") as file:
 
             def on_verdict(document: Document, verdict: Verdict) -> None:
-                row = _verdict_row(document, verdict)
-                if found := [_gold_row(one, verdict) for one in answers.get(document.id, ())]:
-                    row["gold"] = found
+                row = _verdict_row(document, verdict, answers.get(document.id, ()))
                 file.write(json.dumps(row) + "\n")
 
             yield on_verdict
@@ -231,20 +215,20 @@ def _open_verdicts(path: Path | None, gold: tuple[Pair, ...]) -> Iterator[Callab
         raise NearDupError(f"The verdicts cannot be written to {path}: {error}. Name another file.") from None
 
 
-def _verdict_row(document: Document, verdict: Verdict) -> dict[str, Any]:
+def _verdict_row(document: Document, verdict: Verdict, answers: Iterable[Pair]) -> dict[str, Any]:
     match = verdict.match if verdict.is_copy else None
-    return {
+    gold = []
+    for one in answers:
+        agrees = None if one.answer == SKIP else (one.answer == COPY) == verdict.is_copy
+        gold.append({"a": one.a, "drop": _DROP[one.answer or SKIP], "label": one.label, "agrees": agrees})
+    row = {
         "id": document.id,
         "original": match.url if match else None,
         "verdict": verdict.kind.value,
         "kind": verdict.kind_of_likeness,
         "similarity": round(match.similarity, 3) if match else None,
     }
-
-
-def _gold_row(one: Pair, verdict: Verdict) -> dict[str, Any]:
-    agrees = None if one.answer == SKIP else (one.answer == COPY) == verdict.is_copy
-    return {"a": one.a, "drop": _DROP[one.answer or SKIP], "label": one.label, "agrees": agrees}
+    return {**row, "gold": gold} if gold else row
 
 
 def _format_results(corpus: Corpus, results: list[_Result], *, sweep: bool) -> str:
@@ -259,25 +243,19 @@ def _format_results(corpus: Corpus, results: list[_Result], *, sweep: bool) -> s
             gold += [[*names, *cells] for cells in _gold_cells(one.score.gold)]
     failures = "".join(f"\n{one.spec.text}: {one.error}\n" for one in results if one.error)
     table = format_table([*first, *_COLUMNS], scores, words=max(1, len(first) - 1))
-    text = f"{_describe_corpus(corpus)}\n\n{table}\n{failures}\n"
-    if gold:
-        table = format_table([*first, *_GOLD_COLUMNS], gold, words=len(first) + 1)
-        text += f"{_describe_gold(corpus)}\n\n{table}\n\n"
-    return text
-
-
-def _describe_corpus(corpus: Corpus) -> str:
     count = Counter(corpus.labels.values())
-    return (
+    text = (
         f"{corpus.name}: {len(corpus.labels):,} documents, including {count[POS]:,} duplicates, "
         f"{count[NEG]:,} different, {count[REPOST]:,} reposts, {count[TEMPLATE]:,} templates"
+        f"\n\n{table}\n{failures}\n"
     )
-
-
-def _describe_gold(corpus: Corpus) -> str:
-    unsure = sum(one.answer == SKIP for one in corpus.gold)
-    left_out = f", and {unsure:,} where the reader is unsure" if unsure else ""
-    return f"{corpus.name}: {format_count(len(corpus.gold) - unsure, 'pair')} read by a person{left_out}"
+    if gold:
+        unsure = sum(one.answer == SKIP for one in corpus.gold)
+        left_out = f", and {unsure:,} where the reader is unsure" if unsure else ""
+        pairs = format_count(len(corpus.gold) - unsure, "pair")
+        table = format_table([*first, *_GOLD_COLUMNS], gold, words=len(first) + 1)
+        text += f"{corpus.name}: {pairs} read by a person{left_out}\n\n{table}\n\n"
+    return text
 
 
 def _gold_cells(gold: GoldScore) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.cli.command import FORCE, JSON, STATE, STORE, command, config_of, option
+from scrapy_neardup.cli.command import FORCE, JSON, STATE, STORE, command, config_of, flag, option
 from scrapy_neardup.cli.opening import (
     find_state,
     locate_state,
@@ -23,13 +23,13 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inspect.pages import state_method
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 
 
 @command(
     "export",
-    option("-o", "--output", metavar="FILE", required=True, help="the file to write; -: standard output"),
-    STATE,
+    option("-o, --output FILE", "the file to write; -: standard output", required=True),
+    *STATE,
     FORCE,
     examples="""\
 the file:
@@ -66,8 +66,8 @@ def export_state(arguments: argparse.Namespace) -> int:
 
 @command(
     "import",
-    option("file", type=Path, metavar="FILE", help="a file written by 'export'"),
-    STATE,
+    option("file FILE", "a file written by 'export'", type=Path),
+    *STATE,
     JSON,
     examples="""\
 effect:
@@ -89,20 +89,17 @@ def import_pages(arguments: argparse.Namespace) -> int:
         pages = import_state(source, store, partial(progress, total=source.size))
         location = store.location
     text = f"{location}: {format_count(pages, 'page')} imported from {source.name}"
-    present(arguments, {"store": location, "pages": pages}, lambda _: text)
+    present(arguments, {"store": location, "pages": pages}, text)
     return 0
 
 
 @command(
     "merge",
     option(
-        "sources",
-        nargs="+",
-        metavar="FROM",
-        help=f"a file written by 'export', or the URL of a state: {STORES.forms(lasting=True)}",
+        "sources FROM", f"a file written by 'export', or the URL of a state: {STORES.forms(persistent=True)}", nargs="+"
     ),
-    STATE,
-    option("--keep-originals", action="store_true", help="only join; find no copies across the states"),
+    *STATE,
+    flag("--keep-originals", "only join; find no copies across the states"),
     JSON,
     examples="""\
 effect:
@@ -146,5 +143,5 @@ def merge_states(arguments: argparse.Namespace) -> int:
         location, pages = store.location, store.pages
     data = {"store": location, "pages": pages, "merged": [{"from": name, **asdict(one)} for name, one in merged]}
     lines = [f"{name}: {format_counts(asdict(one)) or 'nothing'}" for name, one in merged]
-    present(arguments, data, lambda _: [*lines, f"{location}: {format_count(pages, 'page')}"])
+    present(arguments, data, [*lines, f"{location}: {format_count(pages, 'page')}"])
     return 0

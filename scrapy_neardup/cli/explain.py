@@ -18,8 +18,8 @@ _RELATIONS = {"excerpt": "an excerpt of", "same_title": "the same title as"}
 
 @command(
     "explain",
-    option("urls", metavar="URL", nargs="+", help="a page, by its URL as crawled"),
-    STATE,
+    option("urls URL", "a page, by its URL as crawled", nargs="+"),
+    *STATE,
     limit_option(20, "pages to list of a group, the newest (default: 20)"),
     JSON,
     examples="""\
@@ -41,27 +41,24 @@ examples:
 def explain(arguments: argparse.Namespace) -> int:
     """Explain each page; return 1 if one is not in the state."""
     config = config_of(arguments)
+    urls = list(dict.fromkeys(arguments.urls))
     with snapshot_state(arguments.store, config) as store:
-        records = [record for url in dict.fromkeys(arguments.urls) if (record := store.find(url)) is not None]
+        records = [record for url in urls if (record := store.find(url)) is not None]
         found = {one.url: one for one in inspect_pages(store, records, config, arguments.limit, progress)}
-        near = {url: near_urls(store, url) for url in arguments.urls if url not in found}
-        urls = list(dict.fromkeys(arguments.urls))
+        near = {url: near_urls(store, url) for url in urls if url not in found}
         data = {
             "store": store.location,
             "as_of": utc_time(store.as_of),
             "in_use": store.is_held,
             "pages": [found.get(url) or {"url": url, "found": False, "near": near[url]} for url in urls],
         }
-        location = store.location
-
-    def as_text(_: object) -> Iterator[str]:
-        for url in urls:
-            if url in found:
-                yield f"{to_line(url)}\n{format_facts(_facts(found[url]))}"
-            else:
-                yield describe_missing(url, near[url], location)
-
-    present(arguments, data, as_text)
+        text = [
+            f"{to_line(url)}\n{format_facts(_facts(found[url]))}"
+            if url in found
+            else describe_missing(url, near[url], store.location)
+            for url in urls
+        ]
+    present(arguments, data, text)
     return 1 if near else 0
 
 

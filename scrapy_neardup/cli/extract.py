@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+from scrapy import Request, Spider
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import Response
+from scrapy.settings import Settings
+from scrapy.utils.datatypes import SequenceExclude
+from twisted.python.failure import Failure
+
 from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, exclusive, option
-from scrapy_neardup.cli.fetching import fetch
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
     format_count,
@@ -22,11 +28,12 @@ from scrapy_neardup.cli.output import (
     write,
     write_html,
 )
+from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
 from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.page.reading import Line, LineRole, Reading
+from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.html import check_template
@@ -42,12 +49,12 @@ _WIDTH = max(len(role.value) for role in LineRole)
 
 @command(
     "extract",
-    option("source", metavar="URL|FILE", help="a page: a URL to fetch as a crawl would, an HTML file, or -"),
-    option("--url", metavar="URL", help="the address of the page in a file; it shows the site"),
-    STATE,
+    option("source URL|FILE", "a page: a URL to fetch as a crawl would, an HTML file, or -"),
+    option("--url URL", "the address of the page in a file; it shows the site"),
+    *STATE,
     STRICT,
     exclusive(
-        option("--html", metavar="FILE", help="write the page with its parts marked (-: standard output)"),
+        option("--html FILE", "write the page with its parts marked (-: standard output)"),
         JSON,
     ),
     examples="""\
@@ -93,7 +100,7 @@ def extract_text(arguments: argparse.Namespace) -> int:
     if arguments.html:
         _save_html(found, arguments.html, config.lang)
     else:
-        present(arguments, _data(found), lambda _: _lines(found, coloured=is_coloured()))
+        present(arguments, _data(found), _lines(found, coloured=is_coloured()))
     return 0
 
 
@@ -163,19 +170,15 @@ def _data(found: ExtractedPage) -> dict[str, Any]:
 
 def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
     yield to_line(found.page.url) or "standard input"
-    facts = ((name, to_line(value) or "(none)") for name, value in _facts(found, ENGLISH))
-    yield format_facts(facts)
+    yield format_facts((name, to_line(value) or "(none)") for name, value in _facts(found, ENGLISH))
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
-        yield f"{one.role.value:<{_WIDTH}}  {_format_line(one, coloured=coloured)}{pages}"
+        # Without colours the role says that all of a line is boilerplate.
+        parts = [Part(one.text)] if one.role is LineRole.BOILERPLATE and not coloured else one.parts
+        text = " ".join(format_parts(parts, coloured=coloured).split())
+        yield f"{one.role.value:<{_WIDTH}}  {text}{pages}"
     if not found.lines:
         yield "It shows no text."
-
-
-def _format_line(one: Line, *, coloured: bool) -> str:
-    """Return a line with its marks; without marks if its role says that all of it is boilerplate."""
-    parts = [Part(one.text)] if one.role is LineRole.BOILERPLATE and not coloured else one.parts
-    return " ".join(format_parts(parts, coloured=coloured).split())
 
 
 def _facts(found: ExtractedPage, words: Words) -> Iterator[tuple[str, str]]:
@@ -224,3 +227,45 @@ def _describe_state(found: ExtractedPage, words: Words) -> str:
     pages = words("pages", found.site_pages)
     pages = words("marked.or_more", pages=pages) if found.site_pages >= MOST_COUNTED else pages
     return words("marked.state", location=found.location, site=found.page.site, pages=pages, lines=lines)
+
+
+#: A crawl of one page must leave no trace.
+_NO_TRACE = {"NEARDUP_ENABLED": False, "ITEM_PIPELINES": {}, "FEEDS": {}, "JOBDIR": None}
+
+
+def fetch(url: str, settings: Settings) -> PageResponse:
+    """Fetch a page with the settings of the project; any status will do, redirects are followed.
+
+    Works once in a process, because Twisted's reactor does. Raises NearDupError if there is no answer.
+    """
+    own = settings.copy()
+    own.setdict(_NO_TRACE, priority="cmdline")
+    answers: list[Response | Failure] = []
+    process = CrawlerProcess(own)
+    process.crawl(OnePageSpider, url=url, answers=answers)
+    process.start()
+    why = "no answer"
+    for answer in answers:
+        if isinstance(answer, Failure):
+            why = to_line(answer.getErrorMessage())
+        elif served := visit_of(answer).served:
+            return served
+    raise NearDupError(
+        f"{to_line(url)} could not be fetched: {why.rstrip('.')}. Check that it can be reached, or name a file."
+    )
+
+
+class OnePageSpider(Spider):
+    """Fetches one page and appends the answer to a list. HTTP errors are answers; Scrapy follows redirects."""
+
+    name = "neardup-extract"
+
+    def __init__(self, url: str, answers: list[Response | Failure], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._url = url
+        self._answers = answers
+
+    async def start(self) -> AsyncIterator[Any]:
+        keep = self._answers.append
+        meta = {"handle_httpstatus_list": SequenceExclude(range(300, 400))}
+        yield Request(self._url, callback=keep, errback=keep, dont_filter=True, meta=meta)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 from scrapy_neardup.ages import parse_duration, parse_time
-from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, option
+from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, flag, option
+from scrapy_neardup.cli.inputs import find_pages
 from scrapy_neardup.cli.opening import open_state
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
-from scrapy_neardup.cli.urls import find_pages
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
-from scrapy_neardup.inspect import as_data
 from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_expired, select_unseen
 from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
 from scrapy_neardup.report.formats import format_size
@@ -29,12 +28,12 @@ _SHOWN = 20
 
 @command(
     "forget",
-    option("urls", metavar="URL", nargs="*", help="a page, by its URL as crawled"),
-    option("--host", metavar="HOST", help="all pages of this host and its subdomains"),
-    option("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d"),
-    option("--overwritten", action="store_true", help="pages of a feed that a later crawl has overwritten"),
+    option("urls URL", "a page, by its URL as crawled", nargs="*"),
+    option("--host HOST", "all pages of this host and its subdomains"),
+    option("--before TIME", "pages last seen before a date or time, or an age such as 90d"),
+    flag("--overwritten", "pages of a feed that a later crawl has overwritten"),
     DRY_RUN,
-    STATE,
+    *STATE,
     JSON,
     examples="""\
 effect:
@@ -72,8 +71,8 @@ def forget(arguments: argparse.Namespace) -> int:
         found = _forget(store, find(store, records), missing, dry=dry)
         if arguments.overwritten and not dry:
             settle_overwritten(store)
-    present(arguments, found, _as_text)
-    return 1 if missing or (arguments.host is not None and not found.pages) else 0
+    present(arguments, found, _as_text(found))
+    return 1 if missing or (arguments.host is not None and not found["pages"]) else 0
 
 
 def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], PageSelection]:
@@ -96,43 +95,39 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
     return find
 
 
-@dataclass(frozen=True, slots=True)
-class _Forgotten:
-    """The pages that were forgotten, or that a dry run would forget, and the URLs of the oldest ones."""
-
-    dry_run: bool
-    pages: int
-    originals: int
-    copies_of_them: int
-    other_copies: int
-    unjudged: int
-    urls: list[str]
-    missing: list[str]
-
-
-def _forget(store: PageStore, found: PageSelection, missing: list[str], *, dry: bool) -> _Forgotten:
+def _forget(store: PageStore, found: PageSelection, missing: list[str], *, dry: bool) -> dict[str, Any]:
+    """Forget the pages, unless it is a dry run; return their counts, and the URLs of the oldest ones."""
     urls = [record.url for id in sorted(found.ids)[:_SHOWN] if (record := store.record(id)) is not None]
     if not dry:
         store.forget(progress(found.ids, len(found.ids)))
-    counts = found.originals, found.with_originals, found.copies, found.unjudged
-    return _Forgotten(dry, len(found.ids), *counts, urls, missing)
+    return {
+        "dry_run": dry,
+        "pages": len(found.ids),
+        "originals": found.originals,
+        "copies_of_them": found.with_originals,
+        "other_copies": found.copies,
+        "unjudged": found.unjudged,
+        "urls": urls,
+        "missing": missing,
+    }
 
 
-def _as_text(found: _Forgotten) -> str:
-    if not found.pages:
+def _as_text(found: dict[str, Any]) -> str:
+    if not found["pages"]:
         return "There is nothing to forget."
-    if not found.dry_run:
-        return f"Forgotten: {format_counts(as_data(found))}"
-    urls = "".join(f"  {to_line(url)}\n" for url in found.urls)
-    return f"Would be forgotten: {format_counts(as_data(found))}\n{urls}{format_rest(found.pages - len(found.urls))}"
+    if not found["dry_run"]:
+        return f"Forgotten: {format_counts(found)}"
+    urls = "".join(f"  {to_line(url)}\n" for url in found["urls"])
+    rest = format_rest(found["pages"] - len(found["urls"]))
+    return f"Would be forgotten: {format_counts(found)}\n{urls}{rest}"
 
 
 @command(
     "expire",
-    option("--ttl", metavar="TIME", help="how long to know a page after it was last seen, such as 90d"),
-    option("--max-pages", metavar="N", help="how many pages to know at most, including copies"),
+    option("--ttl TIME", "how long to know a page after it was last seen, such as 90d"),
+    option("--max-pages N", "how many pages to know at most, including copies"),
     DRY_RUN,
-    STATE,
+    *STATE,
     JSON,
     examples="""\
 effect:
@@ -161,15 +156,15 @@ def expire(arguments: argparse.Namespace) -> int:
         )
     with open_state(arguments.store, config) as store:
         found = _forget(store, select_expired(store, bounds, progress), [], dry=dry)
-        left = store.pages - (found.pages if dry else 0)
-    data = {"ttl": bounds.ttl, "max_pages": bounds.max_pages, **as_data(found), "pages_left": left}
-    present(arguments, data, lambda _: _as_text(found))
+        left = store.pages - (found["pages"] if dry else 0)
+    data = {"ttl": bounds.ttl, "max_pages": bounds.max_pages, **found, "pages_left": left}
+    present(arguments, data, _as_text(found))
     return 0
 
 
 @command(
     "compact",
-    STATE,
+    *STATE,
     JSON,
     examples="""\
 effect:
@@ -198,5 +193,5 @@ def compact(arguments: argparse.Namespace) -> int:
             "much in the temporary directory, then try again."
         ) from error
     text = f"{location}: {format_size(before)} → {format_size(after)}"
-    present(arguments, {"store": location, "bytes_before": before, "bytes_after": after}, lambda _: text)
+    present(arguments, {"store": location, "bytes_before": before, "bytes_after": after}, text)
     return 0

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.command import STATE, command, config_of, json_option, limit_option, number, option
+from scrapy_neardup.cli.command import STATE, command, config_of, flag, limit_option, number, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_rest, progress, to_line, write
-from scrapy_neardup.inspect.groups import KnownGroup, inspect_group
+from scrapy_neardup.inspect.pages import KnownGroup, inspect_group
 from scrapy_neardup.maintenance.scan import members
 
 #: Groups that a terminal shows by default, and pages of each.
@@ -20,11 +20,11 @@ _SHOWN, _PAGES = 20, 10
 
 @command(
     "groups",
-    STATE,
-    option("-o", "--output", metavar="FILE", help="write JSON lines to this file, all or nothing"),
-    option("--min", type=number(1), default=2, metavar="N", help="smallest group to list (default: 2)"),
+    *STATE,
+    option("-o, --output FILE", "write JSON lines to this file, all or nothing"),
+    option("--min N", "smallest group to list (default: 2)", type=number(1), default=2),
     limit_option(None, "groups to list (default: all, on a terminal 20; 0: all)"),
-    json_option("print JSON lines, also on a terminal"),
+    flag("--json", "print JSON lines, also on a terminal"),
     examples="""\
 groups:
   A group is an original and its copies. Pages are compared with originals only, so groups do not drift. If an original

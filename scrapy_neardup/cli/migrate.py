@@ -17,20 +17,17 @@ from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_u
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.lab.documents import make_page
 from scrapy_neardup.maintenance.migrate import Migration, MigrationCounts, Way
-from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.settings import Config
-from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import Secret, fits
+from scrapy_neardup.state.recipe import fits
 from scrapy_neardup.untrusted import one_line
 
 
 @command(
     "migrate",
-    STATE,
-    option("--to", metavar="URL", help="place of the new state (default: that of the old one)"),
-    option("--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"),
+    *STATE,
+    option("--to URL", "place of the new state (default: that of the old one)"),
+    option("--from FEED", "files with texts of the pages", dest="feeds", nargs="+", default=[]),
     format_option("the feeds"),
     JSON,
     fields_option("Names of the fields in the feeds, if they differ from these."),
@@ -80,12 +77,19 @@ def convert_state(arguments: argparse.Namespace) -> int:
     remove_draft(kind, place)
     with open_or_make_state(url, None, config.secret) as old:
         if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):
-            old.take_on(recipe)
+            old.update_recipe(recipe)
             write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
         source = old.location
-        with open_or_make_state(kind.url(draft_of(place)), recipe, _secret_of(old)) as new:
-            found = _migrate(old, new, method, config, arguments)
+        _ = old.hashes  # raises if the secret is unknown
+        with open_or_make_state(kind.url(draft_of(place)), recipe, old.secret) as new:
+            migration = Migration(old, new, method, config.min_letters)
+            migration.take_all(progress)
+            if arguments.feeds:
+                with open_source(config, fields_of(arguments, config)) as pages_of:
+                    records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
+                    migration.take_feed(_pages(progress(records, what="records"), pages_of))
+            found = migration.found
             pages = RowTally.unpack(new.value(KEY) or b"").pages
         if pages != old.pages:
             raise StoreError(
@@ -101,25 +105,8 @@ def convert_state(arguments: argparse.Namespace) -> int:
         "records": found.rows,
         "records_used": found.used,
     }
-    present(arguments, data, lambda _: [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
+    present(arguments, data, [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
     return 0
-
-
-def _secret_of(store: PageStore) -> Secret | None:
-    _ = store.hashes  # raises if the secret is unknown
-    return store.secret
-
-
-def _migrate(
-    old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace
-) -> MigrationCounts:
-    migration = Migration(old, new, method, config.min_letters)
-    migration.take_all(progress)
-    if arguments.feeds:
-        with open_source(config, fields_of(arguments, config)) as source:
-            records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
-            migration.take_feed(_pages(progress(records, what="records"), source))
-    return migration.found
 
 
 def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page | None]:

@@ -19,17 +19,10 @@ from scrapy_neardup.judge.former import check_tools
 from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import (
-    STORES,
-    close_store,
-    existing_states,
-    open_snapshot,
-    open_store,
-    parse_url,
-    states_near,
-)
+from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states_near
 
 
 @contextmanager
@@ -105,8 +98,8 @@ def snapshot_if_exists(
 
 def report_rollback(store: PageStore) -> None:
     """Write a line to standard error if the opening of the state rolled pages back."""
-    if store.taken_back.pages:
-        warn(store.taken_back.sentence())
+    if store.rolled_back.pages:
+        warn(store.rolled_back.sentence())
 
 
 def _describe_snapshot(store: PageStore) -> str:
@@ -155,7 +148,7 @@ def only_state(config: Config) -> str:
 
 
 def _no_state(place: object, options: str, hint: str = "") -> StoreError:
-    forms = STORES.forms(lasting=True)
+    forms = STORES.forms(persistent=True)
     sentence = f"There is no state at {place}. Name the state of a crawl with {options} {forms}."
     return StoreError(f"{sentence} {hint}" if hint else sentence)
 
@@ -163,7 +156,7 @@ def _no_state(place: object, options: str, hint: str = "") -> StoreError:
 def locate_state(url: str) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
     kind, location = parse_url(url, STORE)
-    if not kind.lasts:
+    if not kind.is_persistent:
         raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
     return kind, location
 

@@ -1,4 +1,4 @@
-"""What commands print: text that is safe on a terminal, JSON, tables, lists of records, progress."""
+"""The output of commands: text that is safe on a terminal, JSON, tables, lists of records, progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.command import Option, json_option, limit_option, option
+from scrapy_neardup.cli.command import Option, flag, limit_option, option
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
@@ -47,10 +47,10 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def present(arguments: argparse.Namespace, found: T, as_text: Callable[[T], str | Iterable[str]]) -> None:
-    """Print what a command has found: with ``--json`` its data, else its text or lines."""
-    text = as_json(found) if arguments.json else as_text(found)
-    write((text if isinstance(text, str) else "\n".join(text)).rstrip("\n") + "\n")
+def present(arguments: argparse.Namespace, data: Any, text: str | Iterable[str]) -> None:
+    """Print the findings of a command: with ``--json`` the data, else the text or its lines."""
+    shown = as_json(data) if arguments.json else text if isinstance(text, str) else "\n".join(text)
+    write(shown.rstrip("\n") + "\n")
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
@@ -172,10 +172,10 @@ def describe_missing(url: str, near: list[str], location: str) -> str:
 def list_options(what: str) -> tuple[Option, ...]:
     """Return the options of a list of ``what``, a plural: file, format, limit, JSON."""
     return (
-        option("-o", "--output", metavar="FILE", help=f"write the {what} to this file, all or nothing"),
-        option("--output-format", choices=WRITERS, default="", help="(default: by the suffix of FILE)"),
+        option("-o, --output FILE", f"write the {what} to this file, all or nothing"),
+        option("--output-format", "(default: by the suffix of FILE)", choices=WRITERS, default=""),
         limit_option(None, f"{what} to show, the last ones (default: {_SHOWN}; 0: all)"),
-        json_option("print JSON lines"),
+        flag("--json", "print JSON lines"),
     )
 
 

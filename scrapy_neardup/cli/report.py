@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.cli.command import STATE, command, config_of, json_option, number, option
+from scrapy_neardup.cli.command import STATE, command, config_of, flag, number, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
 from scrapy_neardup.files import Entry, read_input
@@ -22,20 +22,16 @@ _STDOUT = "-"
 
 @command(
     "report",
-    option("-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"),
-    STATE,
-    option(
-        "--texts", action="append", default=[], metavar="INPUT", help="a feed with the texts of pages; may be repeated"
-    ),
-    option(
-        "--pages", type=number(1), default=2000, metavar="N", help="copies in the table, the newest (default: 2000)"
-    ),
+    option("-o FILE", "(default: report.html; with --json, or -: standard output)", dest="output"),
+    *STATE,
+    option("--texts INPUT", "a feed with the texts of pages; may be repeated", action="append", default=[]),
+    option("--pages N", "copies in the table, the newest (default: 2000)", type=number(1), default=2000),
     option(
         "--lang",
+        "language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
         choices=LANGUAGES,
-        help="language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
     ),
-    json_option("write the report as one JSON object"),
+    flag("--json", "write the report as one JSON object"),
     examples="""\
 the file:
   It needs no network and no other file, and runs no script of a page, so you can send it to anyone. Its size is limited

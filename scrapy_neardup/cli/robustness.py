@@ -10,13 +10,13 @@ from scrapy_neardup.cli.command import (
     DOCUMENTS,
     command,
     config_of,
-    json_option,
+    flag,
     method_option,
     number,
     option,
     parse_method,
 )
-from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.inputs import read_documents
 from scrapy_neardup.cli.output import as_json, format_table, progress, warn, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.curves import check_drawable, draw_curves
@@ -28,12 +28,14 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 @command(
     "robustness",
     DOCUMENTS,
-    method_option("; may be repeated (default: all that can judge the documents)", "--methods", action="append"),
-    option("--pages", type=number(2), default=300, metavar="N", help="edit N random documents (default: 300)"),
-    option("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)"),
-    option("--seed", type=int, default=1, metavar="N", help="another seed draws other edits (default: 1)"),
-    json_option("print one JSON object per line"),
-    option("-o", dest="curves", type=Path, metavar="FILE", help="draw curves to this file: .svg, .png, .pdf"),
+    method_option(
+        "; may be repeated (default: all that can judge the documents)", "--method, --methods", action="append"
+    ),
+    option("--pages N", "edit N random documents (default: 300)", type=number(2), default=300),
+    option("--edits NAME,…", "(default: %(default)s)", default=",".join(EDITS)),
+    option("--seed N", "another seed draws other edits (default: 1)", type=int, default=1),
+    flag("--json", "print one JSON object per line"),
+    option("-o FILE", "draw curves to this file: .svg, .png, .pdf", dest="curves", type=Path),
     examples=f"""\
 edits:
   add, delete, replace   1 to 20% of the text: sentences of other pages, runs of characters, scattered characters

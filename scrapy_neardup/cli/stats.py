@@ -21,7 +21,7 @@ _WIDTH = 100
 
 @command(
     "stats",
-    STATE,
+    *STATE,
     limit_option(10, "sites to name, those with most pages (default: 10)"),
     JSON,
     examples="""\
@@ -62,7 +62,7 @@ def stats(arguments: argparse.Namespace) -> int:
             "recipe": store.recipe,
             "decisions": decisions_of(store),
         }
-    present(arguments, data, lambda _: _lines(found, data))
+    present(arguments, data, _lines(found, data))
     return 0
 
 
@@ -89,7 +89,8 @@ def _lines(found: Statistics, data: dict[str, Any]) -> Iterator[str]:
         drops = [(*_site_cells(one.site, one.pages, one.drops), f"{one.delivered:,}") for one in found.dropped_sites]
         yield format_table(["site, last crawls", "pages", "dropped", "of them", "delivered"], drops) + "\n"
     decisions = {"decides by": data["decisions"]} if data["decisions"] else {}
-    yield format_facts(_recipe_facts({**data["recipe"], **decisions}), width=16, indent="")
+    recipe = sorted({**data["recipe"], **decisions}.items(), key=lambda item: item[0] != "method")
+    yield format_facts(((to_line(name), _format_entry(value)) for name, value in recipe), width=16, indent="")
 
 
 def _facts(*pairs: tuple[str, object]) -> str:
@@ -120,10 +121,8 @@ def _page_counts(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
         yield "unsealed among all pages", unsealed
 
 
-def _recipe_facts(recipe: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield the entries of a recipe, the method first."""
-    for name, value in sorted(recipe.items(), key=lambda item: item[0] != "method"):
-        if isinstance(value, dict):
-            yield to_line(name), fill(to_line(format_parameters(value, ", ", wide=True)), _WIDTH) or "(none)"
-        else:
-            yield to_line(name), to_line(str(value))
+def _format_entry(value: Any) -> str:
+    """Return an entry of a recipe."""
+    if isinstance(value, dict):
+        return fill(to_line(format_parameters(value, ", ", wide=True)), _WIDTH) or "(none)"
+    return to_line(str(value))

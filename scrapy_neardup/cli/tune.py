@@ -8,97 +8,83 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.cli.command import (
     METHOD,
     command,
     config_of,
-    json_option,
+    flag,
     limit_option,
     number,
     option,
     parse_method,
 )
-from scrapy_neardup.cli.feeds import read_documents
+from scrapy_neardup.cli.inputs import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
-from scrapy_neardup.cli.output import format_count, is_coloured, progress, save, to_line, warn, write
-from scrapy_neardup.cli.tune_report import write_report
-from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.agreement import compare_methods
-from scrapy_neardup.lab.candidates import (
-    Candidate,
-    Stratum,
-    draw_pairs,
-    find_candidates,
-    make_strata,
-    make_thresholds,
+from scrapy_neardup.cli.output import (
+    format_count,
+    format_table,
+    is_coloured,
+    present,
+    progress,
+    save,
+    to_line,
+    warn,
+    write,
 )
-from scrapy_neardup.lab.documents import Document, Spool, open_spool, read_kept_documents
-from scrapy_neardup.lab.estimates import tune
-from scrapy_neardup.lab.exact import open_gram_file
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods
+from scrapy_neardup.lab.candidates import Stratum, draw_pairs, find_candidates, make_strata, make_thresholds
+from scrapy_neardup.lab.documents import Spool, open_spool, read_kept_documents
+from scrapy_neardup.lab.estimates import ENOUGH, Figure, Tuning, tune
+from scrapy_neardup.lab.evaluate import find_overrides
+from scrapy_neardup.lab.exact import Alike, open_gram_file
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.urls import STORES
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 
 #: Methods to compare with by default.
 _AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
-#: What a reader types for each label.
+#: Words that a reader may type, and their labels.
 _LABELS = {"y": COPY, "yes": COPY, "n": DIFFERENT, "no": DIFFERENT, "s": SKIP, "skip": SKIP}
 _QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
-
-
-def _make_question(documents: Spool, candidate: Candidate, stratum: Stratum) -> tuple[Pair, Question]:
-    """Return a candidate as a pair without answer, and as a question."""
-    found = candidate.alike
-    a, b = documents[found.a], documents[found.b]
-    pair = replace(compare_documents(found, a, b), stratum=stratum.name, stratum_size=stratum.size)
-    return pair, make_question(_side(a), _side(b), pair.row())
-
-
-def _side(document: Document) -> tuple[str, str, str, str]:
-    return document.id, document.page.title, document.url, document.page.text
+#: A value is better if it is so probable.
+_CLEAR = 0.9
 
 
 @command(
     "tune",
-    option("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts"),
+    option("feed FEED|STATE", "a feed, or the URL of a state that keeps texts"),
     METHOD,
-    option("--pairs", type=number(1), default=40, metavar="N", help="number of pairs to draw (default: 40)"),
-    option("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)"),
+    option("--pairs N", "number of pairs to draw (default: 40)", type=number(1), default=40),
+    option("--seed N", "another seed draws other pairs (default: 1)", type=int, default=1),
     option(
-        "-o",
-        dest="output",
-        type=Path,
-        default=Path("labels.jsonl"),
-        metavar="FILE",
-        help="file for the answers (default: %(default)s)",
+        "-o FILE", "file for the answers (default: %(default)s)", dest="output", type=Path, default=Path("labels.jsonl")
     ),
-    option("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing"),
+    option("--html FILE", "write the pairs as an HTML page, and ask nothing", type=Path),
     option(
-        "--labels",
+        "--labels FILE",
+        "read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
         type=Path,
         action="append",
         default=[],
-        metavar="FILE",
-        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
     ),
+    option("--cost N", "one wrong drop counts as N missed copies (default: 1)", type=float, default=1.0),
     option(
-        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
-    ),
-    option(
-        "--against",
+        "--against NAME[:…]",
+        f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
         action="append",
-        metavar="NAME[:…]",
-        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
     ),
     limit_option(1500, "characters to show of a text (default: 1500; 0: all)"),
-    json_option("print the figures as one JSON object"),
+    flag("--json", "print the figures as one JSON object"),
     examples="""\
 how it works:
   Each page is paired with the earlier page that it is most like. Some pairs are drawn: most where another threshold
@@ -152,7 +138,7 @@ def find_threshold(arguments: argparse.Namespace) -> int:
         draws = draw_pairs(parts, tried, arguments.pairs, arguments.seed)
         labels = [pair for path in arguments.labels for pair in read_answers(path, "stratum_size")]
         if arguments.html or not arguments.labels:
-            questions = [_make_question(documents, found[place], stratum) for place, stratum in draws]
+            questions = [_make_question(documents, found[place].alike, stratum) for place, stratum in draws]
             if arguments.html:
                 _write_page(arguments, config, questions, labels)
                 return 0
@@ -167,8 +153,16 @@ def find_threshold(arguments: argparse.Namespace) -> int:
             lambda name, error: warn(f"tune: {name} is left out: {error}"),
             progress,
         )
-    write_report(arguments, config, tuning, agreement)
+    present(arguments, _data(tuning, agreement), _report_lines(tuning, agreement, config))
     return 0
+
+
+def _make_question(spool: Spool, found: Alike, stratum: Stratum) -> tuple[Pair, Question]:
+    """Return two documents as a pair without answer, and as a question."""
+    documents = spool[found.a], spool[found.b]
+    pair = replace(compare_documents(found, *documents), stratum=stratum.name, stratum_size=stratum.size)
+    a, b = ((one.id, one.page.title, one.url, one.page.text) for one in documents)
+    return pair, make_question(a, b, pair.row())
 
 
 def _make_method(spec: str) -> Method:
@@ -195,7 +189,7 @@ def _write_page(
     arguments: argparse.Namespace, config: Config, pairs: list[tuple[Pair, Question]], labels: list[Pair]
 ) -> None:
     """Write the HTML page with the pairs that have no label yet."""
-    path, files = arguments.html, arguments.labels
+    files = arguments.labels
     labelled = {(one.a, one.b) for one in labels}
     left = [question for pair, question in pairs if (pair.a, pair.b) not in labelled]
     if not left:
@@ -203,29 +197,18 @@ def _write_page(
             f"All {format_count(len(pairs), 'pair')} have labels. Draw others with --seed or --pairs, or leave --html "
             "out."
         )
-    file = _new_label_file(files)
-    command = _next_command(arguments, [*files, file])
-    save(render_questions(left, command, file.name, config.lang), path)
+    names = (f"labels{f'-{number}' if number > 1 else ''}.jsonl" for number in count(1))
+    file = next(name for name in names if all(name != known.name for known in files))
+    method = ("--method", arguments.method) if arguments.method else ()
+    read = [word for path in (*files, file) for word in ("--labels", str(path))]
+    command = " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *read)))
+    save(render_questions(left, command, file, config.lang), arguments.html)
     without = len(pairs) - len(left)
     more = f", without {format_count(without, 'pair')} that have labels" if without else ""
     write(
-        f"{path}: {format_count(len(left), 'pair')}{more}. Open it in a browser, save the labels at the end, and run\n"
-        f"  {command}\n"
+        f"{arguments.html}: {format_count(len(left), 'pair')}{more}. Open it in a browser, save the labels "
+        f"at the end, and run\n  {command}\n"
     )
-
-
-def _new_label_file(files: list[Path]) -> Path:
-    """Return a name for the labels of the page that none of these files has."""
-    names = {path.name for path in files}
-    numbers = (f"labels{f'-{number}' if number > 1 else ''}.jsonl" for number in range(1, len(names) + 2))
-    return Path(next(name for name in numbers if name not in names))
-
-
-def _next_command(arguments: argparse.Namespace, labels: list[Path]) -> str:
-    """Return the command that reads the labels."""
-    method = ("--method", arguments.method) if arguments.method else ()
-    files = [word for path in labels for word in ("--labels", str(path))]
-    return " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *files)))
 
 
 def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Question]]) -> list[Pair]:
@@ -274,3 +257,110 @@ def _format_part(part: Part, coloured: bool) -> str:
     if coloured:
         return f"\x1b[90m{text}\x1b[0m" if is_shared else text
     return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"
+
+
+def _data(tuning: Tuning, disagreement: MethodAgreement | None) -> dict[str, Any]:
+    tried, outlook = tuning.tried, tuning.outlook
+    return {
+        "method": tried.name,
+        "threshold": tried.parameter,
+        "candidates": sum(one.size for one in tuning.strata),
+        "labels": tuning.labels,
+        "values": outlook.estimates,
+        "now": tried.value,
+        "enough_labels": outlook.enough,
+        "chosen": tried.values[outlook.chosen] if outlook.enough else None,
+        "better": outlook.better if outlook.enough else None,
+        "parameters": find_overrides(tried.methods[outlook.chosen]) if outlook.enough else None,
+        "agreement": disagreement and {"drawn": disagreement.drawn, "all": disagreement.all},
+    }
+
+
+def _report_lines(tuning: Tuning, disagreement: MethodAgreement | None, config: Config) -> Iterator[str]:
+    yield ""
+    yield from _strata_lines(tuning)
+    if tuning.labels:
+        yield from _estimate_lines(tuning)
+        yield from _advice_lines(tuning, config)
+    else:
+        yield "No pair is labelled yet. Label some, then run the command again.\n"
+    if disagreement is not None:
+        yield from _disagreement_lines(disagreement)
+
+
+def _strata_lines(tuning: Tuning) -> Iterator[str]:
+    pages = sum(one.size for one in tuning.strata)
+    yield f"{format_count(pages, 'page')} {'is' if pages == 1 else 'are'} like an earlier page.\n"
+    rows = []
+    for one in tuning.strata:
+        answers = tuning.answers.get(one.name, ())
+        rows.append((one.name, one.size, len(answers), sum(answer.copy for answer in answers)))
+    yield format_table(["of these", "pages", "labelled", "copies"], rows) + "\n"
+    if tuning.lost:
+        yield f"{format_count(tuning.lost, 'label')} left out, because the pairs are no candidates here.\n"
+
+
+def _estimate_lines(tuning: Tuning) -> Iterator[str]:
+    tried = tuning.tried
+    yield (
+        f"What each {tried.parameter} of {tried.name} would have done, by {format_count(tuning.labels, 'label')} "
+        "(95 % intervals in brackets):\n"
+    )
+    cells = [
+        (
+            f"{one.value:g}{' (now)' if at == tried.now else ''}",
+            one.called,
+            _format_number(one.wrong),
+            _format_number(one.missed),
+            _format_share(one.precision),
+            _format_share(one.recall),
+            f"{one.best:.0%}",
+        )
+        for at, one in enumerate(tuning.outlook.estimates)
+    ]
+    yield format_table([tried.parameter, "called", "wrong", "missed", "precision", "recall", "best"], cells) + "\n"
+    unlabelled = [one for one in tuning.strata if not tuning.answers.get(one.name)]
+    if unlabelled:
+        pages = format_count(sum(one.size for one in unlabelled), "page")
+        yield (
+            f"{pages} in {format_count(len(unlabelled), 'stratum', 'strata')} have no label. The figures count half of "
+            "them as copies, with a wide interval.\n"
+        )
+
+
+def _advice_lines(tuning: Tuning, config: Config) -> Iterator[str]:
+    tried, outlook = tuning.tried, tuning.outlook
+    name, value = tried.parameter, tried.value
+    if not outlook.enough:
+        yield (
+            f"Too few labels: {outlook.deciding} for pairs where the values differ, but a comparison needs {ENOUGH}, "
+            f"over most kinds of pairs. Label more, or keep {name} at {value:g}.\n"
+        )
+        return
+    chosen, is_kept = tried.values[outlook.chosen], outlook.chosen == tried.now
+    is_clear = (outlook.safe if is_kept else outlook.better) >= _CLEAR
+    more = "" if is_clear else " To be surer, label more pairs with another --seed."
+    if is_kept:
+        yield f"Keep {name} {value:g}.{more} The settings:\n"
+    else:
+        yield f"{name} {chosen:g} is better than {value:g} in {outlook.better:.0%} of cases.{more} The settings:\n"
+    if tried.name != config.method or tried.name != "cascade":
+        yield f"    NEARDUP_METHOD = {tried.name!r}"
+    yield f"    NEARDUP_PARAMETERS = {find_overrides(tried.methods[outlook.chosen])!r}\n"
+
+
+def _disagreement_lines(found: MethodAgreement) -> Iterator[str]:
+    yield "Where methods differ: how many of the copies by the row's method are copies by the column's method.\n"
+    candidates = "candidates drawn at random" if found.is_sample else "candidates"
+    for copies, what in ((found.all, candidates), (found.drawn, "pairs drawn for labelling")):
+        yield f"{copies.pairs:,} {what}:\n"
+        rows = [(name, *row.values()) for name, row in copies.called.items()]
+        yield format_table(["", *copies.called], rows) + "\n"
+
+
+def _format_number(figure: Figure) -> str:
+    return f"{figure.estimate:,.0f} ({figure.low:,.0f}–{figure.high:,.0f})"
+
+
+def _format_share(figure: Figure) -> str:
+    return f"{figure.estimate:.1%} ({100 * figure.low:.0f}–{100 * figure.high:.0f})"

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_neardup.cli.command import JSON, STATE, command, config_of, format_option, option
+from scrapy_neardup.cli.command import JSON, STATE, command, config_of, flag, format_option, option
+from scrapy_neardup.cli.inputs import find_pages, read_urls
 from scrapy_neardup.cli.opening import open_state, snapshot_state
 from scrapy_neardup.cli.output import (
     describe_missing,
@@ -19,7 +20,6 @@ from scrapy_neardup.cli.output import (
     warn,
     write_list,
 )
-from scrapy_neardup.cli.urls import find_pages, read_urls
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.dropped import dropped, originals_of
@@ -45,22 +45,13 @@ _SHOWN = 20
 
 @command(
     "keep",
-    option(
-        "urls",
-        metavar="URL",
-        nargs="*",
-        help="a page, by its URL as crawled; -: read URLs from standard input, one per line",
-    ),
-    option("--from", dest="file", metavar="FILE", help="the pages in the field url of a file of records"),
+    option("urls URL", "a page, by its URL as crawled; -: read URLs from standard input, one per line", nargs="*"),
+    option("--from FILE", "the pages in the field url of a file of records", dest="file"),
     format_option("FILE"),
-    option(
-        "--last",
-        action="store_true",
-        help="all pages that the last crawl dropped as copies, without those that have a manual verdict",
-    ),
-    option("--site", metavar="SITE", help="with --last: only this host and its subdomains"),
-    option("--remove", action="store_true", help="remove the manual verdicts on these pages"),
-    STATE,
+    flag("--last", "all pages that the last crawl dropped as copies, without those that have a manual verdict"),
+    option("--site SITE", "with --last: only this host and its subdomains"),
+    flag("--remove", "remove the manual verdicts on these pages"),
+    *STATE,
     JSON,
     examples="""\
 effect:
@@ -84,7 +75,11 @@ def keep(arguments: argparse.Namespace) -> int:
     urls = [] if arguments.last and not (arguments.urls or arguments.file) else read_urls(arguments)
     with open_state(arguments.store, config_of(arguments)) as store:
         if arguments.last:
-            urls = list(dict.fromkeys([*urls, *_dropped_in_last_crawl(store, arguments.site)]))
+            last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
+            is_wanted = of_host(arguments.site) if arguments.site is not None else lambda record: True
+            records = [one.record for one in dropped(store, last) if one.judged is None] if last else []
+            urls += [record.url for record in records if record is not None and is_wanted(record)]
+            urls = list(dict.fromkeys(urls))
         if arguments.remove:
             return _remove_verdicts(arguments, store, urls)
         found, missing = find_pages(store, urls)
@@ -96,16 +91,8 @@ def keep(arguments: argparse.Namespace) -> int:
         if verdicts:
             write_manual_verdicts(store, *verdicts)
     kept = [{"url": one.url, "original": one.other or None} for one in verdicts]
-    present(arguments, {"kept": kept, "missing": missing}, lambda _: "".join(_lines(verdicts)))
+    present(arguments, {"kept": kept, "missing": missing}, "".join(_lines(verdicts)))
     return 1 if missing else 0
-
-
-def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
-    """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
-    last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
-    is_wanted = of_host(site) if site is not None else lambda record: True
-    records = [one.record for one in dropped(store, last) if one.judged is None] if last else []
-    return [record.url for record in records if record is not None and is_wanted(record)]
 
 
 def _lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
@@ -126,16 +113,16 @@ def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list
     for url in missing:
         warn(f"{to_line(url)}\n  has no manual verdict; see: scrapy neardup judgements")
     text = f"{format_count(len(removed), 'manual verdict')} removed."
-    present(arguments, {"removed": removed, "missing": missing}, lambda _: text)
+    present(arguments, {"removed": removed, "missing": missing}, text)
     return 1 if missing else 0
 
 
 @command(
     "copy",
-    option("url", metavar="URL", help="the copy, by its URL as crawled"),
-    option("original", metavar="ORIGINAL", nargs="?", help="its original, by its URL as crawled"),
-    option("--remove", action="store_true", help="remove the manual verdict on the page"),
-    STATE,
+    option("url URL", "the copy, by its URL as crawled"),
+    option("original ORIGINAL", "its original, by its URL as crawled", nargs="?"),
+    flag("--remove", "remove the manual verdict on the page"),
+    *STATE,
     JSON,
     examples="""\
 effect:
@@ -162,7 +149,7 @@ def copy(arguments: argparse.Namespace) -> int:
         write_manual_verdicts(store, ManualVerdict(url, ManualKind.COPY, arguments.original, int(time.time())))
     unknown = "" if is_known else " The state does not know it yet."
     text = f"{to_line(url)}\n  is a copy of {to_line(original.url)}, when it comes again.{unknown}"
-    present(arguments, {"url": url, "original": original.url, "known": is_known}, lambda _: text)
+    present(arguments, {"url": url, "original": original.url, "known": is_known}, text)
     return 0
 
 
@@ -188,7 +175,7 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
 
 @command(
     "judgements",
-    STATE,
+    *STATE,
     *list_options(_NOUN),
     examples="""\
 list:
@@ -211,7 +198,11 @@ def judgements(arguments: argparse.Namespace) -> int:
     with snapshot_state(arguments.store, config_of(arguments)) as store:
         verdicts = sorted(manual_verdicts(store), key=lambda one: (one.when, one.url))
     if not arguments.output:
-        write_list(arguments, map(_as_data, verdicts), _format_verdict, _NOUN)
+        listed = (
+            {"url": one.url, "said": one.kind.value, "other": one.other or None, "when": utc_time(one.when)}
+            for one in verdicts
+        )
+        write_list(arguments, listed, _format_verdict, _NOUN)
     else:
         write_list(arguments, [_as_label(one) for one in verdicts if one.other], str, _NOUN)
         if rest := sum(not one.other for one in verdicts):
@@ -219,10 +210,6 @@ def judgements(arguments: argparse.Namespace) -> int:
     if not verdicts:
         warn("This state has no manual verdicts.")
     return 0
-
-
-def _as_data(one: ManualVerdict) -> dict[str, Any]:
-    return {"url": one.url, "said": one.kind.value, "other": one.other or None, "when": utc_time(one.when)}
 
 
 def _as_label(one: ManualVerdict) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class Ledger:
             self._notes.count(stats.ROLLED_BACK)
             if page.is_committed:
                 self.feeds.remove(id)
-                self._detector.withdraw(id)
+                self._detector.roll_back(id)
             else:
                 self._detector.release(reservation)
         elif not page.is_committed:

@@ -106,7 +106,8 @@ def log_refusal() -> Iterator[None]:
 def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> None:
     """Log how pages are judged, and which were rolled back; ``job``: the JOBDIR, or empty."""
     logger.debug("%s", compiled.sentence())
-    place, rolled_back = f"{store.scheme} at {store.location}" if store.lasts else "in memory", store.taken_back
+    place = f"{store.scheme} at {store.location}" if store.is_persistent else "in memory"
+    rolled_back = store.rolled_back
     if rolled_back.pages:
         notes.count(stats.TAKEN_BACK, rolled_back.pages)
     if config.dry_run:
@@ -145,7 +146,7 @@ def _log_dry_run(store: PageStore, place: str, config: Config, notes: Notes) -> 
         place,
         ", each item has its verdict" if config.tags_all else "",
     )
-    if pages := store.taken_back.pages:
+    if pages := store.rolled_back.pages:
         logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", pages)
 
 

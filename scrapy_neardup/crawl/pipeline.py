@@ -21,7 +21,7 @@ from scrapy_neardup.crawl.waiting import Backlog
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
-from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.urls import parse_url
 
 #: Scrapy's exporter for CSV, unless a project names another one.
 _CSV = "scrapy.exporters.CsvItemExporter"

@@ -18,7 +18,8 @@ from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import open_at, parse_url
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -169,6 +170,6 @@ class ServerCrawl:
                 if not step:
                     break
             trim(store, store.count_rows(b"d"))
-            return store.taken_back.pages, expired
+            return store.rolled_back.pages, expired
         finally:
             store.close()

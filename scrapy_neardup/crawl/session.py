@@ -30,7 +30,8 @@ from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_dro
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Session:
         self.tagger = Tagger(config.tag_field, notes, self._close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
-        if exporter is not None and store.lasts:
+        if exporter is not None and store.is_persistent:
             deliveries = Deliveries(store, store.new_id(), config.overwritten, notes, self._outage)
         self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, deliveries)
         self._ledger.listen(crawler.signals)

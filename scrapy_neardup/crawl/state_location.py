@@ -11,7 +11,7 @@ from scrapy.utils.project import data_path
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.kv.base import without_password
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import default_url, existing_default, existing_states, placeholders_filled, safe_name
+from scrapy_neardup.state.urls import default_url, existing_default, existing_states, placeholders_filled, safe_name
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)

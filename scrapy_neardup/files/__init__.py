@@ -1,7 +1,7 @@
 """Records and pages from files: feeds, tables, folders of HTML, web archives.
 
-All formats are streams of one record at a time. A malformed record is named among the others; where a file cannot be
-read on, an error names the place. A new format is a reader and a line in ``FORMATS``.
+Every reader yields one record at a time, malformed ones too. If the rest of a file is unreadable, an error names the
+place. A new format is a reader and a line in ``FORMATS``.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ FORMATS: dict[str, Format] = {
 def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
     """Yield the records of a file, a folder or standard input (``-``).
 
-    ``format`` is one of ``FORMATS``; by default the suffix decides, before that of a packing, and standard input is
-    JSON lines. Raises NearDupError if there is no such file, or where it cannot be read on.
+    ``format`` is one of ``FORMATS``. By default the suffix decides (``.csv`` of ``feed.csv.gz``), and standard input is
+    JSON lines. Raises NearDupError if the file does not exist or its rest is unreadable.
     """
     if name != STDIN and Path(name).is_dir():
         yield from read_folder(name, format)
@@ -69,7 +69,7 @@ def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
             yield from FORMATS[find_format(name, format)].read(file, source)
     else:
         with file_errors(name):
-            Path(name).stat()  # that it is not there is worse than that its suffix says nothing
+            Path(name).stat()  # reports a missing file before an unknown suffix
             read = FORMATS[find_format(name, format)].read
             with open_packed(name) as file:
                 yield from read(file, name)

@@ -38,8 +38,7 @@ class _Broken(Exception):
 
 
 def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
-    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Return it and why it failed, empty if it
-    did not.
+    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Return it, and the error if there is one.
 
     A broken body gives its start. A body that is text stays as it is, because some archives decode a page and keep its
     header. The result has at most ``entry.LARGEST`` bytes.
@@ -134,7 +133,9 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 def _records(archive: Any, source: str) -> Iterator[InputRecord]:
     for number, record in enumerate(archive, 1):
-        if not (record.rec_headers.get_header("Content-Length") or "").isdigit():  # taken for 0, or for all the rest
+        if not (
+            record.rec_headers.get_header("Content-Length") or ""
+        ).isdigit():  # the library would read nothing, or all the rest
             raise ValueError("the next record has no Content-Length")
         found = _read_record(record, source, number)
         archive.read_to_end()
@@ -156,7 +157,11 @@ def _read_record(record: Any, source: str, number: int) -> InputRecord:
             return Skipped(*place, mime)
         if not record.length:
             return Skipped(*place, "an empty response")
-        record.http_headers = http = _read_head(record.raw_stream)
+        parser = import_library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
+        try:
+            record.http_headers = http = parser.parse(record.raw_stream)
+        except EOFError:
+            raise EOFError(_BREAKS_OFF) from None
         status = http.get_statuscode()
         if not status.isdigit():
             return Malformed(*place, "no HTTP response")
@@ -172,15 +177,6 @@ def _read_record(record: Any, source: str, number: int) -> InputRecord:
         return Skipped(*place, "an empty page")
     known = {"url": head.get_header("WARC-Target-URI"), "date": head.get_header("WARC-Date")}
     return Entry(*place, {name: value for name, value in known.items() if value}, html=body, content_type=content_type)
-
-
-def _read_head(stream: Any) -> Any:
-    """Read the head of a response from the stream."""
-    parser = import_library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
-    try:
-        return parser.parse(stream)
-    except EOFError:
-        raise EOFError(_BREAKS_OFF) from None
 
 
 def _read_body(record: Any) -> tuple[bytes, str]:
@@ -205,7 +201,7 @@ class _Stream:
     """A file that raises an error where its compression breaks off. The WARC reader would take that for the end."""
 
     def __init__(self, file: BinaryIO) -> None:
-        # Decoded bytes come before the next error.
+        # read1 returns the bytes that it has decoded before it raises.
         self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)
 
     def read(self, size: int) -> bytes:
@@ -222,11 +218,8 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         with library_errors(source, "archive"):
             book = ZipFile(whole)
         with book:
-            names = [
-                name
-                for name in book.namelist()
-                if name.startswith("archive/") and strip_packing(name).lower().endswith(".warc")
-            ]
+            inside = (name for name in book.namelist() if name.startswith("archive/"))
+            names = [name for name in inside if strip_packing(name).lower().endswith(".warc")]
             if not names:
                 raise NearDupError(
                     f"{source} is no WACZ: it contains no archive/….warc.gz. Name its format with --format."

@@ -9,7 +9,7 @@ import lzma
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from os import PathLike
@@ -31,13 +31,9 @@ def _find_zstd() -> Any:
 zstd = _find_zstd()
 NO_ZSTD = "Zstandard needs the package backports.zstd. Run: pip install 'scrapy-neardup[files]'"
 #: Errors of a file that is broken or badly compressed.
-FAILURES: tuple[type[Exception], ...] = (
-    OSError,
-    EOFError,
-    lzma.LZMAError,
-    zlib.error,
-    *((zstd.ZstdError,) if zstd else ()),
-)
+FAILURES: tuple[type[Exception], ...] = (OSError, EOFError, lzma.LZMAError, zlib.error)
+if zstd:
+    FAILURES += (zstd.ZstdError,)
 
 
 def open_zst(raw: BinaryIO, mode: str = "rb") -> Any:
@@ -106,14 +102,10 @@ def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         yield file
 
 
-@contextmanager
-def unpack(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """Return the uncompressed bytes of an open file, which stays open."""
-    if suffix not in _READ:
-        yield raw
-        return
-    with _READ[suffix](raw) as file:
-        yield file
+def unpack(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
+    """Open the uncompressed bytes of an open file, which stays open."""
+    opened: AbstractContextManager[BinaryIO] = _READ.get(suffix, nullcontext)(raw)
+    return opened
 
 
 def detect_packing(raw: BinaryIO) -> str:
@@ -124,18 +116,13 @@ def detect_packing(raw: BinaryIO) -> str:
 
 
 @contextmanager
-def open_packed_for_writing(path: Path, like: str = "") -> Iterator[BinaryIO]:
-    """Open a new file, compressed by the suffix of its name, or of ``like`` for a draft under another name.
+def open_packed_for_writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file, compressed by the suffix of its name.
 
     The same bytes give the same file, as no name and time are written. The file is complete after the block.
     """
-    suffix = find_packing(like or path)
-    with path.open("wb") as raw:
-        if suffix not in _WRITE:
-            yield raw
-            return
-        with _WRITE[suffix](raw) as file:
-            yield file
+    with path.open("wb") as raw, _WRITE.get(find_packing(path), nullcontext)(raw) as file:
+        yield file
 
 
 @contextmanager

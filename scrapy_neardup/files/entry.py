@@ -100,7 +100,7 @@ def file_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
-    """Translate every exception of a library into the error of ``broken``, because broken files raise nearly any."""
+    """Translate every exception of a library into that of ``broken_file``. Broken files raise nearly any."""
     try:
         yield
     except Exception as error:

@@ -25,26 +25,6 @@ _KINDS = {
 }
 
 
-def parse_object(raw: bytes) -> dict[str, Any]:
-    """Parse an object. Raises ValueError that names what it is instead.
-
-    NaN and Infinity, which Python writes, are accepted. The encoding is never guessed.
-
-    >>> parse_object(b'{"title": "Ferry"}')
-    {'title': 'Ferry'}
-    >>> parse_object(b'[1]')
-    Traceback (most recent call last):
-    ValueError: not an object but a list
-    """
-    try:
-        found = json.loads(decode_utf8(raw))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
-    except RecursionError:
-        raise ValueError("JSON with lists or objects nested too deeply") from None
-    return _check_object(found)
-
-
 def _check_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"not an object but {_KINDS[type(value)]}")
@@ -52,10 +32,16 @@ def _check_object(value: Any) -> dict[str, Any]:
 
 
 def _make_entry(raw: bytes, source: str, number: int, unit: str, line: bytes = b"") -> InputRecord:
+    """Parse an object. NaN and Infinity, which Python writes, are accepted. The encoding is never guessed."""
     try:
-        return Entry(source, number, unit, parse_object(raw), line)
+        return Entry(source, number, unit, _check_object(json.loads(decode_utf8(raw))), line)
+    except json.JSONDecodeError as error:
+        why = f"not JSON: {error.msg} at character {error.pos + 1}"
+    except RecursionError:
+        why = "JSON with lists or objects nested too deeply"
     except ValueError as error:
-        return Malformed(source, number, unit, str(error), line or raw)
+        why = str(error)
+    return Malformed(source, number, unit, why, line or raw)
 
 
 def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, str]]:
@@ -67,24 +53,17 @@ def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, s
         number += 1
         why = ""
         if len(line) == entry.LARGEST and not line.endswith(b"\n"):
-            size = len(line) + _skip_line(file)
+            size, rest = len(line), b"-"
+            while rest and not rest.endswith(b"\n"):
+                rest = file.readline(1 << 16)
+                size += len(rest)
             why = f"too long: {size:,} bytes with the line end; the first {len(line):,} bytes are kept"
         yield number, line.removeprefix(BOM) if number == 1 else line, why
 
 
-def _skip_line(file: BinaryIO) -> int:
-    """Read a line to its end; return the number of bytes."""
-    size = 0
-    while rest := file.readline(1 << 16):
-        size += len(rest)
-        if rest.endswith(b"\n"):
-            break
-    return size
-
-
 def read_jsonl(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield every line, malformed ones too. Blank lines are skipped but counted."""
-    yield from _parse_lines(_read_lines(file), source)
+    return _parse_lines(_read_lines(file), source)
 
 
 def _parse_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
@@ -99,7 +78,7 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield every element of a list, which may be followed by another, as after a second crawl into the same file.
 
     Scrapy writes an item a line, so such a list is a stream. Any other list must fit into memory. If the first line is
-    an object, the file is JSON lines under another name. Raises NearDupError where the elements cannot be told apart.
+    an object, the file is JSON lines under another name. Raises NearDupError if the elements cannot be separated.
     """
     most = 4 * entry.LARGEST
     number, first = 1, file.readline(most).removeprefix(BOM)
@@ -178,10 +157,6 @@ def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
         raise broken_file(source, "item", number, _UNFINISHED)
 
 
-#: Scrapy's name for elements of a list.
-_VALUE = "value"
-
-
 def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Yield every child of the root. Raises NearDupError where the markup is broken.
 
@@ -236,6 +211,6 @@ def _read_value(element: etree._Element) -> Any:
         return element.text or ""
     if _has_own_text(element):
         return "".join(element.itertext())
-    if all(etree.QName(child).localname == _VALUE for child in element):
+    if all(etree.QName(child).localname == "value" for child in element):
         return [_read_value(child) for child in element]
     return _read_fields(element)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
@@ -57,20 +58,17 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
     """
     if format not in ("", "html", "text"):
         raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
-    found = False
-    for record in _read_pages(Path(name), HTML) if format != "text" else ():
-        found = True
-        yield record
-    if not found and not format and (docs := find_file(Path(name), "docs.jsonl")):
-        with file_errors(str(docs)), open_packed(docs) as file:
-            yield from read_jsonl(file, str(docs))
-        return
-    for record in _read_pages(Path(name), TEXT) if not found and format != "html" else ():
-        found = True
-        yield record
-    if not found:
-        what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML files, docs.jsonl or .txt files")
-        raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
+    for kind in (TEXT,) if format == "text" else (HTML,) if format else (HTML, TEXT):
+        if kind is TEXT and not format and (docs := find_file(Path(name), "docs.jsonl")):
+            with file_errors(str(docs)), open_packed(docs) as file:
+                yield from read_jsonl(file, str(docs))
+            return
+        pages = _read_pages(Path(name), kind)
+        if (first := next(pages, None)) is not None:
+            yield from chain([first], pages)
+            return
+    what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML files, docs.jsonl or .txt files")
+    raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
 
 
 def _read_pages(root: Path, kind: tuple[str, ...]) -> Iterator[InputRecord]:
@@ -106,13 +104,11 @@ def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, i
     for one in inside:
         if one.is_dir():
             yield from _walk(folder / one.name, suffixes, above | {own})
-        elif PurePath(strip_packing(one.name)).suffix.lower() in suffixes and _is_file(one):
+        # A dangling link is named later as unreadable; a pipe would block for ever.
+        elif PurePath(strip_packing(one.name)).suffix.lower() in suffixes and (
+            one.is_file() or (one.is_symlink() and not Path(one.path).exists())
+        ):
             yield folder / one.name, ""
-
-
-def _is_file(one: os.DirEntry[str]) -> bool:
-    """Whether it is a file or a dangling link, which gets named; a pipe would block for ever."""
-    return one.is_file() or (one.is_symlink() and not Path(one.path).exists())
 
 
 def _why_unreadable(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import date, time, timedelta
 from decimal import Decimal
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 from scrapy_neardup.errors import NearDupError
@@ -209,20 +209,16 @@ def _check_cells(book: BinaryIO) -> None:
     with ZipFile(book) as members:
         for name in members.namelist():
             if name.startswith("xl/") and name.endswith(".xml"):
+                run = 0  # bytes since the last tag
                 with members.open(name) as member:
-                    _check_runs(member, name)
+                    while part := member.read(1 << 20):
+                        first = part.find(b"<")
+                        run += len(part) if first < 0 else first
+                        if run > entry.LARGEST:
+                            raise ValueError(f"a cell in {name} has more than {entry.LARGEST:,} bytes")
+                        if first >= 0:
+                            run = len(part) - part.rindex(b"<")
     book.seek(0)
-
-
-def _check_runs(member: IO[bytes], name: str) -> None:
-    run = 0
-    while part := member.read(1 << 20):
-        first = part.find(b"<")
-        run += len(part) if first < 0 else first
-        if run > entry.LARGEST:
-            raise ValueError(f"a cell in {name} has more than {entry.LARGEST:,} bytes")
-        if first >= 0:
-            run = len(part) - part.rindex(b"<")
 
 
 def _read_sheet(sheet: Any, source: str) -> Iterator[InputRecord]:

@@ -204,11 +204,9 @@ class CsvWriter(TableWriter):
         self._rows = csv.writer(self._text, delimiter=self.delimiter)
 
     def close(self) -> None:
-        self._text.detach()
+        self._text.detach()  # or it would close the file
 
-    def discard(self) -> None:
-        """Close the text layer, which would otherwise close the file."""
-        self._text.detach()
+    discard = close
 
     def _write_row(self, cells: list[Any]) -> None:
         self.formulas += sum(map(is_formula, cells))

@@ -1,4 +1,4 @@
-"""What is known of a page, a pair or a state, as frozen dataclasses that commands print.
+"""Findings on a page, a pair or a state, as frozen dataclasses that commands print.
 
 ``as_data`` makes JSON of them, so the order of their fields is the order in ``--json``.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import fields
 from datetime import datetime, timezone
 from typing import Any
+
+from scrapy_neardup.state.evidence import Evidence
 
 #: Metadata of a field that only the text of a command shows, not its JSON.
 HIDDEN = {"shown": "never"}
@@ -34,3 +36,8 @@ def utc_time(seconds: float) -> str | None:
     '2023-11-14T22:13:20+00:00'
     """
     return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds") if seconds else None
+
+
+def kind_and_title(evidence: Evidence | None) -> tuple[str | None, str | None]:
+    """Return the kind of likeness and the title that the state keeps of a page; None for each that it does not."""
+    return (evidence.likeness or None, evidence.title or None) if evidence else (None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scrapy_neardup.inspect import HIDDEN, utc_time
+from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.maintenance.tables import CRAWLS
@@ -48,11 +48,10 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
     crawls = {crawl.generation: crawl.who for crawl in CRAWLS.read(store)}
     for drop in _drops(store, generation):
         record, original = _at(store, drop.page), _at(store, drop.original)
-        evidence = store.evidence(record.id) if record is not None else None
         given = find_manual_verdict(store, record.url) if record is not None else None
         yield Dropped(
             url=record.url if record else None,
-            title=(evidence.title or None) if evidence else None,
+            title=kind_and_title(store.evidence(record.id))[1] if record else None,
             original=original.url if original else None,
             kind=drop.likeness or None,
             similarity=round(drop.similarity, 4),
@@ -66,17 +65,16 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:
-    """Return the page that each record was dropped for: its original, or the original of its last drop; None if
-    unknown.
-    """
+    """Return the page that each record was dropped for: its original, or that of its last drop; None if unknown."""
     last: dict[int, int] = {}
     if any(record.original == record.id for record in records):
         last = {drop.page: drop.original for drop in _drops(store)}
-    found = []
-    for record in records:
-        page = last_id(url_key(record.url, store.hashes))
-        found.append(store.record(record.original) if record.original != record.id else _at(store, last.get(page, 0)))
-    return found
+    return [
+        store.record(record.original)
+        if record.original != record.id
+        else _at(store, last.get(last_id(url_key(record.url, store.hashes)), 0))
+        for record in records
+    ]
 
 
 def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:

@@ -63,16 +63,12 @@ def inspect_extraction(
     except LexiconNeeded as error:
         reason = error.reason
     simplified = method.parameters.simplified
+    count_pages = _boilerplate_counts(fingerprint, page.site, method, store)
     return ExtractedPage(
         html=html,
         page=page,
         reading=found.reading,
-        lines=classify_lines(
-            found.blocks,
-            found.reading,
-            _boilerplate_counts(fingerprint, page.site, method, store),
-            simplified=simplified,
-        ),
+        lines=classify_lines(found.blocks, found.reading, count_pages, simplified=simplified),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,

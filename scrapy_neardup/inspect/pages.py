@@ -1,23 +1,22 @@
-"""What a state knows of a page: its verdict and evidence, its group, and why it passed."""
+"""The knowledge of a state on a page (verdict, evidence, group, why it passed), and on a group."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
-from scrapy_neardup.inspect import HIDDEN, utc_time
+from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
 from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
-from scrapy_neardup.judge.matching import Matching, filed_fingerprint
+from scrapy_neardup.judge.matching import Searcher, filed_fingerprint
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.history import decisions_of
-from scrapy_neardup.state.pages import PageStore, stands_for
+from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
 
@@ -156,7 +155,8 @@ def _inspect(
     newest: deque[Record],
 ) -> StatePage:
     evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
-    standing, is_copy = stands_for(store, record), record.original != record.id
+    kind, title = kind_and_title(evidence)
+    standing, is_copy = representative_of(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
     like = store.record(evidence.like) if evidence and evidence.like else None
     method = None if record.former else method
@@ -172,7 +172,7 @@ def _inspect(
         url=record.url,
         found=True,
         verdict=verdict,
-        kind=_kind(evidence),
+        kind=kind,
         first_seen=utc_time(record.first_seen),
         last_seen=utc_time(store.last_seen(record.url)),
         original=_other_page(store, original) if original else None,
@@ -181,7 +181,7 @@ def _inspect(
         like=_other_page(store, like) if like else None,
         similarity=(evidence and evidence.similarity) or (round(record.similarity, 4) if is_copy else None) or None,
         containment=(evidence.containment or None) if evidence else None,
-        title=(evidence.title or None) if evidence else None,
+        title=title,
         characters=evidence.letters if evidence else None,
         shared=evidence.shared if evidence else (),
         same_bytes=original is not None and record.body == original.body > 0,
@@ -199,20 +199,18 @@ def _inspect(
     )
 
 
-def _kind(evidence: Evidence | None) -> str | None:
-    return (evidence.likeness or None) if evidence else None
-
-
 def _other_page(store: PageStore, record: Record) -> OtherPage:
-    evidence = store.evidence(record.id)
-    return OtherPage(record.url, utc_time(record.first_seen), (evidence.title or None) if evidence else None)
+    return OtherPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[1])
+
+
+def _role(record: Record, original: int) -> str:
+    """Return the role of a page whose group ``original`` stands for."""
+    return ORIGINAL if record.id == original else SUPERSEDED if record.original == record.id else ""
 
 
 def _group_page(store: PageStore, record: Record, standing: Record | None) -> GroupPage:
-    role = "" if record.original != record.id else SUPERSEDED
-    if standing is not None and record.id == standing.id:
-        role = ORIGINAL
-    return GroupPage(record.url, utc_time(record.first_seen), _kind(store.evidence(record.id)), role)
+    role = _role(record, standing.id if standing else 0)
+    return GroupPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[0], role)
 
 
 def inspect_site(store: PageStore, site: str) -> KnownSite:
@@ -222,11 +220,12 @@ def inspect_site(store: PageStore, site: str) -> KnownSite:
 
 
 def find_nearest(store: PageStore, record: Record, method: Method, also_copies: Set[Likeness]) -> NearestPage | None:
-    """Find the nearest original of an original; None if no page shares a distinctive key with it."""
-    common, best, _ = Matching(method, store, also_copies).nearest(record)
-    if best is None:
+    """Find the nearest original of an original; None if no page shares a key with it that is not overused."""
+    found = Searcher(method, store, also_copies).search_other_groups(record)
+    nearest = found.nearest
+    if nearest is None:
         return None
-    comparison, other = best.comparison, _other_page(store, best.original)
+    comparison, other = nearest.comparison, _other_page(store, nearest.original)
     return NearestPage(
         other.url,
         other.first_seen,
@@ -234,8 +233,8 @@ def find_nearest(store: PageStore, record: Record, method: Method, also_copies: 
         round(comparison.similarity, 4),
         round(comparison.containment, 4),
         comparison.is_copy(also_copies),
-        best.original.id < record.id,
-        method.decision(filed_fingerprint(record, store), best.compared.sketch, common),
+        nearest.original.id < record.id,
+        method.decision(filed_fingerprint(record, store), nearest.compared.sketch, found.overused_keys),
     )
 
 
@@ -262,3 +261,58 @@ def state_method(store: PageStore, own: Method) -> Method | None:
         return own.with_hashes(store.hashes)
     method = former_method({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
     return method and method.with_hashes(store.hashes)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A page of a group. ``judged``: the manual verdict. ``role``: original, superseded, or empty for a copy."""
+
+    url: str
+    first_seen: str | None
+    similarity: float
+    kind: str | None
+    title: str | None
+    judged: str | None
+    role: str = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """A group: the page that stands for it, None if it is gone, and its pages by the time they were first seen."""
+
+    similar_id: str
+    size: int
+    original: str | None
+    first_seen: str | None
+    pages: tuple[GroupMember, ...]
+
+
+def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None = None) -> KnownGroup:
+    """Describe a group by its id and the ids of its pages. ``limit``: how many pages to name; None: all."""
+    original = newest_replacement(store, id) or store.record(id)
+    return KnownGroup(
+        f"{id:016x}",
+        len(ids),
+        original.url if original else None,
+        utc_time(original.first_seen) if original else None,
+        tuple(_members(store, ids[:limit], original.id if original else 0)),
+    )
+
+
+def _members(store: PageStore, ids: list[int], original: int) -> Iterator[GroupMember]:
+    for id in ids:
+        record, evidence = store.record(id), store.evidence(id)
+        assert record is not None  # its id comes from a scan of the same snapshot
+        is_copy = record.original != record.id
+        similarity = evidence.similarity if is_copy and evidence else 0.0
+        verdict = find_manual_verdict(store, record.url)
+        kind, title = kind_and_title(evidence)
+        yield GroupMember(
+            url=record.url,
+            first_seen=utc_time(record.first_seen),
+            similarity=round(similarity or record.similarity, 4),
+            kind=kind if is_copy else None,
+            title=title,
+            judged=verdict.kind.value if verdict else None,
+            role=_role(record, original),
+        )

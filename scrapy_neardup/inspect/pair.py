@@ -1,4 +1,4 @@
-"""What is known of two pages: the verdict on the later one, and all that led to it."""
+"""The verdict on two pages, and all that led to it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.inspect import HIDDEN, INLINE, utc_time
+from scrapy_neardup.inspect import HIDDEN, INLINE, kind_and_title, utc_time
 from scrapy_neardup.inspect.pages import KnownSite, inspect_site
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Feature, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -40,9 +40,7 @@ class ComparedFeature:
 
 @dataclass(frozen=True, slots=True)
 class ComparedKeys:
-    """The keys of B: those ``shared`` with A, all of them, and those that do not count, because too many pages have
-    them.
-    """
+    """Numbers of B's keys: ``shared`` with A, all, and ``common`` ones, which too many pages have to count."""
 
     shared: int
     of: int
@@ -162,15 +160,25 @@ def _fingerprint(
 def _compare(
     method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: PageStore | None
 ) -> tuple[Comparison, PairComparison]:
-    common = candidates(method, store, new.keys).common if store else frozenset()
+    common = candidates(method, store, new.keys).overused_keys if store else frozenset()
     comparison, explanation = method.compare(new, old.sketch, common), method.explain(new, old.sketch, common)
+    features = tuple(
+        ComparedFeature(
+            one.name,
+            round(one.value, 4),
+            one.weight,
+            round(one.value * one.weight, 4) + 0.0,  # + 0.0 turns -0 into 0
+            one.meaning,
+        )
+        for one in (explanation.features if explanation else ())
+    )
     shared = len((set(new.keys) & set(old.keys)) - common)
     names_a = a.record is not None and b.page is not None and b.page.canonical == a.record.url
     return comparison, PairComparison(
         similarity=round(comparison.similarity, 4),
         containment=round(comparison.containment, 4),
         certain=comparison.certain,
-        features=tuple(map(_feature, explanation.features)) if explanation else None,
+        features=features if explanation else None,
         score=round(explanation.score, 4) if explanation else None,
         needed=explanation.needed if explanation else None,
         decision=method.decision(new, old.sketch, common),
@@ -178,11 +186,6 @@ def _compare(
         compared_in_a_crawl=(shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
         a_is_copy=a.record is not None and not a.record.is_original,
     )
-
-
-def _feature(one: Feature) -> ComparedFeature:
-    adds = round(one.value * one.weight, 4) + 0.0  # + 0.0 turns -0 into 0
-    return ComparedFeature(one.name, round(one.value, 4), one.weight, adds, one.meaning)
 
 
 def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
@@ -229,20 +232,8 @@ def _side(side: Side, parts: list[Part] | None, limit: int) -> PairSide:
     shown = truncate(parts, limit) if limit else parts
     length, shown_length = (sum(len(part.text) for part in some) for some in (parts, shown))
     text = [{"text": one.text, "mark": one.mark.value or None} for one in shown]
-    left = _count_shared(parts) - _count_shared(shown)
-    return PairSide(side.name, title, length, length > shown_length, text, shown, left)
-
-
-def _count_shared(parts: list[Part]) -> int:
-    return sum(part.mark is Mark.SHARED for part in parts)
-
-
-@dataclass(frozen=True, slots=True)
-class BareSide:
-    """One of two pages without its text."""
-
-    name: str
-    text: None = None
+    shared, shared_shown = (sum(part.mark is Mark.SHARED for part in some) for some in (parts, shown))
+    return PairSide(side.name, title, length, length > shown_length, text, shown, shared - shared_shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +254,8 @@ class RecordedPair:
     containment: float | None
     shared: tuple[str, ...]
     features: None
-    a: BareSide
-    b: BareSide
+    a: dict[str, str | None]
+    b: dict[str, str | None]
     store: str
     copy: str = field(metadata=HIDDEN)
     title: str = field(metadata=HIDDEN)
@@ -274,7 +265,7 @@ class RecordedPair:
 def inspect_recorded_pair(store: PageStore, a: str, b: str) -> RecordedPair | None:
     """Return the recorded verdict on two pages of the state if they cannot be compared again.
 
-    That is so if the state keeps neither text nor sketch of one of them. None also if they are not of one group.
+    The state then keeps neither text nor sketch of one of them. Returns None also for pages of different groups.
     """
     one, two = store.find(a), store.find(b)
     if one is None or two is None or one.id == two.id or one.original != two.original:
@@ -284,7 +275,7 @@ def inspect_recorded_pair(store: PageStore, a: str, b: str) -> RecordedPair | No
     if original is None or not _is_bare(store, copy):
         return None
     evidence, is_of_original = store.evidence(copy.id), other.id == original.id
-    kind = (evidence.likeness or None) if evidence else None
+    kind, title = kind_and_title(evidence)
     named, similarity = f"duplicate ({kind})" if kind else "duplicate", f"similarity {copy.similarity:.2f}"
     sentence = f"{named}: {names[0]} and {names[1]} are copies of one page; {names[0]} has {similarity} to it."
     if is_of_original:
@@ -301,11 +292,11 @@ def inspect_recorded_pair(store: PageStore, a: str, b: str) -> RecordedPair | No
         containment=round(evidence.containment, 4) if evidence else None,
         shared=evidence.shared if evidence else (),
         features=None,
-        a=BareSide(a),
-        b=BareSide(b),
+        a={"name": a, "text": None},
+        b={"name": b, "text": None},
         store=store.location,
         copy=copy.url,
-        title=evidence.title if evidence else "",
+        title=title or "",
         is_of_original=is_of_original,
     )
 

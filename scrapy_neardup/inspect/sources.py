@@ -31,7 +31,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 def open_source(config: Config, fields: Mapping[str, str] | None = None, *, marks: bool = True) -> Iterator[PageSource]:
     """Open what makes pages of records. Pages that may take long are read in another process, which ends with it.
 
-    ``marks``: see ``PageSource``.
+    ``marks``: see ``PageSource``; not needed if no document comes again.
     """
     risky_pool = config.make_risky_pool()
     with closing(risky_pool) if risky_pool else nullcontext():
@@ -43,13 +43,6 @@ def open_source(config: Config, fields: Mapping[str, str] | None = None, *, mark
             read_risky=risky_pool.read if risky_pool else None,
             hashes_items=marks,
         )
-
-
-@contextmanager
-def open_feed(config: Config) -> Iterator[DocumentReader]:
-    """Open a reader of documents as a crawl with these settings would judge them."""
-    with open_source(config, marks=False) as source:  # no document is met again
-        yield DocumentReader(source)
 
 
 def read_html(html: str, url: str, config: Config) -> Page:
@@ -88,7 +81,7 @@ def fingerprint_page(
 class Side:
     """One of two pages to compare, under the name that the user gave it: a page, a record of a state, or both.
 
-    Then the record is compared, and the page shows its text.
+    With both, the record is compared, and the page shows its text.
     """
 
     name: str
@@ -175,8 +168,8 @@ def _read_text(path: Path) -> Page:
 
 def _read_document(path: Path, id: str, config: Config) -> Page:
     first = ""
-    with open_feed(config) as feed:
-        for document in feed.read(path):
+    with open_source(config, marks=False) as source:
+        for document in DocumentReader(source).read(path):
             if document.id == id:
                 return document.page
             first = first or document.id

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import product
+from itertools import islice, product
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.state.pages import PageStore
@@ -14,18 +13,13 @@ _SAFE = "%/:=&?~#+!$,;'@()*[]"
 _HEX = re.compile("%[0-9a-fA-F]{2}")
 
 
-def near_urls(store: PageStore, url: str, limit: int = 5) -> list[str]:
-    """Return URLs of the state that differ from this one only in spelling."""
-    found: list[str] = []
-    for other in variants(url):
-        if len(found) < limit and store.find(other) is not None:
-            found.append(other)
-    return found
+def near_urls(store: PageStore, url: str) -> list[str]:
+    """Return up to five URLs of the state that differ from this one only in spelling."""
+    return list(islice((other for other in variants(url) if store.find(other) is not None), 5))
 
 
 def variants(url: str) -> list[str]:
-    """Return other spellings of a URL: scheme, ``www.``, port, last slash, fragment, percent-encoding, case of the
-    host.
+    """Return other spellings of a URL: scheme, ``www.``, port, last slash, fragment, escapes, case of the host.
 
     >>> variants("https://a.example/b/")[:3]
     ['https://a.example/b', 'https://www.a.example/b/', 'https://www.a.example/b']
@@ -44,7 +38,7 @@ def variants(url: str) -> list[str]:
             )
             for other in (path, path.rstrip("/") if path.endswith("/") else f"{path}/")
         ]
-    except ValueError:  # half a bracket, a port that is none
+    except ValueError:  # an open bracket, or a port that is no number
         return []
     return [one for one in dict.fromkeys(found) if one != url]
 
@@ -67,8 +61,5 @@ def _ascii(host: str) -> str:
 
 def _encodings(text: str) -> list[str]:
     quoted = quote(text, safe=_SAFE, errors="surrogatepass")
-    return [quoted, unquote(text), _recase(text, str.upper), _recase(text, str.lower), _recase(quoted, str.lower)]
-
-
-def _recase(text: str, change: Callable[[str], str]) -> str:
-    return _HEX.sub(lambda found: change(found[0]), text)
+    upper = _HEX.sub(lambda found: found[0].upper(), text)
+    return [quoted, unquote(text), upper, *(_HEX.sub(lambda found: found[0].lower(), one) for one in (text, quoted))]

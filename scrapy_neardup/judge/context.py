@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.drops import Drops
-from scrapy_neardup.judge.former import FormerMatch, FormerMethods
+from scrapy_neardup.judge.former import FormerComparison, FormerMethods
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
-from scrapy_neardup.judge.matching import Found, Matched, Matching
+from scrapy_neardup.judge.matching import Searcher, SearchResult, SimilarPage
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -47,18 +47,22 @@ class CrawlContext:
     policy: Policy
     #: The id of the crawl: the time at which it began, in nanoseconds since 1970.
     generation: int
-    matching: Matching
+    searcher: Searcher
     former_methods: FormerMethods
     #: False saves a look-up for each page.
     has_manual_verdicts: bool
     #: The list of dropped pages, if the state keeps one.
     drops: Drops | None
-    #: A digest input: the method and the values by which it decides, see ``copies.drop_mark``.
-    rules: str
+    #: The method and all settings that decide, as text to be hashed: see ``copies.drop_mark``.
+    settings_text: str
 
 
 class Context:
-    """A page that is judged. Each look-up in the state is made at most once, and only when a rule needs it."""
+    """A page that is judged, and what the state knows of it.
+
+    The record of its URL and the manual verdict on it are read at once. Any other look-up is made when a rule first
+    needs it, and once only.
+    """
 
     def __init__(
         self,
@@ -69,7 +73,10 @@ class Context:
         fingerprint: Fingerprint = NO_FINGERPRINT,
         reason: AnyReason = "",
     ) -> None:
-        """``given_up``: pages in flight that do not block this one. ``reason``: why the text cannot be judged."""
+        """``given_up``: pages in flight for which this page no longer waits, because they took too long.
+
+        ``reason``: why the text cannot be judged.
+        """
         self.crawl = crawl
         self.method = crawl.method
         self.store = crawl.store
@@ -95,15 +102,15 @@ class Context:
         return next((one for one in in_flight if one not in self._given_up), None)
 
     @property
-    def same_url(self) -> Reservation | None:
+    def same_url_in_flight(self) -> Reservation | None:
         """Another version of the page, in flight."""
         return self.first(self.in_flight.at_url(self.page.url))
 
     # The earlier versions of the page.
 
     @lazy
-    def former(self) -> FormerMatch | None:
-        """The page compared, by a former method, with the known page of a former recipe."""
+    def former_comparison(self) -> FormerComparison | None:
+        """The page fingerprinted and compared by a former method; None if no record was made by one."""
         return self.crawl.former_methods.compare(self.page, self.known)
 
     @lazy
@@ -114,51 +121,57 @@ class Context:
 
     @property
     def previous(self) -> Match | None:
-        """The version of the page that was delivered last; None if none was."""
+        """The version of the page that this one updates: the delivered one; None if none was delivered.
+
+        A record of a former recipe always counts: such a page is updated unless it is unchanged or a copy. That is what
+        ``migrate`` promises, also for a copy that was dropped.
+        """
         known = self.known
         if known is None:
             return None
         if known.former:
-            found = self.former.comparison if self.former else None
-            alike = (found.similarity, found.containment) if found else (0.0, 0.0)
-            return Match(known.id, known.url, known.first_seen, *alike)
-        return self.match(Found(self.known_comparison, known, known)) if known.is_delivered else None
+            comparison = self.former_comparison.comparison if self.former_comparison else None
+            return match_with(
+                known,
+                similarity=comparison.similarity if comparison else 0.0,
+                containment=comparison.containment if comparison else 0.0,
+            )
+        if not known.is_delivered:
+            return None
+        return self.match(SimilarPage(comparison=self.known_comparison, original=known, compared=known))
 
     @property
-    def is_no_copy(self) -> bool:
-        """Whether a person said that the page is no copy."""
+    def person_says_keep(self) -> bool:
+        """Whether a manual verdict says that the page is no copy."""
         return self.manual_verdict is not None and self.manual_verdict.kind is ManualKind.KEEP
 
     # Earlier pages.
 
     @lazy
-    def matched(self) -> Matched:
-        """The earlier page that this one is most like."""
+    def search_result(self) -> SearchResult:
+        """The earlier page that this one is most like, and the keys of this one that too many pages have."""
         known, page = self.known, self.page
         delivered = known if known is not None and known.is_delivered else None
-        return self.crawl.matching.best(page.url, self.fingerprint, page.canonical, delivered)
+        return self.crawl.searcher.search(page.url, self.fingerprint, page.canonical, delivered)
 
     @property
     def filed_fingerprint(self) -> Fingerprint:
         """The fingerprint, marked if the page looks like others of its site under another title."""
-        return replace(self.fingerprint, in_form=True) if self.matched.in_form else self.fingerprint
+        return replace(self.fingerprint, in_form=True) if self.search_result.in_form else self.fingerprint
 
-    def is_copy(self, comparison: Comparison) -> bool:
-        """Whether a comparison makes the page a copy."""
+    def counts_as_copy(self, comparison: Comparison) -> bool:
+        """Whether a comparison makes the page a copy, by the method or because its kind counts as one (``Policy``)."""
         return comparison.is_copy(self.policy.also_copies)
 
     # What rules are made of.
 
-    def match(self, found: Found) -> Match:
+    def match(self, similar: SimilarPage) -> Match:
         """An earlier page as the one that decides, with the sentences that both hold."""
-        original, comparison = found.original, found.comparison
-        return Match(
-            original.group,
-            original.url,
-            original.first_seen,
-            comparison.similarity,
-            comparison.containment,
-            self.method.shared(self.page, found.compared.sketch) if self.page.text else (),
+        return match_with(
+            similar.original,
+            similarity=similar.comparison.similarity,
+            containment=similar.comparison.containment,
+            shared=self.method.shared(self.page, similar.compared.sketch) if self.page.text else (),
         )
 
     def verdict(
@@ -173,4 +186,26 @@ class Context:
         by_hand: bool = False,
     ) -> Verdict:
         """A verdict on the page."""
-        return Verdict(kind, self.page.url, id, match, reason, likeness, self.page.reader, group, by_hand)
+        return Verdict(
+            kind=kind,
+            url=self.page.url,
+            id=id,
+            match=match,
+            reason=reason,
+            likeness=likeness,
+            reader=self.page.reader,
+            group=group,
+            by_hand=by_hand,
+        )
+
+
+def match_with(original: Record, *, similarity: float, containment: float, shared: tuple[str, ...] = ()) -> Match:
+    """An earlier page as the one that decides. The match has the id of its group, which all pages of the group show."""
+    return Match(
+        id=original.group,
+        url=original.url,
+        first_seen=original.first_seen,
+        similarity=similarity,
+        containment=containment,
+        shared=shared,
+    )

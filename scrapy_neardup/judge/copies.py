@@ -8,12 +8,12 @@ from enum import Enum
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import Found, is_older
+from scrapy_neardup.judge.matching import SimilarPage, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.state.evidence import evidence as make_evidence
-from scrapy_neardup.state.pages import PageStore, leader, stands_for, with_first
+from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 # Passing and dropping.
@@ -25,11 +25,12 @@ def reserve(
     record: Record,
     fingerprint: Fingerprint,
     evidence_of: tuple[Likeness | None, Match | None] | None = None,
-    of: tuple[Record, ...] = (),
+    copied_from: tuple[Record, ...] = (),
 ) -> Ruled:
     """Let a page pass that is new to the state, or a new version of a known page.
 
-    ``evidence_of``: kind and match for the evidence, if the verdict does not hold them. ``of``: the pages it copies.
+    ``evidence_of``: kind and match for the evidence, if the verdict does not hold them. ``copied_from``: the pages
+    that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
     if known is not None and known.is_delivered:
@@ -39,17 +40,19 @@ def reserve(
     if policy.preference is not None and record.keys:
         evidence = policy.preference.add_evidence(context, evidence)
     replaces = known.id if known else 0
-    return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, of))
+    return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, copied_from))
 
 
 def drop_again(
-    context: Context, known: Record, verdict: Verdict, of: Collection[Record], renewed: Record | None = None
+    context: Context, known: Record, verdict: Verdict, copied_from: Collection[Record], renewed: Record | None = None
 ) -> Ruled:
-    """Drop a page whose record stays, or becomes ``renewed``. The pages ``of`` which it is a copy count as seen."""
+    """Drop a page whose record stays, or becomes ``renewed``. The pages that it copies count as seen."""
     id = context.store.new_id()
 
     def write() -> None:
-        context.store.touch(known, of=of, along=_list_drop(context, id, verdict), renewed=renewed)
+        context.store.touch(
+            known, copied_from=copied_from, extra_rows=_list_drop(context, id, verdict), renewed=renewed
+        )
 
     return Ruled(verdict, write=write)
 
@@ -73,34 +76,48 @@ def count_sentences(
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
 
 
-def pass_or_drop(context: Context, best: Found, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
-    """Rule on a copy of ``best.original`` that does not lead its group.
+def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
+    """Rule on a copy of ``nearest.original`` that does not lead its group.
 
     A copy like its original is found through that; one that differs much is filed as a witness. ``fingerprint`` has
-    distinctive keys only. ``by_hand``: a manual verdict makes it a copy.
+    no overused keys. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store = context.known, context.page, context.store
-    match, likeness = context.match(best), best.comparison.likeness
+    match, likeness = context.match(nearest), nearest.comparison.likeness
     verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
     passes = context.policy.passes(verdict)
-    of = tuple({one.id: one for one in (*with_first(store, best.original), best.compared)}.values())
+    copied_from = tuple(
+        {one.id: one for one in (*representative_and_original(store, nearest.original), nearest.compared)}.values()
+    )
     mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
     if known is not None and not passes and (known.is_delivered or known.original == match.id):
         verdict = replace(verdict, id=known.id)
-        ruled = drop_again(context, known, verdict, of, _renewed(context, known, mark, match, likeness))
+        ruled = drop_again(context, known, verdict, copied_from, _renewed(context, known, mark, match, likeness))
         return replace(ruled, was_delivered=known.is_delivered)
     differs = match.similarity < context.method.witness_below
-    is_witness = differs and best.compared.is_original
+    is_witness = differs and nearest.compared.is_original
     is_counted = differs and known is None
     id, keys = store.new_id(), fingerprint.keys if is_witness else ()
     sketch = fingerprint.sketch if is_witness or passes else b""
     body = 0 if by_hand else page.body  # a manual verdict may be removed
-    record = Record(id, page.url, match.id, match.similarity, keys, sketch, passes, dropped=mark, body=body)
+    record = Record(
+        id=id,
+        url=page.url,
+        original=match.id,
+        similarity=match.similarity,
+        keys=keys,
+        sketch=sketch,
+        delivered=passes,
+        dropped=mark,
+        body=body,
+    )
     verdict = replace(verdict, id=id)
     if passes:
         sentences = fingerprint.sentences if is_counted else NO_SENTENCES
-        return reserve(context, verdict, record, replace(fingerprint, keys=keys, sentences=sentences), of=of)
+        return reserve(
+            context, verdict, record, replace(fingerprint, keys=keys, sentences=sentences), copied_from=copied_from
+        )
 
     def write() -> None:
         if known is None:
@@ -108,8 +125,13 @@ def pass_or_drop(context: Context, best: Found, fingerprint: Fingerprint, *, by_
         if is_counted:
             count_sentences(store, page.url, page.site, fingerprint, everywhere=False)
         evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
-        along = _list_drop(context, id, verdict)
-        store.add(record, evidence, replaces=known.id if known else 0, of=of, along=along)
+        store.add(
+            record,
+            evidence,
+            replaces=known.id if known else 0,
+            copied_from=copied_from,
+            extra_rows=_list_drop(context, id, verdict),
+        )
 
     return Ruled(verdict, write=write)
 
@@ -128,30 +150,29 @@ def drop_mark(context: Context, likeness: Likeness | None) -> int:
 
 def _drop_mark(context: Context, title: int, text: int, likeness: Likeness | None) -> int:
     kind = likeness and likeness.value
-    return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.rules}") or 1
+    return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.settings_text}") or 1
 
 
 def judge_returned_copy(context: Context) -> Ruled | None:
     """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
     known, page, store = context.known, context.page, context.store
-    if known is None or context.is_no_copy or not known.dropped:
+    if known is None or context.person_says_keep or not known.dropped:
         return None
     title, text = context.method.hashes.of(page.title), context.method.hashes.of(page.text)
     kinds = [kind for kind in (None, *Likeness) if _drop_mark(context, title, text, kind) == known.dropped]
     if not kinds:
         return None
-    original = stands_for(store, known, besides=page.url)
+    original = representative_of(store, known, except_url=page.url)
     if original is None or not original.sketch:
         return None
     comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
-    match = context.match(
-        Found(replace(comparison, similarity=known.similarity, likeness=kinds[0]), original, original)
-    )
+    comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+    match = context.match(SimilarPage(comparison=comparison, original=original, compared=original))
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
     if context.policy.passes(verdict):
         return None  # it is delivered, as what it is by now
     renewed = _renewed(context, known, known.dropped, match, kinds[0])
-    return drop_again(context, known, verdict, with_first(store, original), renewed)
+    return drop_again(context, known, verdict, representative_and_original(store, original), renewed)
 
 
 def _renewed(context: Context, known: Record, mark: int, match: Match, likeness: Likeness | None) -> Record:
@@ -176,7 +197,7 @@ def _renewed(context: Context, known: Record, mark: int, match: Match, likeness:
 # passes though a newer page holds its text: nobody can stop the updates of an article by publishing a copy of it.
 
 
-class Standing(Enum):
+class Role(Enum):
     """The place of a copy in its group."""
 
     #: Nothing but a copy.
@@ -194,69 +215,87 @@ class Standing(Enum):
     @property
     def leads(self) -> bool:
         """Whether it leads the group."""
-        return self in (Standing.BETTER, Standing.LEADING)
+        return self in (Role.BETTER, Role.LEADING)
 
     @property
     def kind(self) -> Kind:
         """Its verdict, if it belongs to the group."""
-        return {Standing.COPY: Kind.DUPLICATE, Standing.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
+        return {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
 
 
-def find_standing(context: Context, best: Found, common: frozenset[int]) -> Standing:
-    """The place of a copy of ``best.original``; keys in ``common`` are no evidence."""
-    known, original = context.known, best.original
+def find_role(context: Context, nearest: SimilarPage, overused_keys: frozenset[int]) -> Role:
+    """The place of a copy of ``nearest.original``; overused keys are no evidence."""
+    known, original = context.known, nearest.original
     if known is not None and known.leads and known.original == original.group:
-        newest = leader(context.store, original.group)
+        newest = newest_replacement(context.store, original.group)
         if newest is not None and newest.url == known.url:
-            return Standing.LEADING
+            return Role.LEADING
     preference = context.policy.preference
-    preferred = _preferred(context, best, common, preference) if preference is not None else None
+    preferred = _preferred(context, nearest, overused_keys, preference) if preference is not None else None
     if preferred is not None:
         return preferred
     if known is None or not known.is_delivered:
-        return Standing.COPY
+        return Role.COPY
     if original.leads:
-        return Standing.FOLLOWS
-    return Standing.COPY if is_older(best.compared, known) else Standing.ORIGINAL
+        return Role.FOLLOWS
+    return Role.COPY if is_older(nearest.compared, known) else Role.ORIGINAL
 
 
-def _preferred(context: Context, best: Found, common: frozenset[int], preference: Preference) -> Standing | None:
+def _preferred(
+    context: Context, nearest: SimilarPage, overused_keys: frozenset[int], preference: Preference
+) -> Role | None:
     """The place of a page that is better than the original, or too long to be dropped for it; else None."""
-    original = best.original
+    original = nearest.original
     first = context.store.record(original.group)
     if first is None or first.url == context.page.url:
         first = original
     if not preference.is_better(context, original, first):
         return None
     for one in {first.id: first, original.id: original}.values():
-        is_known = one.id == best.compared.id
-        comparison = best.comparison if is_known else context.method.compare(context.fingerprint, one.sketch, common)
-        if one.id == first.id and not is_known and not context.is_copy(comparison):
+        is_known = one.id == nearest.compared.id
+        comparison = (
+            nearest.comparison if is_known else context.method.compare(context.fingerprint, one.sketch, overused_keys)
+        )
+        if one.id == first.id and not is_known and not context.counts_as_copy(comparison):
             return None
         if preference.holds_all and not holds_nearly_all(context, one, comparison):
             return None
-    return Standing.ORIGINAL if preference.is_doubtful(context, first) else Standing.BETTER
+    return Role.ORIGINAL if preference.is_doubtful(context, first) else Role.BETTER
 
 
-def pass_in_group(context: Context, standing: Standing, best: Found, fingerprint: Fingerprint) -> Ruling:
-    """Rule on a copy of ``best.original`` that passes: it leads its group, or is a new version of a delivered page."""
-    group, original = best.original.group, best.original
-    if standing.leads and (rival := context.first(context.in_flight.with_key(group))) is not None:
-        return Blocked(rival)  # two pages in flight must not lead one group
-    match, likeness = context.match(best), best.comparison.likeness
+def pass_in_group(context: Context, role: Role, nearest: SimilarPage, fingerprint: Fingerprint) -> Ruling:
+    """Pass a copy of ``nearest.original`` that leads its group, or is a new version of a delivered page."""
+    group, original = nearest.original.group, nearest.original
+    if role.leads and (leader := context.first(context.in_flight.with_key(group))) is not None:
+        return Blocked(leader)  # two pages in flight must not lead one group
+    match, likeness = context.match(nearest), nearest.comparison.likeness
     differs = match.similarity < context.method.witness_below
-    keys = fingerprint.keys if standing.leads or (differs and best.compared.is_original) else ()
+    keys = fingerprint.keys if role.leads or (differs and nearest.compared.is_original) else ()
     filed = replace(
         fingerprint,
-        keys=(*keys, group) if standing.leads else keys,
+        keys=(*keys, group) if role.leads else keys,
         sentences=fingerprint.sentences if differs and context.known is None else NO_SENTENCES,
     )
     page, id = context.page, context.store.new_id()
     record = Record(
-        id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True, body=page.body
+        id=id,
+        url=page.url,
+        original=group,
+        similarity=match.similarity,
+        keys=filed.keys,
+        sketch=fingerprint.sketch,
+        delivered=True,
+        body=page.body,
     )
-    if standing is Standing.BETTER:
-        verdict = context.verdict(standing.kind, id, match, likeness=likeness, group=group)
+    if role is Role.BETTER:
+        verdict = context.verdict(role.kind, id, match, likeness=likeness, group=group)
     else:
-        verdict = context.verdict(standing.kind, id, context.previous or match, group=group)
-    return reserve(context, verdict, record, filed, (likeness, match), of=with_first(context.store, original))
+        verdict = context.verdict(role.kind, id, context.previous or match, group=group)
+    return reserve(
+        context,
+        verdict,
+        record,
+        filed,
+        (likeness, match),
+        copied_from=representative_and_original(context.store, original),
+    )

@@ -15,7 +15,7 @@ from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
-from scrapy_neardup.judge.matching import Matching
+from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_source, judge
 from scrapy_neardup.judge.same_bytes import judge_bytes, knows_bytes
@@ -42,7 +42,7 @@ class Detector:
     drift further than one step.
 
     A copy that passes by the policy is reserved like any other page. A copy that is better than the page that leads its
-    group passes and leads from then on: see ``copies.Standing``.
+    group passes and leads from then on: see ``copies.Role``.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Detector:
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
-        if method.memory_only and store.lasts:
+        if method.memory_only and store.is_persistent:
             raise SettingsError(
                 f"The method {method.name} keeps several kilobytes per page and works only in memory. "
                 "Set NEARDUP_STORE = 'memory:', or choose another method."
@@ -88,11 +88,11 @@ class Detector:
             store=store,
             policy=policy,
             generation=self.generation,
-            matching=Matching(method, store, policy.also_copies),
+            searcher=Searcher(method, store, policy.also_copies),
             former_methods=FormerMethods(store),
             has_manual_verdicts=may_have_manual_verdicts(store),
-            drops=Drops(store, self.generation) if store.lasts and policy.keep is not Keep.NOTHING else None,
-            rules=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
+            drops=Drops(store, self.generation) if store.is_persistent and policy.keep is not Keep.NOTHING else None,
+            settings_text=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
         )
 
     # Judging. Each of these raises StoreError if the state fails; then nothing is reserved.
@@ -221,20 +221,26 @@ class Detector:
                 if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
                     replaces = reservation.replaces = earlier.id if earlier else 0
             generation = 0 if sealed else self.generation
-            store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
+            store.add(
+                record,
+                reservation.evidence,
+                generation=generation,
+                replaces=replaces,
+                copied_from=reservation.copied_from,
+            )
             if not reservation.replaces:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
-                count_sentences(store, record.url, site, fingerprint, everywhere=not record.delivered)
+                count_sentences(store, record.url, site, fingerprint, everywhere=record.is_original)
 
     def release(self, reservation: Reservation) -> None:
         """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""
         self.in_flight.remove(reservation)
         reservation.settle()
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         """Roll back a page that was committed."""
-        self.store.withdraw(self.generation, id)
+        self.store.roll_back(self.generation, id)
 
     def seal(self, ids: Iterable[int] | None = None) -> None:
         """The feeds of these pages are stored: keep them permanently; without ids, all unsealed pages of the crawl."""

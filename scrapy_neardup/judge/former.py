@@ -25,10 +25,10 @@ STRICT_SETTING = "NEARDUP_STRICT"
 
 
 @dataclass(frozen=True, slots=True)
-class FormerMatch:
-    """A page compared with ``base``: its own record of a former recipe, or the original that it was a copy of."""
+class FormerComparison:
+    """A page compared by a former method with a ``record`` of that recipe: its own, or that of its original."""
 
-    base: Record
+    record: Record
     comparison: Comparison
 
 
@@ -45,20 +45,21 @@ class FormerMethods:
         self._store = store
         self._methods = [former_method(recipe) for recipe in former_recipes(store)]
 
-    def compare(self, page: Page, known: Record | None) -> FormerMatch | None:
+    def compare(self, page: Page, known: Record | None) -> FormerComparison | None:
         """Compare a page with the known record of its URL; None if no former method can. Raises StoreError."""
         if not self._methods or known is None:
             return None
-        base = known if known.former else self._store.record(known.original)
-        found = former_sketch(self._store, base.id) if base is not None and base.former else None
-        if base is None or found is None or found[0] >= len(self._methods):
+        record = known if known.former else self._store.record(known.original)
+        former = former_sketch(self._store, record.id) if record is not None and record.former else None
+        if record is None or former is None:
             return None
-        method = self._methods[found[0]]
+        number, sketch = former
+        method = self._methods[number] if number < len(self._methods) else None
         if method is None:
             return None
         method = method.with_hashes(self._store.hashes)
         try:
-            return FormerMatch(base, method.compare(method.fingerprint(page), found[1], frozenset()))
+            return FormerComparison(record, method.compare(method.fingerprint(page), sketch, frozenset()))
         except StoreError:
             raise
         except Exception:  # another release wrote the sketch; failing to read it must not stop the page
@@ -119,7 +120,7 @@ def take_over(store: PageStore, recipe: Mapping[str, Any], deciding: Mapping[str
 
     Raises StoreError.
     """
-    store.take_on(recipe)
+    store.update_recipe(recipe)
     changed = decide(store, deciding)
     if not changed:
         return ""

@@ -25,7 +25,7 @@ class Reservation:
     #: The id of the same URL's earlier record, 0 if there is none.
     replaces: int = 0
     #: The earlier pages that a copy copies.
-    of: tuple[Record, ...] = ()
+    copied_from: tuple[Record, ...] = ()
     #: Whether it gave up another page in flight, which may have its URL.
     gave_up: bool = False
     _callbacks: tuple[Callable[[], None], ...] = ()
@@ -42,10 +42,11 @@ class Reservation:
 
 @fast_dataclass(frozen=True, slots=True)
 class Ruled:
-    """The page is judged. ``reservation``: only if it passes and is new to the state.
+    """The verdict on a page, and what is left to do for it.
 
-    ``write`` writes to the state what a page without reservation leaves there. ``page``: what the state knows of a page
-    that was not read. ``was_delivered``: the page is dropped as a copy, but an earlier text of its URL was delivered.
+    ``reservation``: the page passes and will get a record once its item comes through. ``write``: call it to write what
+    the state keeps of a page without reservation. ``page``: what the state knows of a page that was not read.
+    ``was_delivered``: the page is dropped as a copy, but an earlier text of its URL was delivered.
     """
 
     verdict: Verdict
@@ -57,7 +58,7 @@ class Ruled:
 
 @fast_dataclass(frozen=True, slots=True)
 class Blocked:
-    """The verdict depends on a near-duplicate in flight: judge again once ``by`` is settled."""
+    """The verdict depends on a page in flight: judge again once ``by`` is settled."""
 
     by: Reservation
 
@@ -92,7 +93,7 @@ class Outcomes(Protocol):
     def release(self, reservation: Reservation) -> None:
         """The item was lost: the page is no longer in flight."""
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         """Roll back a committed page."""
 
     def seal(self, ids: Iterable[int]) -> None:

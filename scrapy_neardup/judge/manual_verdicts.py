@@ -86,12 +86,12 @@ def remove_manual_verdicts(store: PageStore, *urls: str) -> None:
     store.write(Changes(deletes={judgement_key(url, store.hashes) for url in urls}))
 
 
-def original_at(store: PageStore, url: str, of: str) -> Record | None:
-    """The original at a URL, or of the page there, for the page at the URL ``of``; None if no other page is one."""
+def original_at(store: PageStore, url: str, except_url: str) -> Record | None:
+    """The original at a URL, or of the page there; None if there is none, or if it is the page at ``except_url``."""
     record = store.find(url)
     if record is not None and record.original != record.id:
         record = store.record(record.original)
-    return record if record is not None and record.is_original and record.url != of else None
+    return record if record is not None and record.is_original and record.url != except_url else None
 
 
 def as_copy(comparison: Comparison) -> Comparison:

@@ -13,67 +13,67 @@ from typing import NamedTuple
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.pages import PageStore, stands_for
+from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 
 
 class Candidates(NamedTuple):
-    """Keys that are no evidence, and ids of the pages that share other keys, those with the most of them first."""
+    """The page's overused keys, and the ids of pages that share other keys, those with the most of them first."""
 
-    common: frozenset[int]
+    overused_keys: frozenset[int]
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A similar earlier page. ``compared`` is the ``original`` of its group, or another page of that group."""
+class SimilarPage:
+    """An earlier page that is like the judged one: ``compared``, and the page that represents its group now.
+
+    ``original``: that representative, often ``compared`` itself.
+    """
 
     comparison: Comparison
     original: Record
     compared: Record
 
 
-class Matched(NamedTuple):
-    """Keys that are no evidence, and the most similar earlier page; ``in_form`` is as in ``Comparison``."""
+class SearchResult(NamedTuple):
+    """The page's overused keys, and the most similar earlier page; ``in_form`` is as in ``Comparison``."""
 
-    common: frozenset[int]
-    best: Found | None
+    overused_keys: frozenset[int]
+    nearest: SimilarPage | None
     in_form: bool
 
 
 def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candidates:
     """The earlier pages that share keys with a page.
 
-    No page is filed under a key that is common already, so no key has many more postings than that.
+    A key is overused once ``Method.common`` pages have it. It is no evidence, and no further page is filed under it.
     """
     limit, keys = method.common, tuple(keys)
     postings = store.all_postings(keys, limit)
     if not any(postings):  # most pages
         return Candidates(frozenset(), ())
     shared: list[int] = []
-    common = set()
+    overused = set()
     for key, ids in zip(keys, postings, strict=True):
         if len(ids) >= limit:
-            common.add(key)
+            overused.add(key)
         else:
             shared += ids
     counts = Counter(shared)
     most = sorted(counts, key=counts.__getitem__, reverse=True)  # with equal counts, the newest comes first
-    return Candidates(frozenset(common), tuple(most[: method.candidates]))
+    return Candidates(frozenset(overused), tuple(most[: method.candidates]))
 
 
-def distinctive_keys(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
-    """The keys under which a page is filed: those that are not common."""
-    return tuple(key for key in keys if key not in common)
-
-
-def with_distinctive_keys(fingerprint: Fingerprint, common: Set[int]) -> Fingerprint:
-    """The same fingerprint with these keys alone."""
-    return fingerprint.with_keys(distinctive_keys(fingerprint.keys, common)) if common else fingerprint
+def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> Fingerprint:
+    """The fingerprint under whose keys a page is filed."""
+    if not overused_keys:
+        return fingerprint
+    return fingerprint.with_keys(tuple(key for key in fingerprint.keys if key not in overused_keys))
 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
-    """Whether an earlier page may decide: an original or leader always, a witness only where similarity alone does."""
+    """Whether an earlier page may decide: an original or better page always, a witness only by similarity alone."""
     return earlier.is_original or comparison.certain or earlier.leads
 
 
@@ -91,60 +91,65 @@ def filed_fingerprint(record: Record, store: PageStore) -> Fingerprint:
     return Fingerprint(record.keys, record.sketch, site=store.on_site(site_of(record.url)))
 
 
-class Matching:
-    """One method on one store; ``also_copies``: kinds that count as copies though the method does not call them so."""
+class Searcher:
+    """Searches a store with one method.
+
+    ``also_copies``: kinds that count as copies though the method does not call them so.
+    """
 
     def __init__(self, method: Method, store: PageStore, also_copies: Set[Likeness] = frozenset()) -> None:
         self._method = method
         self._store = store
         self._also_copies = also_copies
 
-    def best(self, url: str, fingerprint: Fingerprint, canonical: str = "", delivered: Record | None = None) -> Matched:
+    def search(
+        self, url: str, fingerprint: Fingerprint, canonical: str = "", delivered: Record | None = None
+    ) -> SearchResult:
         """Find the earlier page that a page is most like: first one that it copies, then one similar in another way.
 
         ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the
         pages that it copies, those that were there before that version come first. Pages of the same URL are never
         compared.
         """
-        common, ids = candidates(self._method, self._store, fingerprint.keys)
+        overused_keys, ids = candidates(self._method, self._store, fingerprint.keys)
         if not ids and not canonical:
-            return Matched(common, None, in_form=False)
-        best: Found | None = None
+            return SearchResult(overused_keys, None, in_form=False)
+        nearest: SimilarPage | None = None
         in_form = False
         for earlier in self._records(url, ids, canonical):
             if not self._method.may_be_alike(fingerprint, earlier.sketch):
                 continue
-            comparison = self._method.compare(fingerprint, earlier.sketch, common)
+            comparison = self._method.compare(fingerprint, earlier.sketch, overused_keys)
             in_form |= comparison.in_form
             if comparison.likeness is None and not comparison.duplicate:
                 continue
             if not may_decide(earlier, comparison):
                 continue
-            if best is None or self._rank(comparison, earlier, delivered) > self._rank(
-                best.comparison, best.compared, delivered
+            if nearest is None or self._rank(comparison, earlier, delivered) > self._rank(
+                nearest.comparison, nearest.compared, delivered
             ):
-                original = stands_for(self._store, earlier, besides=url)
+                original = representative_of(self._store, earlier, except_url=url)
                 if original is not None:
-                    best = Found(comparison, original, earlier)
-        return Matched(common, best, in_form)
+                    nearest = SimilarPage(comparison=comparison, original=original, compared=earlier)
+        return SearchResult(overused_keys, nearest, in_form)
 
-    def nearest(self, record: Record) -> Matched:
+    def search_other_groups(self, record: Record) -> SearchResult:
         """Find the original of another group that a page of the state is most like, be it a copy or not."""
         fingerprint = filed_fingerprint(record, self._store)
-        common, ids = candidates(self._method, self._store, fingerprint.keys)
-        best: Found | None = None
+        overused_keys, ids = candidates(self._method, self._store, fingerprint.keys)
+        nearest: SimilarPage | None = None
         for other in self._records(record.url, ids, ""):
-            comparison = self._method.compare(fingerprint, other.sketch, common)
-            original = stands_for(self._store, other, besides=record.url)
+            comparison = self._method.compare(fingerprint, other.sketch, overused_keys)
+            original = representative_of(self._store, other, except_url=record.url)
             if original is None or record.id in (other.original, original.id) or not may_decide(other, comparison):
                 continue
-            if best is None or self._rank(comparison, other) > self._rank(best.comparison, best.compared):
-                best = Found(comparison, original, other)
-        return Matched(common, best, in_form=False)
+            if nearest is None or self._rank(comparison, other) > self._rank(nearest.comparison, nearest.compared):
+                nearest = SimilarPage(comparison=comparison, original=original, compared=other)
+        return SearchResult(overused_keys, nearest, in_form=False)
 
     def _records(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
         named = self._store.find(canonical) if canonical else None
-        if named is not None and named.similarity > 0:
+        if named is not None and not named.is_unjudged:
             ids = (*ids, named.original, *([named.id] if named.leads else ()))
         for record in self._store.records_of(tuple(dict.fromkeys(ids))):
             if record is not None and record.sketch and record.url != url:
@@ -153,7 +158,7 @@ class Matching:
     def _rank(
         self, comparison: Comparison, earlier: Record, delivered: Record | None = None
     ) -> tuple[bool, bool, bool, bool, float, float]:
-        """What makes one candidate a better match than another: first that it is a copy at all."""
+        """The sort key of candidates, larger for a better match: first, that the page is a copy of it at all."""
         excerpt = comparison.likeness is Likeness.EXCERPT
         copy = comparison.is_copy(self._also_copies)
         older = copy and delivered is not None and is_older(earlier, delivered)

@@ -52,8 +52,8 @@ class Preference(ABC):
     holds_all: ClassVar[bool] = True
 
     @abstractmethod
-    def is_better(self, new: Contender, standing: Record, first: Record) -> bool:
-        """Whether a page is better than the original ``standing`` of a group; ``first`` was the group's first page."""
+    def is_better(self, new: Contender, representative: Record, first: Record) -> bool:
+        """Whether a page is better than the page that represents a group; ``first`` was the group's first."""
 
     def is_doubtful(self, new: Contender, first: Record) -> bool:
         """Whether a better page holds so much more than the first page that both stay."""
@@ -72,10 +72,10 @@ class Longest(Preference):
     one passes beside the first.
     """
 
-    def is_better(self, new: Contender, standing: Record, first: Record) -> bool:
+    def is_better(self, new: Contender, representative: Record, first: Record) -> bool:
         if new.page.reader and not new.page.main:
             return False
-        ours, theirs = _lengths(new, standing)
+        ours, theirs = _lengths(new, representative)
         return theirs > 0 and ours >= _LONGER * theirs
 
     def is_doubtful(self, new: Contender, first: Record) -> bool:
@@ -96,14 +96,14 @@ class Canonical(Preference):
     ``amp``, and no stranger publishes there. A page that names another one is never better.
     """
 
-    def is_better(self, new: Contender, standing: Record, first: Record) -> bool:
+    def is_better(self, new: Contender, representative: Record, first: Record) -> bool:
         page = new.page
         if page.canonical not in ("", page.url):
             return False
-        named = _named_original(new.store, standing)
+        named = _named_original(new.store, representative)
         if page.url in (named, _named_original(new.store, first)):
             return True
-        return bool(named) and page.canonical == page.url and _is_same_publisher(page.url, standing.url)
+        return bool(named) and page.canonical == page.url and _is_same_publisher(page.url, representative.url)
 
     def add_evidence(self, new: Contender, kept: Evidence | None) -> Evidence | None:
         page = new.page
@@ -121,8 +121,8 @@ class PreferredHosts(Preference):
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = [_ascii(host.strip().lower().removeprefix("www.").rstrip(".")) for host in hosts]
 
-    def is_better(self, new: Contender, standing: Record, first: Record) -> bool:
-        return self._rank(new.page.url) < self._rank(standing.url)
+    def is_better(self, new: Contender, representative: Record, first: Record) -> bool:
+        return self._rank(new.page.url) < self._rank(representative.url)
 
     def _rank(self, url: str) -> int:
         try:

@@ -41,7 +41,7 @@ _SOON, _LATE = 0.01, 0.2
 class RemoteCrawl(RemoteState):
     """The pages of one crawl on a server.
 
-    ``commit``, ``release``, ``withdraw`` and ``seal`` are those of the detector, but return before they are done.
+    ``commit``, ``release``, ``roll_back`` and ``seal`` are those of the detector, but return before they are done.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class RemoteCrawl(RemoteState):
         """The item was lost."""
         self.start(self._release(reservation))
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         """Roll back a committed page."""
-        self.start(self._withdraw(id, list(self._writes)))
+        self.start(self._roll_back(id, list(self._writes)))
 
     def seal(self, ids: Iterable[int]) -> None:
         """The feeds that hold these pages are stored."""
@@ -129,10 +129,10 @@ class RemoteCrawl(RemoteState):
         finally:
             reservation.settle()
 
-    async def _withdraw(self, id: int, before: list[asyncio.Task[None]]) -> None:
+    async def _roll_back(self, id: int, before: list[asyncio.Task[None]]) -> None:
         if before:
             await asyncio.wait(before)
-        await self.transact(lambda: self.detector.withdraw(id), RemoteTransaction())
+        await self.transact(lambda: self.detector.roll_back(id), RemoteTransaction())
 
     async def _seal(self, ids: list[int], before: list[asyncio.Task[None]]) -> None:
         if before:
@@ -253,7 +253,9 @@ class RemoteJudgement:
         keys, sketch = (fingerprint.keys, fingerprint.sketch) if fingerprint else ((), b"")
         if fingerprint is None and self._page.html:
             sketch = self._page.html.to_bytes(8, "big")
-        record = Record(id, layout.kept_url(self._page.url), id, 1.0 if fingerprint else 0.0, keys, sketch)
+        similarity = 1.0 if fingerprint else 0.0  # 0 says that it is compared with no other page
+        url = layout.kept_url(self._page.url)
+        record = Record(id=id, url=url, original=id, similarity=similarity, keys=keys, sketch=sketch)
         return PendingPage(record, self._crawl.detector.generation)
 
     async def _register(self) -> None:

@@ -1,8 +1,7 @@
 """The rules that judge a page, in their order: see ``RULES``.
 
-A rule returns None if it does not apply. Its docstring states when it applies. A ruling is ``Ruled`` (a verdict, and a
-reservation if the page passes) or ``Blocked`` (wait for a page in flight, which passed and whose item is still in the
-pipelines).
+A rule returns None if it does not apply. Its docstring states when it applies. Else it returns a ``Ruled`` with the
+verdict, or ``Blocked``: the verdict depends on a page in flight, which passed and whose item is still in the pipelines.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.context import Context, match_with
 from scrapy_neardup.judge.copies import (
-    Standing,
+    Role,
     count_sentences,
     drop_again,
-    find_standing,
+    find_role,
     judge_returned_copy,
     pass_in_group,
     pass_or_drop,
@@ -24,17 +23,18 @@ from scrapy_neardup.judge.copies import (
 )
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
-from scrapy_neardup.judge.matching import Found, candidates, distinctive_keys, may_decide, with_distinctive_keys
-from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Match, Verdict
-from scrapy_neardup.state.pages import stands_for, with_first
+from scrapy_neardup.judge.matching import SimilarPage, candidates, may_decide, without_overused_keys
+from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Verdict
+from scrapy_neardup.state.pages import representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 
-# Pages that are compared with no other page. Their record has no sketch but the hash of their source (``Page.html``).
-# So the same source at the same URL is unchanged in a later crawl.
+# Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
+# place of a sketch their record holds the hash of their source (``Page.html``: a number, made from the HTML or from the
+# item). So the same source at the same URL is unchanged in a later crawl.
 
 
 def judge_uncompared(context: Context) -> Ruling | None:
-    """A row of a listing, or a page without a text that can be judged."""
+    """An item of a listing, or a page without a text that can be judged."""
     if context.page.row:
         return _judge_by_source(context, ROW)
     return _judge_by_source(context, context.reason) if context.reason else None
@@ -43,47 +43,50 @@ def judge_uncompared(context: Context) -> Ruling | None:
 def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     """Judge a page by its URL and source alone. It passes as unjudged, or is unchanged.
 
-    Rows with little text may be equal and mean different things, so within one crawl all of them pass. A row with
-    enough text (``is_full_row``) is unchanged or updated like an article.
+    Items of a listing with little text may be equal and mean different things, so within one crawl all of them pass.
+    One with enough text is unchanged or updated like an article.
     """
     page, known = context.page, context.known
     verdict = context.verdict(Kind.UNJUDGED, reason=reason)
     if not page.html:
         return Ruled(verdict)
     source = row_mark(page.html) if page.row else _pack_source(page.html)
-    is_full_row = page.row and not context.reason
-    all_pass = page.row and not is_full_row
-    if (twin := context.same_url) is not None:
-        return Blocked(twin) if is_same_mark(twin.record.sketch, source) and not all_pass else Ruled(verdict)
-    if known is not None and known.similarity > 0:
+    is_listed_text = page.row and not context.reason
+    all_pass = page.row and not is_listed_text
+    in_flight = context.same_url_in_flight
+    if in_flight is not None:
+        if is_same_mark(in_flight.record.sketch, source) and not all_pass:
+            return Blocked(in_flight)  # unchanged, if the item of the other comes through
+        return Ruled(verdict)  # it passes in any case, so it waits for nobody; the state keeps the other
+    if known is not None and not known.is_unjudged:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, source):
-        is_of_this_crawl = known.id > context.crawl.generation  # ids are times
-        return Ruled(verdict) if all_pass and is_of_this_crawl else keep_unjudged(context, known)
+        was_filed_in_this_crawl = known.id > context.crawl.generation  # both are times
+        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else keep_uncompared(context, known)
     id = context.store.new_id()
-    if is_full_row:
+    if is_listed_text:
         verdict = replace(verdict, id=id)
         if known is not None:
             verdict = replace(verdict, kind=Kind.UPDATED, reason="")
-    record = Record(id, page.url, id, 0.0, (), source, body=page.body)
+    record = Record(id=id, url=page.url, original=id, similarity=0.0, sketch=source, body=page.body)
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def keep_unjudged(context: Context, known: Record) -> Ruled:
-    """A page that was not compared with others is unchanged."""
-    match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
-    return _keep_known(context, known, context.verdict(Kind.UNCHANGED, known.id, match))
+def keep_uncompared(context: Context, known: Record) -> Ruled:
+    """Rule that a page that was compared with no other is unchanged."""
+    match = match_with(known, similarity=1.0, containment=1.0)
+    return _keep_record(context, known, context.verdict(Kind.UNCHANGED, known.id, match))
 
 
-def _keep_known(context: Context, known: Record, verdict: Verdict, of: tuple[Record, ...] = ()) -> Ruled:
-    """The page is unchanged, and its record names its present bytes. The pages ``of`` its group count as seen."""
+def _keep_record(context: Context, known: Record, verdict: Verdict, copied_from: tuple[Record, ...] = ()) -> Ruled:
+    """Give the verdict on a page whose record stays, with a new digest of its bytes. ``copied_from``: seen too."""
     renewed = replace(known, body=context.page.body or known.body)
-    return Ruled(verdict, write=lambda: context.store.touch(known, of=of, renewed=renewed))
+    return Ruled(verdict, write=lambda: context.store.touch(known, copied_from=copied_from, renewed=renewed))
 
 
 def has_source(known: Record | None, source: int) -> bool:
     """Whether a page that was not compared was made from the source with this hash."""
-    return bool(source) and known is not None and known.similarity == 0 and known.sketch == _pack_source(source)
+    return bool(source) and known is not None and known.is_unjudged and known.sketch == _pack_source(source)
 
 
 def _pack_source(source: int) -> bytes:
@@ -95,36 +98,38 @@ def _pack_source(source: int) -> bytes:
 
 def wait_for_same_url(context: Context) -> Blocked | None:
     """Another version of the page is in flight."""
-    twin = context.same_url
-    return None if twin is None else Blocked(twin)
+    in_flight = context.same_url_in_flight
+    return None if in_flight is None else Blocked(in_flight)
 
 
 def judge_former(context: Context) -> Ruled | None:
     """A former recipe judged this URL, and by that recipe the page is unchanged, or still a copy of its original."""
-    known, store = context.known, context.store
-    if known is None or context.former is None:
+    known, store, former = context.known, context.store, context.former_comparison
+    if known is None or former is None:
         return None
-    base, comparison = context.former.base, context.former.comparison
-    if not (comparison.identical if known.former else context.is_copy(comparison)):
-        return None
-    original = stands_for(store, base) or base
-    match = Match(original.id, original.url, original.first_seen, comparison.similarity, comparison.containment)
-    if known.former:
+    comparison = former.comparison
+    representative = representative_of(store, former.record) or former.record
+    match = match_with(representative, similarity=comparison.similarity, containment=comparison.containment)
+    if known.former:  # the known page itself is of the former recipe: the page must be the same
+        if not comparison.identical:
+            return None
         verdict = context.verdict(Kind.UNCHANGED, known.id, match)
         return Ruled(verdict, write=lambda: _file_anew(context, known))
+    if not context.counts_as_copy(comparison):  # its original is: the page must still be a copy of that
+        return None
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=comparison.likeness)
     if context.policy.passes(verdict):
         return None  # the policy lets it pass, so a later rule files it like a new page
-    return drop_again(context, known, verdict, (original,))
+    return drop_again(context, known, verdict, (representative,))
 
 
 def _file_anew(context: Context, known: Record) -> None:
     """File a page of a former recipe by the present one, under its id."""
     store, page, fingerprint = context.store, context.page, context.fingerprint
-    keys = distinctive_keys(fingerprint.keys, _common_keys(context)) if known.is_original else ()
+    keys = without_overused_keys(fingerprint, _overused_keys(context)).keys if known.is_original else ()
     record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False, body=page.body)
     store.add(record, store.evidence(known.id), replaces=known.id)
-    count_sentences(store, page.url, page.site, fingerprint, everywhere=not known.delivered)
+    count_sentences(store, page.url, page.site, fingerprint, everywhere=known.is_original)
 
 
 def judge_unchanged(context: Context) -> Ruled | None:
@@ -136,10 +141,11 @@ def judge_unchanged(context: Context) -> Ruled | None:
 
 
 def keep_delivered(context: Context, known: Record, comparison: Comparison) -> Ruled:
-    """A page that was delivered is unchanged."""
-    original = stands_for(context.store, known) or known
-    verdict = context.verdict(Kind.UNCHANGED, known.id, context.match(Found(comparison, original, known)))
-    return _keep_known(context, known, verdict, with_first(context.store, original))
+    """Rule that a page that was delivered is unchanged."""
+    original = representative_of(context.store, known) or known
+    match = context.match(SimilarPage(comparison=comparison, original=original, compared=known))
+    verdict = context.verdict(Kind.UNCHANGED, known.id, match)
+    return _keep_record(context, known, verdict, representative_and_original(context.store, original))
 
 
 # Manual verdicts, then earlier pages, then pages in flight; the last rule makes an original.
@@ -152,16 +158,18 @@ def judge_manual_copy(context: Context) -> Ruling | None:
         return None
     original = original_at(context.store, manual.other, context.page.url)
     if original is None:
-        twin = context.first(context.in_flight.at_url(manual.other))
-        return Blocked(twin) if twin is not None else None
-    common = _common_keys(context)
-    comparison = as_copy(context.method.compare(context.fingerprint, original.sketch, common))
-    filed = with_distinctive_keys(context.fingerprint, common)
-    return pass_or_drop(context, Found(comparison, original, original), filed, by_hand=True)
+        in_flight = context.first(context.in_flight.at_url(manual.other))
+        return Blocked(in_flight) if in_flight is not None else None
+    overused_keys = _overused_keys(context)
+    comparison = as_copy(context.method.compare(context.fingerprint, original.sketch, overused_keys))
+    filed = without_overused_keys(context.fingerprint, overused_keys)
+    similar = SimilarPage(comparison=comparison, original=original, compared=original)
+    return pass_or_drop(context, similar, filed, by_hand=True)
 
 
-def _common_keys(context: Context) -> frozenset[int]:
-    return candidates(context.method, context.store, context.fingerprint.keys).common
+def _overused_keys(context: Context) -> frozenset[int]:
+    """The overused keys of the page, without a search for similar pages."""
+    return candidates(context.method, context.store, context.fingerprint.keys).overused_keys
 
 
 def judge_little_text(context: Context) -> Ruling | None:
@@ -172,48 +180,50 @@ def judge_little_text(context: Context) -> Ruling | None:
 
 def judge_copy(context: Context) -> Ruling | None:
     """The page is a copy of an earlier one."""
-    common, best, _ = context.matched
-    if best is None or context.is_no_copy or not context.is_copy(best.comparison):
+    overused_keys, nearest = context.search_result.overused_keys, context.search_result.nearest
+    if nearest is None or context.person_says_keep or not context.counts_as_copy(nearest.comparison):
         return None
-    standing = find_standing(context, best, common)
-    if standing is Standing.ORIGINAL:
+    role = find_role(context, nearest, overused_keys)
+    if role is Role.ORIGINAL:
         return pass_as_original(context)
-    filed = with_distinctive_keys(context.filed_fingerprint, common)
-    if standing is Standing.COPY:
-        return pass_or_drop(context, best, filed)
-    return pass_in_group(context, standing, best, filed)
+    filed = without_overused_keys(context.filed_fingerprint, overused_keys)
+    if role is Role.COPY:
+        return pass_or_drop(context, nearest, filed)
+    return pass_in_group(context, role, nearest, filed)
 
 
-def wait_for_copy(context: Context) -> Blocked | None:
+def wait_for_original_in_flight(context: Context) -> Blocked | None:
     """The page is a copy of a page in flight."""
-    if not context.in_flight or context.is_no_copy:
+    if not context.in_flight or context.person_says_keep:
         return None
+    overused_keys = context.search_result.overused_keys
 
-    def is_copied(twin: Reservation) -> bool:
-        comparison = context.method.compare(context.fingerprint, twin.record.sketch, context.matched.common)
-        return may_decide(twin.record, comparison) and context.is_copy(comparison)
+    def is_original(other: Reservation) -> bool:
+        comparison = context.method.compare(context.fingerprint, other.record.sketch, overused_keys)
+        return may_decide(other.record, comparison) and context.counts_as_copy(comparison)
 
-    twin = context.first(filter(is_copied, context.in_flight.sharing(context.fingerprint)))
-    return None if twin is None else Blocked(twin)
+    original = context.first(filter(is_original, context.in_flight.sharing(context.fingerprint)))
+    return None if original is None else Blocked(original)
 
 
 def pass_as_original(context: Context) -> Ruled:
-    """No other rule applies: the page is a new original, or a new version of a delivered page."""
-    common, best, _ = context.matched
-    fingerprint, page = context.filed_fingerprint, context.page
-    previous = context.previous if context.known is not None else None
-    kind, match, likeness, by_hand = Kind.UNIQUE, None, None, False
-    if best is not None:
-        is_copy = context.is_copy(best.comparison)
-        by_hand = is_copy and context.is_no_copy
-        if previous is None:
-            match, likeness = context.match(best), None if is_copy else best.comparison.likeness
+    """No other rule applies, or the page is a copy that passes all the same (``Role.ORIGINAL``).
+
+    It is a new original, or a new version of a page that was delivered.
+    """
+    nearest, previous, id = context.search_result.nearest, context.previous, context.store.new_id()
+    is_copy = nearest is not None and context.counts_as_copy(nearest.comparison)
+    by_hand = is_copy and context.person_says_keep
     if previous is not None:
-        kind, match = Kind.UPDATED, previous
-    id = context.store.new_id()
-    verdict = context.verdict(kind, id, match, likeness=likeness, by_hand=by_hand)
-    keys = distinctive_keys(fingerprint.keys, common) if common else fingerprint.keys
-    record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch, body=page.body)
+        verdict = context.verdict(Kind.UPDATED, id, previous, by_hand=by_hand)
+    elif nearest is not None:
+        likeness = None if is_copy else nearest.comparison.likeness
+        verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)
+    else:
+        verdict = context.verdict(Kind.UNIQUE, id)
+    page, fingerprint = context.page, context.filed_fingerprint
+    keys = without_overused_keys(fingerprint, context.search_result.overused_keys).keys
+    record = Record(id=id, url=page.url, original=id, keys=keys, sketch=fingerprint.sketch, body=page.body)
     return reserve(context, verdict, record, fingerprint)
 
 
@@ -230,7 +240,7 @@ RULES: tuple[Rule, ...] = (
     judge_little_text,
     judge_copy,
     judge_returned_copy,
-    wait_for_copy,
+    wait_for_original_in_flight,
     pass_as_original,
 )
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrapy_neardup.judge.context import Context
-from scrapy_neardup.judge.copies import Standing, drop_again, find_standing, pass_or_drop
+from scrapy_neardup.judge.copies import Role, drop_again, find_role, pass_or_drop
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Ruled, Ruling
-from scrapy_neardup.judge.matching import Found, may_decide
-from scrapy_neardup.judge.rules import keep_delivered, keep_unjudged
+from scrapy_neardup.judge.matching import SimilarPage, may_decide
+from scrapy_neardup.judge.rules import keep_delivered, keep_uncompared
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep, kept_page
-from scrapy_neardup.state.pages import PageStore, stands_for, with_first
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -31,8 +31,8 @@ def knows_bytes(store: PageStore, in_flight: InFlight, url: str, body: int) -> b
 def judge_bytes(context: Context) -> Ruling | None:
     """Judge a page by its URL and the digest of its bytes; None if it must be read. Raises StoreError."""
     page, known = context.page, context.known
-    if (twin := context.same_url) is not None:
-        return Blocked(twin) if twin.record.body == page.body else None
+    if (in_flight := context.same_url_in_flight) is not None:
+        return Blocked(in_flight) if in_flight.record.body == page.body else None
     if known is not None and known.body == page.body:
         return _judge_again(context, known)
     is_new = known is None or not (known.is_delivered or known.former)
@@ -47,7 +47,7 @@ def _judge_again(context: Context, known: Record) -> Ruled | None:
     if context.manual_verdict is not None:
         return None
     if known.original == known.id:  # it was not compared: too little or too much text
-        return _by_bytes(keep_unjudged(context, known), context.page)
+        return _by_bytes(keep_uncompared(context, known), context.page)
     return _judge_dropped(context, known)
 
 
@@ -59,12 +59,19 @@ def _judge_dropped(context: Context, known: Record) -> Ruled | None:
         return None
     if evidence is None or not evidence.likeness:
         return None
-    comparison = Comparison(evidence.similarity, evidence.containment, True, False, False)
-    match = replace(context.match(Found(comparison, original, original)), shared=evidence.shared)
+    comparison = Comparison(
+        similarity=evidence.similarity,
+        containment=evidence.containment,
+        duplicate=True,
+        certain=False,
+        identical=False,
+    )
+    similar = SimilarPage(comparison=comparison, original=original, compared=original)
+    match = replace(context.match(similar), shared=evidence.shared)
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=Likeness(evidence.likeness))
     if context.policy.passes(verdict):
         return None  # it is delivered, so its text must be known
-    ruled = drop_again(context, known, verdict, with_first(context.store, original))
+    ruled = drop_again(context, known, verdict, representative_and_original(context.store, original))
     return _by_bytes(ruled, replace(context.page, title=evidence.title))
 
 
@@ -75,22 +82,23 @@ def _judge_elsewhere(context: Context) -> Ruling | None:
         return None
     found = context.store.by_body(page.body)
     if found is None:
-        twin = context.first(context.in_flight.with_body(page.body))
-        is_copy = twin is not None and twin.record.is_original and _compare(context, twin.record) is not None
-        return Blocked(twin) if twin is not None and is_copy else None
+        in_flight = context.first(context.in_flight.with_body(page.body))
+        if in_flight is None or not in_flight.record.is_original or _compare(context, in_flight.record) is None:
+            return None
+        return Blocked(in_flight)
     compared, whole = _compare(context, found), _whole_page(context, found)
     original = _present_original(context, found)
     if compared is None or whole is None or original is None or found.url == page.url:
         return None
     comparison, sketch = compared
-    best = Found(comparison, original, found)
+    similar = SimilarPage(comparison=comparison, original=original, compared=found)
     context = context.with_page(whole, Fingerprint((), sketch))
-    if find_standing(context, best, frozenset()) is not Standing.COPY:
+    if find_role(context, similar, frozenset()) is not Role.COPY:
         return None
-    verdict = context.verdict(Kind.DUPLICATE, match=context.match(best), likeness=comparison.likeness)
+    verdict = context.verdict(Kind.DUPLICATE, match=context.match(similar), likeness=comparison.likeness)
     if context.policy.passes(verdict):
         return None  # its tag needs the shared sentences, so it must be parsed
-    return _by_bytes(pass_or_drop(context, best, context.fingerprint), whole)
+    return _by_bytes(pass_or_drop(context, similar, context.fingerprint), whole)
 
 
 def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
@@ -99,7 +107,7 @@ def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
 
 def _present_original(context: Context, record: Record) -> Record | None:
     """Return the original of a record's group; None if the original's URL has a newer version."""
-    original = stands_for(context.store, record, besides=context.page.url)
+    original = representative_of(context.store, record, except_url=context.page.url)
     newest = context.store.find(original.url) if original is not None else None
     return original if original is not None and newest is not None and newest.id == original.id else None
 
@@ -108,7 +116,7 @@ def _compare(context: Context, found: Record) -> tuple[Comparison, bytes] | None
     """Return the comparison with a page of the same bytes, and the judged page's sketch; None unless it is a copy."""
     site = context.page.site
     again = context.method.compare_same_bytes(found.sketch, site, context.store.on_site(site))
-    return again if again is not None and context.is_copy(again[0]) and may_decide(found, again[0]) else None
+    return again if again is not None and context.counts_as_copy(again[0]) and may_decide(found, again[0]) else None
 
 
 def _whole_page(context: Context, found: Record) -> Page | None:

@@ -59,7 +59,7 @@ class KeyValueStore(ABC):
     scheme: str
     location: str
     #: Whether the rows outlive the store.
-    lasts: bool = True
+    is_persistent: bool = True
     #: Whether nobody opens the rows again, so that nothing is saved at the end.
     is_scratch: bool = False
     #: Whether other processes may write at the same time.
@@ -145,7 +145,7 @@ class WrappedStore(KeyValueStore):
 
     def __init__(self, base: KeyValueStore) -> None:
         self.base = base
-        self.scheme, self.location, self.lasts = base.scheme, base.location, base.lasts
+        self.scheme, self.location, self.is_persistent = base.scheme, base.location, base.is_persistent
 
     def get(self, key: bytes) -> bytes | None:
         return self.base.get(key)

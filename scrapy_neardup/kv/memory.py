@@ -58,7 +58,7 @@ class Memory(Engine):
 
     scheme = "memory"
     form = ""
-    lasts = False
+    is_persistent = False
 
     def __init__(self, location: str = "memory:", named_by: str = SETTING, options: Options = DEFAULT) -> None:
         super().__init__(location, named_by, options)

@@ -33,7 +33,7 @@ class Transaction(WrappedStore):
         below = self.base.scan(prefix, reverse=reverse)
         found = next(below, None)
         for key, value in above:
-            while found is not None and found[0] != key and (found[0] < key) is not reverse:
+            while found is not None and (found[0] > key if reverse else found[0] < key):
                 yield found
                 found = next(below, None)
             if found is not None and found[0] == key:
@@ -65,9 +65,9 @@ _MOST = 200_000
 
 
 class Temporary(Transaction):
-    """Rows that end with the process: in memory, and from time to time written to a LevelDB in a folder.
+    """A throw-away store: buffered in memory, overflow in a LevelDB in a folder, which the caller removes.
 
-    The caller removes the folder. ``size`` and ``compact`` write the rows in memory first.
+    ``size`` first writes the buffer, to measure it; so does ``compact``.
     """
 
     def __init__(self, folder: Path, options: Options = DEFAULT) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import sqrt
 from random import Random
 from typing import Any
@@ -52,8 +53,8 @@ def make_thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
     return Thresholds(name, parameter, tuple(values), values.index(own), methods)
 
 
-# A page counts once, with one earlier page, as a crawl drops it once: the page of the highest exact similarity, or else
-# the page for which the method would drop it.
+# A crawl drops a page once, so a page is a candidate once: with the earlier page of the highest exact similarity. If no
+# page is similar enough, it is the page that the method calls its original.
 
 #: Below this similarity nobody calls two pages copies.
 LEAST = 0.3
@@ -94,7 +95,9 @@ def find_candidates(
             if place not in found and verdict.is_copy and verdict.match is not None and verdict.match.url in places:
                 found[place] = measure_similarity(places[verdict.match.url], place, sets)
         ordered = [found[place] for place in sorted(found)]
-        copies = _judge_thresholds(documents, ordered, tried, store, watch)
+        batches = [tried.methods] if tried.share_sketches else [[method] for method in tried.methods]
+        columns = [judge_pairs(documents, ordered, methods, store, watch) for methods in batches]
+        copies = [tuple(chain.from_iterable(row)) for row in zip(*columns, strict=True)]
     candidates = []
     for pair, copy in zip(ordered, copies, strict=True):
         sites = [documents[place].page.site for place in (pair.a, pair.b)]
@@ -104,16 +107,6 @@ def find_candidates(
 
 def _rank(pair: Alike) -> tuple[float, float, int]:
     return pair.jaccard, pair.containment, -pair.a
-
-
-def _judge_thresholds(
-    documents: Sequence[Document], pairs: list[Alike], tried: Thresholds, store: PageStore, watch: Watch
-) -> list[tuple[bool, ...]]:
-    """Return the verdicts on each pair under each threshold."""
-    if tried.share_sketches:
-        return judge_pairs(documents, pairs, tried.methods, store, watch)
-    columns = [judge_pairs(documents, pairs, [method], store, watch) for method in tried.methods]
-    return [tuple(copy for (copy,) in row) for row in zip(*columns, strict=True)]
 
 
 def judge_pairs(
@@ -144,12 +137,10 @@ def judge_pairs(
     copies = []
     for pair in watch(pairs, len(pairs), "pairs judged"):
         old, new = fingerprint(pair.a), fingerprint(pair.b)
-        copies.append(
-            tuple(
-                old is not None and new is not None and method.compare(new, old.sketch, frozenset()).duplicate
-                for method in methods
-            )
-        )
+        if old is None or new is None:
+            copies.append((False,) * len(methods))
+        else:
+            copies.append(tuple(method.compare(new, old.sketch, frozenset()).duplicate for method in methods))
     if why is not None and 2 * sum(one is None for one in made.values()) > len(made):
         raise why
     return copies

@@ -35,9 +35,7 @@ _STYLE: Any = {
 
 
 def check_drawable(path: Path) -> None:
-    """Raise the errors of ``draw_curves`` that are known before: SettingsError for a suffix or folder, NearDupError
-    without matplotlib.
-    """
+    """Raise SettingsError for an unknown suffix or folder, and NearDupError without matplotlib."""
     if path.suffix not in _METADATA:
         raise SettingsError(f"{path} is no picture. Give it the suffix {' or '.join(_METADATA)}.")
     if not path.parent.is_dir():
@@ -49,7 +47,7 @@ def check_drawable(path: Path) -> None:
 def draw_curves(points: Sequence[Point], path: Path) -> None:
     """Write the curves of all methods: a panel for each edit with amounts, bars for the others.
 
-    Raises NearDupError without matplotlib or if the file cannot be written, SettingsError for an unknown suffix.
+    Raises the errors of ``check_drawable``, and NearDupError if the file cannot be written.
     """
     check_drawable(path)
     from matplotlib import rc_context
@@ -57,7 +55,7 @@ def draw_curves(points: Sequence[Point], path: Path) -> None:
     from matplotlib.figure import Figure
 
     methods = list(dict.fromkeys(point.method for point in points))
-    with rc_context(_STYLE):  # undone at its end; pyplot, with its figures and backend for all, is left alone
+    with rc_context(_STYLE):  # without pyplot, whose figures and backend are global
         figure = Figure(figsize=(10, 7.5), layout="constrained")
         FigureCanvasAgg(figure)
         _fill(figure, points, methods)

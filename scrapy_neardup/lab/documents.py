@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, overload
 
 from scrapy_neardup.errors import PageError, SettingsError
-from scrapy_neardup.files import STDIN, Entry, Malformed, Skipped, find_format, read_input
+from scrapy_neardup.files import STDIN, Entry, InputRecord, Skipped, find_format, read_input
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
@@ -29,7 +29,7 @@ from scrapy_neardup.state.pages import PageStore
 class Document:
     """A page of a corpus. Its name is the ``url`` of the page, so that no page updates an earlier one.
 
-    ``url``: where the document stood, if that is known.
+    ``url``: its address, if known.
     """
 
     page: Page
@@ -54,33 +54,31 @@ class DocumentReader:
 
         The name of a document is its id, its URL, its path in the folder, or its place in the file. Of several records
         with one name the first counts. A folder may hold docs.jsonl. A file is JSON lines unless its suffix says
-        otherwise. Raises NearDupError where a file cannot be read on.
+        otherwise. Raises NearDupError if the rest of a file is unreadable.
         """
         for file in files:
-            yield from self._read(file)
+            is_folder = str(file) != STDIN and Path(file).is_dir()
+            name = str((find_file(Path(file), "docs.jsonl") if is_folder else None) or file)
+            yield from self._read(read_input(name, "" if is_folder and name == str(file) else guess_format(name)))
 
-    def _read(self, file: str | Path) -> Iterator[Document]:
+    def _read(self, records: Iterator[InputRecord]) -> Iterator[Document]:
         seen: set[str] = set()
-        is_folder = str(file) != STDIN and Path(file).is_dir()
-        docs = find_file(Path(file), "docs.jsonl") if is_folder else None
-        for entry in read_input(str(docs or file), "" if is_folder and not docs else guess_format(str(docs or file))):
-            if isinstance(entry, Malformed):
-                self.left_out["malformed"] += 1
-            elif isinstance(entry, Skipped):
-                self.left_out[entry.why] += 1
+        for entry in records:
+            if not isinstance(entry, Entry):
+                self.left_out[entry.why if isinstance(entry, Skipped) else "malformed"] += 1
+                continue
+            url = self._source.fields.url(entry.fields)
+            place = f"{entry.unit} {entry.number}" if entry.unit else str(entry.fields.get("path", entry.source))
+            name = name_entry(entry, self._source.fields) or place
+            if name in seen:
+                self.left_out["another version of a page"] += 1
+                continue
+            seen.add(name)
+            page = self._page(entry, name, url)
+            if page.unread:
+                self.left_out[page.unread] += 1
             else:
-                url = self._source.fields.url(entry.fields)
-                place = f"{entry.unit} {entry.number}" if entry.unit else str(entry.fields.get("path", entry.source))
-                name = name_entry(entry, self._source.fields) or place
-                if name in seen:
-                    self.left_out["another version of a page"] += 1
-                    continue
-                seen.add(name)
-                page = self._page(entry, name, url)
-                if page.unread:
-                    self.left_out[page.unread] += 1
-                else:
-                    yield Document(page, url)
+                yield Document(page, url)
 
     def _page(self, entry: Entry, name: str, url: str) -> Page:
         try:

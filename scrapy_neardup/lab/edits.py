@@ -1,8 +1,8 @@
 """Edits of an article that is copied: pure functions of a text and a random generator.
 
-Adding, deleting and reordering follow a Chinese experiment on the robustness of Simhash (sentences of 50 other texts at
-random places, 1 to 20 per cent). The others are what reposts do besides. A generator in the same state gives the same
-edit on every machine.
+Adding, deleting and reordering follow a Chinese experiment on the robustness of Simhash: sentences of 50 other texts at
+random places, 1 to 20 per cent. Reposts also make the other edits. A generator in the same state gives the same edit on
+every machine.
 """
 
 from __future__ import annotations

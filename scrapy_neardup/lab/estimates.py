@@ -5,9 +5,9 @@ weighted by the inverse of the probability of its draw: the estimator of Horvitz
 of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
 1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
 clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
-between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
-DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
-comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
+between them. We draw shares of these many times from beta distributions under the prior of Jeffreys (Brown, Cai and
+DasGupta 2001, "Interval estimation for a binomial proportion"), and count how often a threshold costs least. A
+comparison needs ten labels among the pairs on which thresholds differ, or labels of all these pairs. Strata with labels
 must hold half of them. Ten labels that agree leave an interval of 28 %.
 """
 
@@ -109,21 +109,16 @@ def estimate_thresholds(
     expected = [round(cost * one.wrong.estimate + one.missed.estimate, 6) for one in estimates]
     chosen = min(range(len(values)), key=lambda at: (expected[at], abs(at - now)))
     deciding = [part for one, part in zip(strata, parts, strict=True) if len(set(one.copy)) > 1]
+    pages, labels = sum(part.size for part in deciding), sum(part.labels for part in deciding)
+    known = sum(part.size for part in deciding if part.labels)
     return Outlook(
         tuple(replace(one, best=float(share)) for one, share in zip(estimates, best, strict=True)),
         chosen,
         float((costs[chosen] < costs[now]).mean()),
         float((costs[chosen] <= costs).mean(axis=1).min()),
-        _is_enough(deciding),
-        sum(part.labels for part in deciding),
+        labels >= min(ENOUGH, pages) and known >= _KNOWN * pages,
+        labels,
     )
-
-
-def _is_enough(deciding: Sequence[_Part]) -> bool:
-    """Whether there are enough labels to compare thresholds that differ on these strata."""
-    pages = sum(part.size for part in deciding)
-    known = sum(part.size for part in deciding if part.labels)
-    return sum(part.labels for part in deciding) >= min(ENOUGH, pages) and known >= _KNOWN * pages
 
 
 @dataclass(frozen=True, slots=True)

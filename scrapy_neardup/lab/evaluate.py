@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from time import process_time
@@ -133,14 +133,17 @@ def evaluate(
 ) -> Score:
     """Return the score of a method; ``store_url``: one of ``STORES``; ``grouping``: one of ``GROUPINGS``.
 
-    A word list that the method loads once is loaded before the clock runs. A document that is dropped for another one
-    than those a person called different counts for nothing. In ``gold`` pairs a dropped document counts as dropped,
-    whatever its original. Raises PageError if the method cannot read most pages.
+    The method loads its word lists before the clock runs. A person may have called a document different from some
+    others; if it is dropped for one beside these, it is not scored. In ``gold`` pairs a dropped document counts as
+    dropped, whatever its original. Raises PageError if the method cannot read most pages.
     """
     counts: Counter[tuple[str, bool]] = Counter()
     dropped: set[str] = set()
     seconds = 0.0
-    _warm_up(method, corpus.documents)
+    first = next((one.page for one in corpus.documents if has_prose(one.page.text, MIN_LETTERS)), None)
+    if first is not None:
+        with suppress(PageError):
+            method.fingerprint(first)
     with _open_judge(method, store_url, grouping) as (judge, measure_size):
 
         def judge_timed(page: Page) -> Verdict:
@@ -152,8 +155,10 @@ def evaluate(
                 seconds += process_time() - begun
 
         for document, verdict in replay(progress(corpus.documents), judge_timed):
-            label = corpus.labels[document.id]
-            counts[_scored_label(label, verdict, corpus.different.get(document.id)), verdict.is_copy] += 1
+            label, different = corpus.labels[document.id], corpus.different.get(document.id, frozenset())
+            if different and verdict.is_copy and (verdict.match is None or verdict.match.url not in different):
+                label = GREY  # it is no copy of those, but may be one of another document
+            counts[label, verdict.is_copy] += 1
             if verdict.is_copy:
                 dropped.add(document.id)
             on_verdict(document, verdict)
@@ -234,12 +239,6 @@ def find_overrides(method: Method) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
-def _scored_label(label: str, verdict: Verdict, different: Set[str] | None) -> str:
-    """Return the label as which a document counts: a document that is no copy of some may be a copy of another."""
-    is_of_another = verdict.match is None or verdict.match.url not in (different or ())
-    return GREY if different and verdict.is_copy and is_of_another else label
-
-
 @contextmanager
 def _open_judge(method: Method, store_url: str, grouping: str) -> Iterator[tuple[Judge, Callable[[], int]]]:
     """Open a judge, and a function that returns the bytes of its state."""
@@ -253,11 +252,3 @@ def _open_judge(method: Method, store_url: str, grouping: str) -> Iterator[tuple
         raise SettingsError("The grouping union-find works only with the store memory:. Leave out the other store.")
     grouped = GroupingJudge(method, MIN_LETTERS)
     yield grouped.judge, grouped.size
-
-
-def _warm_up(method: Method, documents: Sequence[Document]) -> None:
-    """Fingerprint the first page that the method would see."""
-    page = next((document.page for document in documents if has_prose(document.page.text, MIN_LETTERS)), None)
-    if page is not None:
-        with suppress(PageError):
-            method.fingerprint(page)

@@ -88,10 +88,10 @@ def count_common(one: Grams, other: Grams) -> int:
 
 
 # The prefix filter of Chaudhuri, Ganti and Kaushik 2006 ("A primitive operator for similarity joins in data cleaning")
-# and Bayardo, Ma and Srikant 2007 ("Scaling up all pairs similarity search", AllPairs), the size filter of the latter,
-# and a bound on the overlap as in Xiao, Wang, Lin and Yu 2008 ("Efficient similarity joins for near duplicate
-# detection", PPJoin). Of two similar sets the larger one holds at least ``least`` of the s grams of the smaller one, so
-# it holds one of any s - least + 1 of them; we choose the rarest. The papers index prefixes of both sets, for high
+# and Bayardo, Ma and Srikant 2007 ("Scaling up all pairs similarity search", AllPairs). The size filter of the latter.
+# A bound on the overlap as in Xiao, Wang, Lin and Yu 2008 ("Efficient similarity joins for near duplicate detection",
+# PPJoin). Of two similar sets the larger one holds at least ``least`` of the s grams of the smaller one. So it holds
+# one of any s - least + 1 of them; we choose the rarest. The papers index prefixes of both sets, for high
 # Jaccard similarity. We also want a short text inside a long one (containment), so of the larger set all grams in any
 # prefix are indexed. A table of fixed size estimates how rare a gram is; it may overestimate frequency, which costs
 # time but finds the same. The index is made in blocks.

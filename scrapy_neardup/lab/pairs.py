@@ -107,9 +107,9 @@ def read_pairs(
 ) -> Iterator[Pair]:
     """Yield the pairs of JSON lines or a table.
 
-    ``needed``: figures, or ``answer``, that each pair must have. ``known``: the place of each document of a corpus, by
-    which the pairs are turned. ``corpora``: names of the corpus; lines for another one are skipped. Raises NearDupError
-    that names the line.
+    ``needed``: figures, or ``answer``, that each pair must have. ``known``: the place of each document of a corpus; the
+    earlier one of a pair becomes ``a``. ``corpora``: names of the corpus; lines for another one are skipped. Raises
+    NearDupError that names the line.
     """
     if not path.is_file():
         raise NearDupError(f"{path} with pairs does not exist. Put it there, or name another file; {_NEED}.")
@@ -143,6 +143,10 @@ def _parse(fields: Mapping[str, Any]) -> Pair:
     if fields.get("a") is None or fields.get("b") is None:
         raise ValueError("a and b must name two documents")
     answer, label = _parse_answer(fields)
+    same_account = fields.get("account_same")
+    flag = "" if same_account is None else str(same_account).lower()
+    if flag not in ("true", "false", ""):
+        raise ValueError(f"account_same must be true or false, not {same_account!r}")
     return Pair(
         str(fields["a"]),
         str(fields["b"]),
@@ -150,22 +154,13 @@ def _parse(fields: Mapping[str, Any]) -> Pair:
         containment=_parse_figure(fields, "containment", 1),
         jaccard_clean=_parse_figure(fields, "jaccard_clean", 1),
         left=_parse_figure(fields, "left"),
-        same_account=_parse_flag(fields, "account_same"),
+        same_account=flag == "true" if flag else None,
         answer=answer,
         label=label,
         stratum=str(fields.get("stratum") or ""),
         stratum_size=_parse_figure(fields, "stratum_size"),
         corpus=str(fields.get("corpus") or ""),
     )
-
-
-def _parse_flag(fields: Mapping[str, Any], name: str) -> bool | None:
-    value = fields.get(name)
-    if value is None or value == "":
-        return None
-    if str(value).lower() not in ("true", "false"):
-        raise ValueError(f"{name} must be true or false, not {value!r}")
-    return str(value).lower() == "true"
 
 
 def _parse_figure(fields: Mapping[str, Any], name: str, most: float = math.inf) -> float | None:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Generic, TypeVar
 
 from scrapy_neardup.errors import PageError, SettingsError
 from scrapy_neardup.hashing.keys import keys_of
@@ -76,38 +75,33 @@ def replay(documents: Iterable[Document], judge: Judge) -> Iterator[tuple[Docume
 # the web"). That finds the copy of a copy, and lets groups drift: the ends of a chain need have nothing in common.
 # ``evaluate --grouping union-find`` measures the cost of either.
 
-Member = TypeVar("Member")
 
-
-class UnionFind(Generic[Member]):
-    """Disjoint groups; the member that was added first names its group.
+class UnionFind:
+    """Disjoint groups of numbers; the least number names its group.
 
     >>> groups = UnionFind()
-    >>> for member in "abcd": groups.add(member)
-    >>> groups.join("c", "b"); groups.join("d", "c")
-    >>> [groups.name(member) for member in "abcd"]
-    ['a', 'b', 'b', 'b']
+    >>> for _ in range(4): groups.add()
+    >>> groups.join(2, 1); groups.join(3, 2)
+    >>> [groups.name(member) for member in range(4)]
+    [0, 1, 1, 1]
     """
 
     def __init__(self) -> None:
-        self._above: dict[Member, Member] = {}
-        self._place: dict[Member, int] = {}
+        self._above: list[int] = []
 
-    def add(self, member: Member) -> None:
-        """Add a group of one; do nothing if the member exists."""
-        if member not in self._above:
-            self._above[member] = member
-            self._place[member] = len(self._place)
+    def add(self) -> None:
+        """Add the next number, a group of one."""
+        self._above.append(len(self._above))
 
-    def name(self, member: Member) -> Member:
-        """Return the first member of the group. Raises KeyError for a member that was never added."""
+    def name(self, member: int) -> int:
+        """Return the least number of the group."""
         while (above := self._above[member]) != member:
             self._above[member] = member = self._above[above]  # halves the way for the next call
         return member
 
-    def join(self, one: Member, other: Member) -> None:
+    def join(self, one: int, other: int) -> None:
         """Make one group of two."""
-        first, second = sorted((self.name(one), self.name(other)), key=self._place.__getitem__)
+        first, second = sorted((self.name(one), self.name(other)))
         self._above[second] = first
 
 
@@ -116,7 +110,7 @@ class GroupingJudge:
 
     def __init__(self, method: Method, min_letters: int) -> None:
         """``min_letters``: letters that a text needs to be judged."""
-        self._groups: UnionFind[str] = UnionFind()
+        self._groups = UnionFind()
         self._method = method
         self._min_letters = min_letters
         self._postings: dict[int, list[int]] = {}
@@ -126,20 +120,20 @@ class GroupingJudge:
         """Join a page to all that it duplicates; the match is the first page of the group, at its best similarity."""
         if not has_prose(page.text, self._min_letters):
             return Verdict(Kind.UNJUDGED, page.url)
-        self._groups.add(page.url)
+        self._groups.add()
+        own = len(self._pages)
         fingerprint = self._method.fingerprint(page)
         best: Comparison | None = None
         common, candidates = self._find_candidates(keys_of(fingerprint.keys))
         for place in candidates:
-            url, sketch = self._pages[place]
-            found = self._method.compare(fingerprint, sketch, common)
+            found = self._method.compare(fingerprint, self._pages[place][1], common)
             if found.duplicate:
-                self._groups.join(url, page.url)
+                self._groups.join(place, own)
                 best = found if best is None or found.similarity > best.similarity else best
         self._pages.append((page.url, fingerprint.sketch))
         if best is None:
             return Verdict(Kind.UNIQUE, page.url)
-        match = Match(0, self._groups.name(page.url), 0.0, best.similarity, best.containment)
+        match = Match(0, self._pages[self._groups.name(own)][0], 0.0, best.similarity, best.containment)
         return Verdict(Kind.DUPLICATE, page.url, match=match)
 
     def _find_candidates(self, keys: Iterable[int]) -> tuple[set[int], list[int]]:

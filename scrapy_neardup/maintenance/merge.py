@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
-from scrapy_neardup.judge.matching import Matching
+from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.maintenance.export import Source, Watch, take_verdicts
 from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.methods import Method
@@ -77,7 +77,7 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     """
     if not page.sketch:
         return None
-    found = Matching(method, store).best(page.url, Fingerprint(page.keys, page.sketch)).best
+    found = Searcher(method, store).search(page.url, Fingerprint(page.keys, page.sketch)).nearest
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.witness_below

@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import islice
 
 from scrapy_neardup.judge.copies import count_sentences
-from scrapy_neardup.judge.matching import candidates, distinctive_keys
+from scrapy_neardup.judge.matching import candidates, without_overused_keys
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.kv.tally import KEY as TALLY_KEY
 from scrapy_neardup.maintenance.export import OpenState
@@ -136,7 +136,8 @@ class Migration:
         made = self._method.for_state(page, self._new.on_site(page.site))
         keys: tuple[int, ...] = ()
         if has_keys:
-            keys = distinctive_keys(made.keys, candidates(self._method, self._new, made.keys).common)
+            overused_keys = candidates(self._method, self._new, made.keys).overused_keys
+            keys = without_overused_keys(made, overused_keys).keys
             if not self.is_same_method:
                 count_sentences(self._new, record.url, page.site, made, everywhere=record.is_original)
         keys += (record.original,) if record.leads else ()

@@ -306,7 +306,7 @@ class _Checker:
         store, found, pages = self._store, self.found, self._pages
         many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
         rows = self._watch(store.rows(b"k"), what="keys")
-        for keys, ids in self._postings(self._reachable(rows) if store.has_lists else rows):
+        for keys, ids in self._postings(self._reachable(rows) if store.has_one_row_per_key else rows):
             found.keys += len(ids)
             at, there = pages.members.place(ids)
             if self._is_whole:

@@ -16,7 +16,7 @@ from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.pairs import GivenTexts, PageReader, choose_pairs, copy_lines
 from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.state.history import decisions_of
-from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
@@ -117,7 +117,7 @@ def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, l
 
 
 def _group(reader: PageReader, id: int, copies: int, members: Iterable[int]) -> Group:
-    better = leader(reader.store, id)
+    better = newest_replacement(reader.store, id)
     if better is not None:  # the page that came first is one of those that it stands for
         members = [id, *(one for one in members if one != better.id)][:PAGES_OF_GROUP]
     pages = tuple(reader.line(page, wanted=True) for one in members if (page := reader.find(one)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import NO_SITE, CopyLine, MarkedText, PageLine, PagePair, kind_of
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.pages import PageStore, stands_for
+from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.untrusted import REPORT_URL, SENTENCE, SITE, TITLE, clean_line, clean_text
@@ -213,7 +213,7 @@ def copy_lines(reader: PageReader, ids: Iterable[int]) -> Iterator[CopyLine]:
         line = CopyLine(reader.line(page), None, f"{record.original:016x}")
         # For a page that became the best of its group: the page that came first.
         first = reader.store.record(record.original)
-        found = first if record.leads else stands_for(reader.store, record, besides=record.url)
+        found = first if record.leads else representative_of(reader.store, record, except_url=record.url)
         if found is None:
             yield line
             continue

@@ -13,7 +13,7 @@ from scrapy_neardup.server.leases import NUMBER_BITS, Leases
 from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, TakenBack, crawls_in
+from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
@@ -106,7 +106,7 @@ class SharedJournal(Journal):
     def is_unsealed(self, id: int) -> bool:
         """Whether a page of any crawl is unsealed."""
         program = self._redis.link.program()
-        for key, _ in self._redis.scan(b"g"):
+        for key, _ in self._redis.scan(layout.GENERATIONS):
             program.get(layout.journal_key(layout.last_id(key), id))
         return not program.is_empty and any(found is not None for found in self._redis.link.run(program)[1:])
 
@@ -122,7 +122,7 @@ class RedisStore(PageStore):
         kv = self.kv
         self.leases, self.write_program, self.raise_for = kv.leases, kv.write_program, kv.raise_for
         self.clock = SharedClock(kv.leases)
-        newest = next(kv.scan(b"r", reverse=True), None)
+        newest = next(kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
         self._rows = SharedRows(kv, self.secret, self.clock, pages)
         self._rows.postings = PostingRows(kv)
@@ -140,9 +140,11 @@ class RedisStore(PageStore):
     def transaction(self, transaction: RemoteTransaction | None) -> None:
         self.kv.transaction = transaction
 
-    def note_rollback(self, taken: TakenBack) -> None:
-        super().note_rollback(taken)
-        self.is_held = any(self.leases.is_held_by_others(layout.last_id(key)) for key, _ in self.kv.scan(b"g"))
+    def note_rollback(self, rolled_back: RolledBack) -> None:
+        super().note_rollback(rolled_back)
+        self.is_held = any(
+            self.leases.is_held_by_others(layout.last_id(key)) for key, _ in self.kv.scan(layout.GENERATIONS)
+        )
 
     def pending(self) -> Pending:
         """Return the unsealed pages of the crawls that the state knows."""

@@ -36,19 +36,22 @@ _PACKED = np.dtype([("site", ">u4"), ("pages", ">u2"), ("forms", ">u2")])
 
 
 class Forms:
-    """Template counts of 4,096 sites by 32-bit fingerprint, in half a megabyte."""
+    """Counts of 4,096 sites by 32-bit fingerprint, in half a megabyte: pages, and those that are forms.
+
+    A form is a page that repeats a template of its site with other names or numbers in it.
+    """
 
     def __init__(self) -> None:
         self._sites: dict[int, tuple[int, int]] = {}
         self._is_changed = False
 
     def note(self, site: int, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it repeats a template."""
+        """Count a page of a site, and whether it is a form."""
         pages, forms = self._sites.pop(site, (0, 0))
         self._put(site, pages + 1, forms + in_form)
 
     def share(self, site: int) -> float:
-        """Return the share of such pages of a site; 0 if too few pages are known."""
+        """Return the share of forms among the pages of a site; 0 if too few pages are known."""
         pages, forms = self._sites.get(site, (0, 0))
         return forms / pages if pages >= _LEAST else 0.0
 

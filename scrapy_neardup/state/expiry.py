@@ -219,7 +219,7 @@ class Expiry:
     def _records_from(self, id: int, limit: int) -> Iterator[tuple[int, bytes]]:
         """Yield the next records by id."""
         self.cursors.moved = True
-        rows = islice(self._rows.kv.scan_from(layout.record_key(id), b"r"), limit)
+        rows = islice(self._rows.kv.scan_from(layout.record_key(id), layout.RECORDS), limit)
         return ((layout.last_id(key), packed) for key, packed in rows)
 
     def _last_seen_if_free(self, record: Record) -> int | None:

@@ -11,7 +11,7 @@ from functools import partial
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import StoreError
@@ -22,15 +22,16 @@ from scrapy_neardup.state.expiry import Cursors
 from scrapy_neardup.state.records import PageRows
 
 # A job that resumes does not request again what its dupefilter has seen, whether its item was delivered or not. So the
-# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are
-# written before the pages are rolled back: after a kill in between they are listed twice, not never.
-
+# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are written
+# before the pages are rolled back: after a kill in between they are listed twice, not never.
 
 #: The list in the directory of a job.
 LIST = "neardup-taken-back.txt"
 #: URLs to name in a message.
 _FEW = 3
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]")
+#: The same characters, escaped.
+_ESCAPED = re.compile(r"%(?:[01][0-9A-F]|20|7F|C2%(?:[89][0-9A-F]|A0)|E2%80%A[89])")
 
 
 def add_to_list(directory: str, urls: Iterable[str]) -> None:
@@ -43,7 +44,7 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
         if not path.parent.is_dir():
             return
         with path.open("a", encoding="utf-8", errors="surrogatepass") as file:
-            file.writelines(f"{_line(url)}\n" for url in urls)
+            file.writelines(f"{_escape(url)}\n" for url in urls)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -56,7 +57,7 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
 def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, list[str]]:
     """Remove known URLs from the list; return how many are left, and the first few. An empty list goes.
 
-    Raises NearDupError.
+    The page of an escaped URL may come again with the URL as it was, or as it is listed. Raises NearDupError.
     """
     path, many, first = Path(directory, LIST), 0, list[str]()
     if not path.is_file():
@@ -69,7 +70,7 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
     ):
         for url in map(str.strip, file):
             mark = OPEN.of(url)
-            if url and mark not in seen and not is_known(url):
+            if url and mark not in seen and not any(map(is_known, {url, _unescape(url)})):
                 seen.add(mark)
                 kept.write(f"{url}\n")
                 many += 1
@@ -79,17 +80,18 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
     return many, first
 
 
-def _line(url: str) -> str:
-    """Escape spaces and control characters in a URL."""
+def _escape(url: str) -> str:
+    """Escape spaces and control characters, which must not stand in a line."""
     return _NOT_IN_A_LINE.sub(lambda found: quote(found[0]), url)
 
 
-#: Pages per batch.
-_BATCH = 1000
+def _unescape(line: str) -> str:
+    """Restore what ``_escape`` replaces."""
+    return _ESCAPED.sub(lambda found: unquote(found[0]), line)
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
+class RolledBack:
     """Pages that an opening rolled back, and their crawls."""
 
     pages: int = 0
@@ -113,10 +115,10 @@ class Pending:
 
 
 class Journal:
-    """The crawls that write to a state. Each is a generation whose journal lists unsealed pages."""
+    """The crawls that write to a state. Each is a generation; the journal lists its unsealed pages, a row each."""
 
-    #: Pages to seal or forget at once. A shared state has smaller batches.
-    batch = _BATCH
+    #: Pages to seal, forget or roll back at once. A shared state has smaller batches.
+    batch = 1000
 
     def __init__(self, rows: PageRows, cursors: Cursors) -> None:
         #: Crawls of this process that may have unsealed pages.
@@ -146,18 +148,21 @@ class Journal:
         changes, gone = Changes(), 0
         for id in ids:
             replaced = self._strike(id, changes, [generation])
-            changes.delete(layout.journal_key(generation, id))  # on a server another crawl may just have rolled it back
+            # On a server another crawl may just have rolled the page back. This delete then makes the write depend on
+            # the lease of the crawl, and so fail.
+            changes.delete(layout.journal_key(generation, id))
             gone += self.supersede(replaced, changes)
-        self._cursors.release(min(ids))  # sealed pages may expire, and the cursors may have passed them
+        # Expiry passes unsealed pages. Now these may expire, so its cursors must come back to them.
+        self._cursors.release(min(ids))
         changes.puts.update(self._cursors.unwritten())
         self._rows.write(changes, sync=True, added=-gone)
         self._cursors.moved = False
 
     def supersede(self, id: int, changes: Changes) -> int:
-        """Remove a replaced page, and the unsealed pages that it had replaced in turn. Return how many.
+        """Remove a replaced page, and what it replaces itself while it is unsealed. Return how many.
 
-        If version 3 of a page is sealed over version 2, which is unsealed and replaces version 1, both go in one batch.
-        Else a later roll-back of version 2 would bring version 1 back.
+        Example: v2 is unsealed and replaces v1; now v3, which replaces v2, is sealed. v2 and v1 go in one batch. If
+        that stopped after v2, nothing would name v1, and it would stay in the state beside v3.
         """
         gone = 0
         while id:
@@ -168,49 +173,52 @@ class Journal:
     def _strike(self, id: int, changes: Changes, generations: Iterable[int]) -> int:
         """Remove a page from the journal; return the page that it replaces, or 0."""
         for generation in generations:
-            journal = layout.journal_key(generation, id)
-            if journal not in changes.deletes and (replaced := self._kv.get(journal)) is not None:
-                changes.delete(journal)
+            key = layout.journal_key(generation, id)
+            if key not in changes.deletes and (replaced := self._kv.get(key)) is not None:
+                changes.delete(key)
                 return layout.unpack_id(replaced)
         return 0
 
-    def withdraw(self, generation: int, id: int) -> None:
+    def roll_back(self, generation: int, id: int) -> None:
         """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
         changes = Changes()
         gone = self._roll_back(layout.journal_key(generation, id), changes)
         self._rows.write(changes, added=-gone)
 
-    def _roll_back(self, journal: bytes, changes: Changes) -> int:
-        rows, id, replaced = self._rows, layout.last_id(journal), self._kv.get(journal) or b""
+    def _roll_back(self, journal_key: bytes, changes: Changes) -> int:
+        rows, id = self._rows, layout.last_id(journal_key)
+        replaced = layout.unpack_id(self._kv.get(journal_key) or b"")  # 0: none
         record = rows.kept(id, changes)
-        changes.delete(journal)
+        changes.delete(journal_key)
         if record is None:
             return 0
         url = rows.url_key(record.url)
         newest = rows.is_page_of(url, id, changes)
         gone = rows.erase(id, changes)
         if newest and replaced:
-            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), rows.clock.now()))
-            self._cursors.release(layout.unpack_id(replaced))
-        elif not newest:  # version 3 may replace this version 2: from now on it replaces version 1
-            for later, names in self._kv.scan(b"j"):
-                if names == layout.pack_id(id) and later not in changes.deletes:
-                    changes.put(later, replaced)
+            changes.put(url, layout.pack_seen(replaced, rows.clock.now()))
+            self._cursors.release(replaced)  # it may expire again
+        elif not newest:  # this is v2: if an unsealed v3 replaces it, v3 replaces v1 from now on
+            for later, later_replaces in self._kv.scan(layout.UNSEALED):
+                if layout.unpack_id(later_replaces) == id and later not in changes.deletes:
+                    changes.put(later, layout.pack_id(replaced))
         return gone
 
     def unsealed(self, generation: int) -> Iterator[int]:
         """Yield the unsealed pages of a crawl."""
-        return (layout.last_id(journal) for journal, _ in self._kv.scan(layout.journal_prefix(generation)))
+        return (layout.last_id(key) for key, _ in self._kv.scan(layout.journal_prefix(generation)))
 
     def is_unsealed(self, id: int) -> bool:
-        """Whether a page of a running crawl is unsealed. Crawls and pages get their ids from one clock, so a page is
-        newer than its crawl.
-        """
+        """Whether a page of a running crawl is unsealed."""
+        # Generations and ids come from one clock, so a page has a larger number than its crawl.
         running = (generation for generation in self.running if generation < id)
         return any(self._kv.get(layout.journal_key(generation, id)) is not None for generation in running)
 
     def end(self, generation: int) -> int:
-        """End a crawl if all its pages are sealed; return how many are not. The next opening ends it otherwise."""
+        """End a crawl if all its pages are sealed; return how many are not.
+
+        With unsealed pages it does not end: the next opening rolls them back and ends it.
+        """
         unsealed = sum(1 for _ in self.unsealed(generation))
         if not unsealed:
             self.running.discard(generation)
@@ -223,18 +231,18 @@ class Journal:
         """Return name and job of each crawl with a generation. Raises StoreDamaged."""
         return crawls_in(self._kv)
 
-    def roll_back(self, crawls: Mapping[int, tuple[str, str]], *, lists: bool = True) -> TakenBack:
+    def roll_back_crawls(self, crawls: Mapping[int, tuple[str, str]], *, lists: bool = True) -> RolledBack:
         """Roll back the unsealed pages of abandoned crawls, and list their URLs in the directories of their jobs."""
         crawls = {crawl: about for crawl, about in crawls.items() if self.take_over(crawl)}
         jobs = {crawl: job for crawl, (_, job) in crawls.items() if lists}
         pages, unsealed = 0, self._all_unsealed(crawls)
-        while some := list(islice(unsealed, _BATCH)):
+        while some := list(islice(unsealed, self.batch)):
             self._list_for_jobs(some, jobs)
             self._kv.run(partial(self._roll_back_some, some))
             pages += len(some)
         if crawls:
             self._kv.write(Changes(deletes={layout.generation_key(crawl) for crawl in crawls}), sync=True)
-        return TakenBack(pages, tuple(who for who, _ in crawls.values()))
+        return RolledBack(pages, tuple(who for who, _ in crawls.values()))
 
     def take_over(self, generation: int) -> bool:
         """Take over an abandoned crawl; False if it is alive. Here all are abandoned: no other process can run.
@@ -243,9 +251,9 @@ class Journal:
         """
         return True
 
-    def _roll_back_some(self, journals: Iterable[bytes]) -> None:
+    def _roll_back_some(self, journal_keys: Iterable[bytes]) -> None:
         changes = Changes()
-        gone = sum(self._roll_back(journal, changes) for journal in journals)
+        gone = sum(self._roll_back(key, changes) for key in journal_keys)
         self._rows.write(changes, sync=True, added=-gone)
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
@@ -253,21 +261,21 @@ class Journal:
 
         A shared state overrides this.
         """
-        return {layout.generation_of(journal) for journal, _ in self._kv.scan(b"j")}
+        return {layout.generation_of(key) for key, _ in self._kv.scan(layout.UNSEALED)}
 
     def _all_unsealed(self, abandoned: Iterable[int]) -> Iterator[bytes]:
-        """Yield the journal of abandoned crawls, newest page first: the later version of a URL names the earlier one.
+        """Yield the journal keys of abandoned crawls, newest page first, as a later version names an earlier one.
 
         Their pages may be millions, so they are not collected.
         """
         scans = (self._kv.scan(layout.journal_prefix(one), reverse=True) for one in self._generations(abandoned))
-        return (journal for journal, _ in merge(*scans, key=lambda row: layout.last_id(row[0]), reverse=True))
+        return (key for key, _ in merge(*scans, key=lambda row: layout.last_id(row[0]), reverse=True))
 
-    def _list_for_jobs(self, journals: Iterable[bytes], jobs: Mapping[int, str]) -> None:
+    def _list_for_jobs(self, journal_keys: Iterable[bytes], jobs: Mapping[int, str]) -> None:
         urls: dict[str, list[str]] = {}
-        for journal in journals:
-            job = jobs.get(layout.generation_of(journal), "")
-            if job and (record := self._rows.record(layout.last_id(journal))) is not None:
+        for key in journal_keys:
+            job = jobs.get(layout.generation_of(key), "")
+            if job and (record := self._rows.record(layout.last_id(key))) is not None:
                 urls.setdefault(job, []).append(record.url)
         for job, listed in urls.items():
             add_to_list(job, listed)
@@ -276,7 +284,7 @@ class Journal:
 def crawls_in(kv: KeyValueStore) -> dict[int, tuple[str, str]]:
     """Return name and job of each crawl that has a generation. Raises StoreDamaged."""
     try:
-        known = {layout.last_id(key): json.loads(about) for key, about in kv.scan(b"g")}
+        known = {layout.last_id(key): json.loads(about) for key, about in kv.scan(layout.GENERATIONS)}
         return {crawl: (str(about["who"]), str(about.get("job", ""))) for crawl, about in known.items()}
     except (ValueError, TypeError, KeyError, AttributeError):
         raise kv.damaged("the row of a crawl cannot be read") from None

@@ -7,8 +7,7 @@
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key                     ids of the pages that are filed under this key of 5 bytes. A page that is better than
-                                the one that stood for its group is filed under the group's id, too, as far as that
-                                fits: see ``leading``
+                                its original is filed under the id of its group, too: see ``newest_replacement``
     k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``maintenance/tables``
@@ -36,6 +35,9 @@ from scrapy_neardup.hashing.keys import pack_key
 #: The number of this layout. A state with another number is refused.
 FORMAT = 5
 
+#: Kinds of rows: the first byte of their keys.
+RECORDS, GENERATIONS, UNSEALED = b"r", b"g", b"j"
+
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
 _PAIR = struct.Struct(">cQQ")
@@ -61,14 +63,14 @@ def meta_key(name: str) -> bytes:
     return b"m" + name.encode()
 
 
-record_key = partial(_PREFIX.pack, b"r")
+record_key = partial(_PREFIX.pack, RECORDS)
 evidence_key = partial(_PREFIX.pack, b"e")
 former_key = partial(_PREFIX.pack, b"o")
 crawl_key = partial(_PREFIX.pack, b"c")
-generation_key = partial(_PREFIX.pack, b"g")
+generation_key = partial(_PREFIX.pack, GENERATIONS)
 #: The beginning of a crawl's unsealed pages, and the keys of these: generation, id.
-journal_prefix = partial(_PREFIX.pack, b"j")
-journal_key = partial(_PAIR.pack, b"j")
+journal_prefix = partial(_PREFIX.pack, UNSEALED)
+journal_key = partial(_PAIR.pack, UNSEALED)
 #: The beginning of a crawl's drops, and their keys: generation, id.
 drops_prefix = partial(_PREFIX.pack, b"d")
 drop_key = partial(_PAIR.pack, b"d")

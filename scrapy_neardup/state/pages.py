@@ -1,4 +1,8 @@
-"""The page store: pages by id, by URL and by key, one of the hashes under which similar pages are found."""
+"""The page store: pages by id, by URL and by key.
+
+The keys of a page are hashes under which similar pages are found (a row of the state has a key, too: see ``layout``).
+To file a page is to add all its rows: its record, and its id under its URL and under each of its keys.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, TakenBack, crawls_in
+from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
 from scrapy_neardup.state.postings import PostingLists
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Record
@@ -35,8 +39,8 @@ class PageStore:
     """
 
     #: Pages that the opening rolled back.
-    taken_back = TakenBack()
-    #: Text tools whose name or version changed, but not what they make of our samples: old and new.
+    rolled_back = RolledBack()
+    #: Text tools whose version changed, but not what they make of our samples: role -> (old, new).
     renamed: Mapping[str, tuple[str, str]]
 
     def __init__(
@@ -51,7 +55,8 @@ class PageStore:
         dry run began; None for a state that is written to. Raises StoreDamaged.
         """
         self.kv = kv
-        self.scheme, self.location, self.lasts, self.is_shared = kv.scheme, kv.location, kv.lasts, kv.is_shared
+        self.scheme, self.location = kv.scheme, kv.location
+        self.is_persistent, self.is_shared = kv.is_persistent, kv.is_shared
         #: The recipe of the fingerprints, as plain data.
         self.recipe = recipe
         #: The secret of the hashes; None if it is unknown.
@@ -66,7 +71,7 @@ class PageStore:
     def _make_parts(self, pages: int) -> None:
         kv = self.kv
         self.clock = Clock()
-        newest = next(kv.scan(b"r", reverse=True), None)
+        newest = next(kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = kv.largest = layout.last_id(newest[0]) if newest else 0
         self._rows = PageRows(kv, self.secret, self.clock, pages)
         self._boilerplate = BoilerplateCounts(self._rows)
@@ -94,20 +99,20 @@ class PageStore:
         if self.snapshot is None:
             return Pending()
         names = tuple(who for who, _ in crawls_in(self.snapshot).values())
-        return Pending(sum(1 for _ in self.snapshot.scan(b"j")), names)
+        return Pending(sum(1 for _ in self.snapshot.scan(layout.UNSEALED)), names)
 
     def is_pending(self, id: int) -> bool:
         """Whether a page of the snapshot is unsealed."""
         if self.snapshot is None:
             return False
-        crawls = (layout.last_id(key) for key, _ in self.snapshot.scan(b"g"))
+        crawls = (layout.last_id(key) for key, _ in self.snapshot.scan(layout.GENERATIONS))
         return any(self.snapshot.get(layout.journal_key(crawl, id)) is not None for crawl in crawls)
 
-    def note_rollback(self, taken: TakenBack) -> None:
+    def note_rollback(self, rolled_back: RolledBack) -> None:
         """Note which pages the opening rolled back."""
-        self.taken_back = taken
+        self.rolled_back = rolled_back
 
-    def take_on(self, recipe: Mapping[str, Any]) -> None:
+    def update_recipe(self, recipe: Mapping[str, Any]) -> None:
         """Update the names of tools in the recipe; they read our samples alike."""
         found = updated(self.recipe, recipe)
         if found != self.recipe:
@@ -162,7 +167,7 @@ class PageStore:
         """Apply changes unchecked, and wait for the disk. ``added``: how many records are new."""
         self._rows.write(changes, sync=True, added=added)
         for key in changes.puts:
-            if key.startswith(b"r"):
+            if key.startswith(layout.RECORDS):
                 self._rows.note_id(layout.last_id(key))
 
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
@@ -229,8 +234,8 @@ class PageStore:
         return self._rows.postings.find(keys, limit)
 
     @property
-    def has_lists(self) -> bool:
-        """Whether one row holds the postings of a key."""
+    def has_one_row_per_key(self) -> bool:
+        """Whether one row holds all postings of a key; else each posting is a row."""
         return isinstance(self._rows.postings, PostingLists)
 
     def file(self, record: Record, changes: Changes, seen: float, evidence: Evidence | None = None) -> None:
@@ -245,25 +250,25 @@ class PageStore:
         generation: int = 0,
         replaces: int = 0,
         seen: float | None = None,
-        of: Collection[Record] = (),
-        along: Collection[Row] = (),
+        copied_from: Collection[Record] = (),
+        extra_rows: Collection[Row] = (),
     ) -> None:
         """File a page in one atomic batch: unsealed under ``generation``, or permanently if that is 0.
 
         ``replaces``: id of the URL's earlier record, which goes when the new one is sealed. ``seen``: when the page was
-        last seen, in seconds since 1970. ``of``: the earlier pages that make it a copy; they count as seen too.
-        ``along``: rows to write with it.
+        last seen, in seconds since 1970. ``copied_from``: the earlier pages that make it a copy; they count as seen
+        too. ``extra_rows``: rows to write with it.
         """
         seconds = self.clock.now() if seen is None else seen
 
         def write() -> None:
-            changes, rows = Changes(dict(along)), self._rows
+            changes, rows = Changes(dict(extra_rows)), self._rows
             gone = self.journal.supersede(replaces, changes) if replaces and not generation else 0
             rows.file(record, changes, seconds, evidence)
             if generation:
                 changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-            if of:
-                rows.see(of, seconds, changes)
+            if copied_from:
+                rows.see(copied_from, seconds, changes)
             rows.write(changes, added=1 - gone)
 
         self.kv.run(write)
@@ -274,22 +279,24 @@ class PageStore:
         self,
         record: Record,
         seen: float | None = None,
-        of: Collection[Record] = (),
-        along: Collection[Row] = (),
+        copied_from: Collection[Record] = (),
+        extra_rows: Collection[Row] = (),
         renewed: Record | None = None,
     ) -> None:
-        """Record that a URL was seen, now or at ``seen``. ``of``, ``along``: as for ``add``.
+        """Record that a URL was seen, now or at ``seen``. ``copied_from``, ``extra_rows``: as for ``add``.
 
         ``renewed``: the record from now on, with the same keys.
         """
         seconds = self.clock.now() if seen is None else seen
 
         def write() -> None:
-            changes = Changes({self._rows.url_key(record.url): layout.pack_seen(record.id, seconds), **dict(along)})
+            changes = Changes(
+                {self._rows.url_key(record.url): layout.pack_seen(record.id, seconds), **dict(extra_rows)}
+            )
             if renewed is not None and renewed != record:
                 self._rows.lose_body(record, changes)
                 self._rows.put(renewed, changes)
-            self._rows.see(of, seconds, changes)
+            self._rows.see(copied_from, seconds, changes)
             self._rows.write(changes)
 
         self.kv.run(write)
@@ -317,16 +324,16 @@ class PageStore:
         """Make pages permanent. They are on disk when this returns."""
         self.journal.seal(generation, ids)
 
-    def withdraw(self, generation: int, id: int) -> None:
+    def roll_back(self, generation: int, id: int) -> None:
         """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
-        self.kv.run(lambda: self.journal.withdraw(generation, id))
+        self.kv.run(lambda: self.journal.roll_back(generation, id))
 
     def unsealed(self, generation: int) -> Iterator[int]:
         """Yield the unsealed pages of a crawl."""
         return self.journal.unsealed(generation)
 
     def end(self, generation: int) -> int:
-        """End a crawl; return how many pages stay unsealed."""
+        """End a crawl if all its pages are sealed; return how many are not."""
         return self.journal.end(generation)
 
     def expire(self, bounds: Bounds) -> int:
@@ -340,9 +347,9 @@ class PageStore:
         return CountsOfSite(self._boilerplate.counts, site, self.hashes)
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        """Count the sentences of a page (32-bit fingerprints) for its site, and unless it is a copy for all sites.
+        """Count the sentences of a page (32-bit fingerprints) for its site, and for all sites if ``everywhere``.
 
-        ``page``: the page's 32-bit number; a known number counts nothing.
+        A copy is not counted for all sites. ``page``: a 32-bit number of the page, which counts at most once.
 
         Counts have a fixed size and are written at the close and every few thousand pages. A rolled-back page stays
         counted, as one page makes few sentences boilerplate. If the write fails, the next one includes it.
@@ -350,7 +357,7 @@ class PageStore:
         self._boilerplate.note(sentences, site, everywhere=everywhere, page=page)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it repeats a template."""
+        """Count a page of a site, and whether it is a form: a template of the site with other names or numbers."""
         self._boilerplate.note_form(site, in_form=in_form)
 
     def counted(self) -> dict[int, bytes]:
@@ -363,33 +370,34 @@ class PageStore:
         self._boilerplate.write(sync=True)
 
 
-# A page that is better than its original (NEARDUP_KEEP_POLICY) is also filed in the postings under the id of its group,
-# which is longer than a key. The newest page there represents the group. The original keeps its rows, copies name the
-# group, and once a better page is rolled back or forgotten, the one before it represents the group again.
+# A page that is better than its original (NEARDUP_KEEP_POLICY) is also listed in the postings under the lowest 5 bytes
+# of its group's id, as under a key. Other pages may have that key by chance; they do not lead this group, so they are
+# passed over. The newest better page represents the group. The original keeps its rows, and copies name the group. Once
+# a better page is rolled back or forgotten, the one before it represents the group again.
 
 
 #: More pages than ever lead one group, because each must be better than the last.
 ALL = 10_000
 
 
-def leader(store: PageStore, group: int, besides: str = "") -> Record | None:
-    """Return the newest page that replaced the original of a group; not the page at ``besides``."""
+def newest_replacement(store: PageStore, group: int, except_url: str = "") -> Record | None:
+    """Return the newest page that replaced the original of a group; not the page at ``except_url``."""
     for id in store.postings(group, ALL):
         record = store.record(id)
-        if record is not None and record.leads and record.original == group and record.url != besides:
+        if record is not None and record.leads and record.original == group and record.url != except_url:
             return record
     return None
 
 
-def with_first(store: PageStore, standing: Record) -> tuple[Record, ...]:
-    """Return the page that stands for a group and its original: both are seen in each copy."""
+def representative_and_original(store: PageStore, standing: Record) -> tuple[Record, ...]:
+    """Return the page that represents a group, and the original if that is another: each copy shows both."""
     first = store.record(standing.original) if standing.leads else None
     return (standing,) if first is None else (standing, first)
 
 
-def stands_for(store: PageStore, record: Record, besides: str = "") -> Record | None:
-    """Return the page that stands for a page's group; not the page at ``besides``. None if there is none."""
-    found = leader(store, record.original, besides)
+def representative_of(store: PageStore, record: Record, except_url: str = "") -> Record | None:
+    """Return the page that represents a page's group; not the page at ``except_url``. None if there is none."""
+    found = newest_replacement(store, record.original, except_url)
     if found is None:
         found = record if record.original == record.id else store.record(record.original)
-    return found if found is not None and found.url != besides else None
+    return found if found is not None and found.url != except_url else None

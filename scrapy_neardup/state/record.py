@@ -22,9 +22,9 @@ class Record:
 
     An original is its own ``original``. A copy names its original; only a witness has keys and a sketch. A
     ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
-    own original with similarity 0, no keys, and a fingerprint of its source as sketch; rows of listings: see
+    own original with similarity 0, no keys, and a fingerprint of its source as sketch; items of listings: see
     ``row_mark``. A page of a ``former`` recipe has neither keys nor sketch until it comes again. A copy that replaced
-    its original is filed under the id of its group; see ``pages.leader``.
+    its original is filed under the id of its group; see ``pages.newest_replacement``.
     """
 
     id: int
@@ -66,7 +66,7 @@ class Record:
 
     @property
     def is_row(self) -> bool:
-        """Whether it is a row of a listing."""
+        """Whether it is an item of a listing."""
         return self.is_unjudged and len(self.sketch) == _ROW.size
 
     @property
@@ -177,7 +177,7 @@ class Record:
 
 
 def row_mark(mark: int) -> bytes:
-    """Return the sketch of a row of a listing, one byte longer than other marks."""
+    """Return the sketch of an item of a listing, one byte longer than that of other unjudged pages."""
     return _ROW.pack(mark, b"r")
 
 

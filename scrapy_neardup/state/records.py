@@ -90,7 +90,7 @@ class PageRows:
 
     def records(self) -> Iterator[Record]:
         """Yield all records, oldest first."""
-        return (self.unpack(layout.last_id(key), packed) for key, packed in self.kv.scan(b"r"))
+        return (self.unpack(layout.last_id(key), packed) for key, packed in self.kv.scan(layout.RECORDS))
 
     # Writing.
 

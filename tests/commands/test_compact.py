@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -56,30 +55,3 @@ def test_without_room_the_error_says_how_much_is_needed(tmp_path: Path, monkeypa
         with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
             run("compact", "--store", state)
     assert read_records(state) == before
-
-
-def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = make_state("sqlite", tmp_path)
-    with open_state(state) as store:
-        for _ in range(50):
-            id = store.new_id()
-            store.add(Record(id, f"https://many.example/{id}", id, sketch=bytes(4000)))
-    connect = sqlite3.connect
-
-    def tight(*arguments: object, **options: object) -> sqlite3.Connection:
-        db = connect(*arguments, **options)  # type: ignore[call-overload]
-        db.execute("PRAGMA temp_store = MEMORY")
-        db.execute("PRAGMA max_page_count = 20")
-        return db  # type: ignore[no-any-return]
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite3, "connect", tight)
-        patched.setattr(SQLite, "compact", _grow)
-        with pytest.raises(StoreError, match=r"database or disk is full.*not compacted"):
-            run("compact", "--store", state)
-    assert len(read_records(state)) == 58
-
-
-def _grow(engine: SQLite) -> None:
-    with engine._guard():
-        engine._db.execute("CREATE TABLE other AS SELECT * FROM kv")

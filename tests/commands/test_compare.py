@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,29 +28,19 @@ from tests.build import (
     make_state,
     open_state,
     state_url,
+    story,
 )
-from tests.cli import Invoke, environment, make_project, run_scrapy
+from tests.cli import Invoke
 
 #: The sentences that a sketch holds.
 LONGEST = {PEARS[0], PEARS[2], PEARS[6]}
-FORM = "{0}使用说明：本产品额定功率{1}瓦，额定电压{2}伏。请在使用前仔细阅读本说明书，并妥善保管。"
-FORM += "首次使用{0}前请清洗{3}。型号{4}，净重{5}克，出厂编号{6}。请勿将{0}放置在窗帘或炉灶附近。"
-FORM += "清洗时请先拔下电源插头，再用干净的湿布擦拭外壳。保修期{7}个月。"
-FORM += "如遇故障，请与当地的维修站联系，切勿自行拆开。本说明书的最终解释权归制造商所有，图片仅供参考，以实物为准。"
-FORM += "儿童和行动不便的人应在他人照看下使用本产品。废弃的电器请送交回收站，不要与生活垃圾一起丢弃。"
-FORM += "搬运时请轻拿轻放，避免碰撞和受潮。长期不用时请擦干并装回原来的包装盒，放在通风的地方。"
-FORM += "如有疑问，可在工作日拨打服务热线，或写信到本公司的顾客服务部。"
 FOOTER = "本站所有文章的版权属于原作者所有，如有异议请在三十日内来函告知"
-KETTLE = ("电热水壶", 1800, 220, "壶体内胆", "KT208", 1150, 20481, 12)
-FAN = ("落地风扇", 55, 110, "叶片网罩", "FS960", 5300, 77310, 36)
 TEXTS = {
     "pears": ("秋月梨早熟", join_text(*PEARS)),
     "edited": ("两个星期的惊喜", join_text(*PEARS[:7], "转载请注明出处和作者")),
     "same": ("秋月梨早熟", join_text(*PEARS)),
     "excerpt": ("套袋的孩子", join_text(*PEARS[:3])),
     "bakery": ("Sisters buy the bakery", join_text(*BAKERY)),
-    "kettle": ("电热水壶说明", FORM.format(*KETTLE)),
-    "fan": ("落地风扇说明", FORM.format(*FAN)),
     "notice": ("通知", NOTICE),
     "again": ("通知", NOTICE.replace("五号楼", "七号楼").replace("三月九日", "四月二日")),
     "short": ("短", "太短。"),
@@ -104,7 +92,6 @@ def marks(side: dict[str, Any], mark: str = "shared") -> list[str]:
         ("pears", "edited", "duplicate", "retitled", "The s"),
         ("pears", "same", "duplicate", "identical", "identical"),
         ("pears", "#1 of 2", "duplicate", "identical", "identical"),
-        ("kettle", "fan", "unique", None, "two notices"),
         ("pears", "bakery", "unique", None, ""),
         ("pears", "excerpt", "unique", "excerpt", ""),
         ("notice", "again", "unique", "same_title", "one word makes another notice"),
@@ -117,12 +104,6 @@ def test_verdicts(found: Found, a: str, b: str, verdict: str, kind: str | None, 
     assert sum(one["adds"] for one in answer["features"]) == pytest.approx(answer["score"], abs=0.002)
     shares_nothing = b == "bakery"
     assert (answer["keys"]["shared"] == 0, answer["compared_in_a_crawl"]) == (shares_nothing, not shares_nothing)
-
-
-def test_common_sentences_are_marked(found: Found) -> None:
-    answer = found("pears", "edited")
-    assert "".join(part["text"] for part in answer["a"]["text"]) == TEXTS["pears"][1]
-    assert marks(answer["a"]) == marks(answer["b"]) == PEARS[:7]
 
 
 def test_the_policy_says_what_becomes_of_the_page(found: Found) -> None:
@@ -187,30 +168,6 @@ def test_the_method_is_the_projects_unless_one_is_named(found: Found) -> None:
 
 
 # The state
-
-
-SPIDER = f"""
-from scrapy import Spider
-
-class Orchard(Spider):
-    name = "orchard"
-    start_urls = ["data:,orchard"]
-
-    def parse(self, response):
-        yield {{"url": {PEAR!r}, "title": "秋月梨早熟", "text": {join_text(*PEARS)!r}}}
-"""
-
-
-@pytest.mark.slow
-def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path) -> None:
-    make_project(folder)
-    (folder / "spider.py").write_text(SPIDER, encoding="utf-8")
-    line = [sys.executable, "-m", "scrapy", "runspider", "spider.py"]
-    subprocess.run(line, cwd=folder, env=environment(), capture_output=True, check=True, timeout=60)
-    done = run_scrapy("compare", PEAR, "d.jsonl#edited", "--json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(done.stdout)
-    assert (answer["kind"], answer["a"]["text"], set(marks(answer["b"]))) == ("retitled", None, LONGEST)
 
 
 def test_a_url_is_found_in_the_default_state_and_compared_by_its_sketch(found: Found, state: str) -> None:
@@ -311,7 +268,7 @@ def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(found: Found, st
 
 def test_an_unsealed_page_of_a_killed_crawl_stays(invoke: Invoke, state: str) -> None:
     with open_state(state) as store:
-        judge_pages(store, [("https://kettle.example/", *TEXTS["kettle"])], sealed=False)
+        judge_pages(store, [("https://evening.example/", "渡口", "".join(story(1)))], sealed=False)
     for _ in range(2):
         told = invoke("compare", PEAR, "d.jsonl#edited").err
         assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in told
@@ -346,15 +303,6 @@ def test_no_state_is_made(found: Found, folder: Path, scheme: str, there: str) -
 # A copy without its text: the recorded verdict
 
 
-def test_the_recorded_verdict_on_an_original_and_its_copy_in_either_order(found: Found, state: str) -> None:
-    for one, two, sentence in ((PEAR, SAME, "B is a copy of A"), (SAME, PEAR, "A is a copy of B")):
-        answer = found(one, two)
-        assert answer["sentence"].startswith(f"duplicate (identical): {sentence}, similarity 1.00.")
-        assert (answer["remembered"], answer["a"]["name"], answer["similarity"]) == (True, one, 1.0)
-        assert (answer["verdict"], answer["original"], bool(answer["shared"])) == ("duplicate", PEAR, True)
-    assert "are copies of one page" in found(EDITED, SAME)["sentence"]
-
-
 def test_with_another_page_the_message_names_the_original_and_what_would_help(found: Found, state: str) -> None:
     with pytest.raises(NearDupError, match=f"no text of {SAME}.* a copy of {PEAR}, similarity 1.00. .* name a file"):
         found(BREAD, SAME)
@@ -370,14 +318,10 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(fo
         (["pears", "gone.jsonl#copy"], "gone.jsonl#copy does not exist"),
         (["pears", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'.* d.jsonl#pears"),
         (["pears", "d.jsonl"], "d.jsonl is neither HTML .* name a document: d.jsonl#ID"),
-        (["pears", "."], "is neither HTML"),
         (["pears", "x" * 5000], "xxx does not exist"),
         (["pears", "folder.html"], "folder.html cannot be read: "),
         (["pears", "binary.html"], "binary.html has no readable page: the body is binary, not HTML"),
         (["pears", "binary.txt"], "binary.txt is not UTF-8"),
-        (["pears", "edited", "--method", "casade"], "There is no method 'casade'"),
-        (["pears", "edited", "--method", "cascade:base=7"], "base must be a number from 0 to 1, not 7"),
-        (["pears", "edited", "--store", "couch:x"], "--store is 'couch:x', which names no state"),
         ([PEAR, "edited", "--store", "memory:"], "memory: is a state in memory, which ends with its crawl"),
     ],
 )

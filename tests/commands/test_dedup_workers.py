@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import story
-from tests.cli import command_line, environment, run_process
+from tests.cli import command_line, environment, run_process, run_scrapy
 from tests.crawl.pages import ARTICLES, html
 from tests.processes import MARK, processes
 from tests.workers.test_prefetch import odd_records
@@ -49,6 +49,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
+    """What dedup writes, but for times: the same in one process and with workers, as are rejects and messages."""
+    found = []
+    for workers, run in (("0", run_scrapy), ("2", run_process)):
+        out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
+        files: list[str | Path] = ["-o", out, "--rejects", rejects]
+        settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}"]
+        done = run("dedup", *arguments, *files, *settings, cwd=folder)
+        assert done.returncode == code, done.stderr
+        written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes())
+        rejected = rejects.read_bytes() if rejects.exists() else b""
+        found.append((written, rejected, done.stdout.replace(f"{workers}.", ""), done.stderr))
+    assert found[0] == found[1]
+    return found[0][0]
+
+
 @pytest.mark.parametrize("tag", ["--tag", ""])
 def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(folder: Path, tag: str) -> None:
     """A document that is written is read for its text; the first, second and third of each are of other sites."""
@@ -60,59 +76,24 @@ def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(
         {"url": f"http://{copy}.example/{slug}", "html": html(slug), "n": copy} for copy in "ab" for slug in SLUGS
     ]
     (folder / "feed.jsonl").write_text("\n".join(json.dumps(one) for one in records * 2), "utf-8")
-    found = []
-    for workers in ("0", "2"):
-        out = folder / f"{workers}.jsonl"
-        options: list[str | Path] = [
-            "-o",
-            out,
-            "--workers",
-            workers,
-            "-s",
-            "NEARDUP_SECRET=one secret for both of them",
-        ]
-        done = run_process("dedup", "feed.jsonl", "pages", *options, *tag.split(), cwd=folder)
-        assert done.returncode == 0, done.stderr
-        found.append(re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes()))
-    assert found[0] == found[1]
-    lines = [line for line in found[0].splitlines() if b'"same_bytes"' in line]
+    written = dedup_twice(folder, "feed.jsonl", "pages", *tag.split(), code=0)
+    lines = [line for line in written.splitlines() if b'"same_bytes"' in line]
     assert len(lines) >= (2 * len(SLUGS) if tag else 0)
     assert all(json.loads(line)["text" if b'"html"' not in line else "html"] for line in lines)
 
 
 @pytest.mark.parametrize("settings", [[], ["-s", f"NEARDUP_EXTRACTOR={SLOW}"]], ids=["ours", "out of order"])
-def test_what_is_written_is_the_same_byte_for_byte(
-    folder: Path, settings: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    found = []
-    for workers in ("0", "2"):
-        out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
-        options = ["-o", out, "--tag", "--rejects", rejects, "--workers", workers, "--json", *settings]
-        options += ["-s", "NEARDUP_SECRET=one secret for both of them"]
-        done = run_process("dedup", "pages", "feed.jsonl", *options, cwd=folder)
-        assert done.returncode == 1, done.stderr
-        written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes())  # times
-        found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", "")))
-    assert found[0][0].count(b'"duplicate"') > 10
-    assert found[0][0].count(b"\n") == 2 * len(SLUGS) + 7
-    assert found[0] == found[1]
+def test_what_is_written_is_the_same_byte_for_byte(folder: Path, settings: list[str]) -> None:
+    written = dedup_twice(folder, "pages", "feed.jsonl", "--tag", "--json", *settings, code=1)
+    assert written.count(b'"duplicate"') > 10
+    assert written.count(b"\n") == 2 * len(SLUGS) + 7
 
 
 def test_texts_are_judged_as_by_one_process(tmp_path: Path) -> None:
     lines = [*map(json.dumps, odd_records()), *(json.dumps({"text": story(n % 600)}) for n in range(700, 1_500))]
     lines[20:20] = ["", '{"no": record', "[]"]
     (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8")
-    found = []
-    for workers in ("0", "2"):
-        out, rejects = tmp_path / f"{workers}.jsonl", tmp_path / f"{workers}.rejects"
-        options: list[str | Path] = ["-o", out, "--tag", "--rejects", rejects, "--workers", workers]
-        done = run_process("dedup", "feed.jsonl", *options, "-s", f"NEARDUP_SECRET={SECRET}", cwd=tmp_path)
-        assert done.returncode == 1, done.stderr
-        written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes())  # times
-        found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", ""), done.stderr))
-    assert found[0][0].count(b'"duplicate"') > 5
-    assert found[0] == found[1]
+    assert dedup_twice(tmp_path, "feed.jsonl", "--tag", code=1).count(b'"duplicate"') > 5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
@@ -120,7 +101,7 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
     feed = [json.dumps({"id": str(n), "text": "\n".join(story(n % 2_000))}) for n in range(4_000)]
     (tmp_path / "feed.jsonl").write_text("\n".join(feed), "utf-8")
     options = ["feed.jsonl", "--tag", "--json", "-s", f"NEARDUP_SECRET={SECRET}"]
-    alone = run_process("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)
+    alone = run_scrapy("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)
     env = {**environment(), MARK: str(tmp_path)}
     killed = set[int]()
     arguments = command_line("dedup", *options, "--workers", "2", "-o", "2.jsonl")
@@ -140,12 +121,6 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
     )
     assert one == other
     assert processes(tmp_path) == []
-
-
-def test_a_number_that_cannot_be_is_refused(folder: Path) -> None:
-    done = run_process("dedup", "feed.jsonl", "--workers", "many", cwd=folder)
-    assert done.returncode != 0
-    assert "--workers is 'many'" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
+import sys
 import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests import methods
 from tests.build import page, story
-from tests.cli import add_spider, command_line, environment, make_project, run, run_scrapy
+from tests.cli import add_spider, make_project, run, run_scrapy
 from tests.maintenance.exchange_states import packed, rows
 
 CASCADE = make_method("cascade", {})
@@ -88,14 +88,11 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     assert all(one in again.stderr for one in (str(place), "--store", "scrapy neardup merge"))
 
 
-@pytest.mark.slow
-def test_the_file_goes_to_standard_output_if_asked_for(tmp_path: Path, east: Path) -> None:
-    done = subprocess.run(
-        command_line("export", "-o", "-", "--store", url(east)), cwd=tmp_path, env=environment(), capture_output=True
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+def test_the_file_goes_to_standard_output_if_asked_for(east: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("export", "-o", "-", "--store", url(east)) == 0
+    sys.stdout.flush()
     store = open_at(SQLite, str(east), None)
-    assert done.stdout == packed(store)
+    assert capfdbinary.readouterr() == (packed(store), b"")
     store.close()
 
 
@@ -208,24 +205,6 @@ def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Pa
     with pytest.raises(NearDupError, match=r"east\.gz is damaged"):
         run("merge", url(east), file, "--store", url(west))
     assert content(west) == before
-
-
-@pytest.mark.slow
-def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) -> None:
-    done = run_scrapy("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("scrapy neardup merge: east.sqlite is no export of a state")
-    assert "sqlite:///path" in done.stderr
-
-
-def test_a_file_of_another_recipe_is_not_imported_into_an_empty_state(tmp_path: Path, east: Path) -> None:
-    file, empty = tmp_path / "east.gz", tmp_path / "empty.sqlite"
-    run("export", "-o", file, "--store", url(east))
-    open_at(SQLite, str(empty), OWN).close()
-    with pytest.raises(
-        StoreMismatch, match=r"method is 'somebody\.Elses' in the state and 'cascade' here.*set --store to a"
-    ):
-        run("import", file, "--store", url(empty))
 
 
 def test_where_the_method_cannot_be_made_pages_are_only_united(

@@ -84,20 +84,6 @@ def role(answer: dict[str, Any], text: str) -> str:
     return str(line["role"])
 
 
-def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
-    answer = found("article.html", "--url", URL)
-    assert (answer["url"], answer["title"], answer["headline"]) == (URL, *("The ferry sails again",) * 2)
-    assert (answer["keywords"], answer["description"]) == (["ferry", "river"], "After seven months.")
-    assert (answer["canonical"], answer["site"]) == ("https://www.daybook.example/ferry", SITE)
-    assert (answer["reader"], answer["judged"], answer["reason"]) == ("article", True, None)
-    assert answer["why"].startswith("trafilatura's main text has ")
-    assert (answer["letters"], answer["own_letters"], answer["store"]) == (346, 346, None)
-    assert answer["why_no_store"].startswith("There is no state at ")
-    assert answer["main"] == "\n".join(("The ferry sails again", *PARAGRAPHS))
-    assert answer["text"] == f"{answer['main']}\n{ASIDE}"
-    assert answer["lines"][0] == {"role": "frame", "text": "Home | News", "boilerplate": [], "pages": None}
-
-
 @pytest.mark.parametrize(
     ("page", "settings", "reader", "why"),
     [
@@ -215,8 +201,6 @@ def test_what_is_fetched_is_read_as_it_was_served(
             PageResponse(URL, b"<p>gone</p>", 404),
             r"the response has status 404 \(http_error\)\. In a crawl its items pass",
         ),
-        (PageResponse(URL, b"{}", 200, "application/json"), r"the response is application/json, not HTML \(not_html\)"),
-        (PageResponse(URL, b"%PDF-1.7"), r"the body is binary, not HTML \(not_html\)"),
         (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
         (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
     ],
@@ -227,22 +211,6 @@ def test_what_is_no_page_is_refused_as_in_a_crawl(
     monkeypatch.setattr(extract, "fetch", lambda url, settings: served)
     with pytest.raises(NearDupError, match=f"^{URL} has no readable page: {said}"):
         run(URL, NEARDUP_MAX_HTML=500)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (f"<p{''.join(f' a{n}' for n in range(100_000))}>", r".*\(too_slow\)"),
-        ("<p>" + "The ferry sails. " * 100, r".*\(too_large\)"),
-    ],
-)
-def test_what_is_too_much_for_a_crawl_is_refused_likewise(
-    run: Run, monkeypatch: pytest.MonkeyPatch, body: str, said: str
-) -> None:
-    monkeypatch.setattr(extract, "fetch", lambda url, settings: PageResponse(URL, body.encode()))
-    with pytest.raises(NearDupError, match=f"^{URL} has no readable page: {said}"):
-        run(URL, NEARDUP_MAX_SECONDS=0.5, NEARDUP_MAX_TEXT=1_000)
 
 
 @pytest.mark.parametrize("name", ["nosuch.html", ".", "a\0b", "x" * 5000, "www.daybook.example/1"])

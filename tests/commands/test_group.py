@@ -16,7 +16,7 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.cli import COMMANDS, NearDupCommand, load
 from scrapy_neardup.errors import NearDupError
-from tests.cli import command_line, environment, make_project, run_process
+from tests.cli import command_line, environment, make_project, run_scrapy
 
 
 def parsed(line: str) -> tuple[NearDupCommand, argparse.Namespace, list[str]]:
@@ -44,10 +44,9 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Nam
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: Path, inside: bool) -> None:
-    done = run_process(cwd=make_project(tmp_path) if inside else tmp_path)
+    done = run_scrapy(cwd=make_project(tmp_path) if inside else tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
@@ -70,9 +69,8 @@ def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
     assert f"neardup       {NearDupCommand().short_desc()}" in done.stdout
 
 
-@pytest.mark.slow
 def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_process("compose", cwd=tmp_path)
+    done = run_scrapy("compose", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "invalid choice: 'compose'" in done.stderr
     group, options, rest = parsed("evaluate news --quick")

@@ -11,7 +11,6 @@ import pytest
 
 from scrapy_neardup.cli import groups
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
 from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, SAME, judge_pages, make_state, open_state, read_records
 from tests.cli import run
@@ -37,7 +36,6 @@ def found(output: str) -> list[dict[str, Any]]:
     [
         ([], [3, 2]),
         (["--min", "3"], [3]),
-        (["--min", "4"], []),
         (["--min", "1"], [3, 2, 1, 1, 1]),
         (["--limit", "1"], [3]),
         (["--limit", "0", "--json"], [3, 2]),
@@ -116,11 +114,3 @@ def test_large_groups_are_cut_on_a_terminal_alone(
     assert "  (and 13 more)\n" in said
     assert "0.90 copy       https://many.example/6\n" in said
     assert "many.example/7" not in said
-
-
-def test_without_evidence_kinds_and_titles_are_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
-    assert run("groups", "--store", state) == 0
-    [group] = found(capsys.readouterr().out)
-    assert [(one["kind"], one["title"]) for one in group["pages"]] == [(None, None)] * 3
-    assert 0.5 < group["pages"][1]["similarity"] < 1

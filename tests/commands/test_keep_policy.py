@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.report.gather import gather
-from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import story
 from tests.cli import Invoke
 
@@ -112,10 +110,13 @@ def state(run: Invoke) -> str:
     return store
 
 
-def test_groups_names_it_as_the_original(run: Invoke, state: str) -> None:
+def test_groups_and_the_report_name_it_as_the_original(run: Invoke, state: str) -> None:
     [group] = map(json.loads, run("groups", "--store", state)[1].splitlines())
     assert (group["original"], group["size"]) == (TIMES["url"], 4)
     assert [page["url"] for page in group["pages"] if page["kind"] is None] == [WIRE["url"]]
+    [shown] = json.loads(run("report", "--store", state, "--json")[1])["groups"]
+    assert (shown["original"]["url"], shown["copies"]) == (TIMES["url"], 3)
+    assert [page["url"] for page in shown["pages"]] == [one["url"] for one in (WIRE, PAPER, BLOG)]
 
 
 def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Invoke, state: str) -> None:
@@ -123,15 +124,3 @@ def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Invoke, st
     assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
     assert "- copies that are better than their original" in run("stats", "--store", state)[1]
     assert json.loads(run("check", "--store", state, "--json")[1])["copies_without_original"] == 0
-
-
-def test_the_report_shows_it_with_the_others_below_it(run: Invoke, state: str) -> None:
-    store = open_store(state, None)
-    try:
-        [group] = gather(store).groups
-    finally:
-        close_store(store)
-    assert group.original is not None
-    assert group.original.url == TIMES["url"]
-    assert [page.url for page in group.pages] == [one["url"] for one in (WIRE, PAPER, BLOG)]
-    assert group.copies == 3

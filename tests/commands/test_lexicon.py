@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.hashing.classic import CLASSIC
 from scrapy_neardup.text.lexicon import lexicon
 from tests.cli import run
 
@@ -50,46 +49,9 @@ def test_what_is_read_is_never_replaced(pages: Path) -> None:
     assert pages.read_bytes() == before
 
 
-@pytest.mark.parametrize(("output", "said"), [(".", "is a folder"), ("none/words.tsv", "folder .*none does not exist")])
-def test_a_place_that_cannot_be_is_refused_before_counting(pages: Path, output: str, said: str) -> None:
-    with pytest.raises(NearDupError, match=said):
-        run("lexicon", pages.with_name("missing.jsonl"), "-o", pages.parent / output)
-
-
 def test_documents_that_cannot_be_read_leave_nothing_behind(pages: Path) -> None:
     pages.write_bytes(gzip.compress(pages.read_bytes())[:-9])
     broken = pages.rename(pages.with_suffix(".jsonl.gz"))
     with pytest.raises(NearDupError, match=r"pages\.jsonl\.gz cannot be read to its end"):
         run("lexicon", broken, "-o", pages.parent / "words.tsv")
     assert [file.name for file in pages.parent.iterdir()] == [broken.name]
-
-
-def test_malformed_lines_are_left_out_and_counted(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pages.open("a", encoding="utf-8") as out:
-        out.write("\nno JSON\n")
-    assert run("lexicon", pages, "-o", pages.parent / "words.tsv") == 0
-    assert "lexicon: left out: 1 malformed." in capsys.readouterr().err
-
-
-@pytest.fixture
-def boats(tmp_path: Path) -> Path:
-    """Two documents with two words that collide in DJB, and a third one like the first."""
-    texts = ["渡船000r号开了。", "渡船0020号开了。", "渡船000r号，开了！"]
-    lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
-    (tmp_path / "boats.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return tmp_path / "boats.jsonl"
-
-
-def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("collisions", str(boats), str(boats), "--bits", "64", "--json") == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(rows) == 2 * len(CLASSIC)
-    assert {row["bits"] for row in rows} == {64}
-    assert {(row["of"], row["strings"]) for row in rows} == {("texts", 2), ("words", 3)}
-    assert set(rows[0]) == {"of", "hash", "strings", "values", "collisions", "expected", "milliseconds", "bits"}
-
-
-def test_other_widths_are_refused(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        run("collisions", str(boats), "--bits", "16")
-    assert "argument --bits: invalid choice" in capsys.readouterr().err

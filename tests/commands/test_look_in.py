@@ -15,8 +15,9 @@ from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import STORES, close_store, open_at, open_store
+from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
 from tests.cli import run, run_process
 
@@ -133,11 +134,6 @@ def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_w
             )
         ],
     )
-
-
-def test_a_state_that_nobody_is_at_work_on_is_told_of_without_a_word(state: str, capsys: Captured) -> None:
-    assert run("stats", "--store", state) == 0
-    assert capsys.readouterr().err == ""
 
 
 def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,14 +25,6 @@ def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -
     assert "a\\|b" in lines[3]
 
 
-def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:
-    assert format_table(["method", "F1"], []).startswith("| method")
-    row = format_table(["corpus", "the method"], [["news", "nshash"]], words=2).split("\n")[2]
-    assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:3]] == [1, 1]
-    row = format_table(["feature", "value", "meaning"], [["site", "1", "same"]], remarks=1).split("\n")[2]
-    assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:4]] == [1, 7, 1]
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

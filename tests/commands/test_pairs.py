@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import SettingsError
 from tests.cli import run
 from tests.lab.corpus import drafts, five_grams, write_feed
 
@@ -45,20 +44,6 @@ def test_evaluate_takes_them_as_json_lines_and_as_a_table(tmp_path: Path, capsys
     assert said[0]["documents"] == 48
     assert said[0]["pos"] > 3
     assert said[0]["missed"] == said[0]["false_drops"] == 0
-
-
-def test_a_table_with_fields_of_other_names_is_a_feed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    feed = tmp_path / "feed.csv"
-    with feed.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["url", "body"])
-        table.writerows([one["url"], one["text"]] for one in drafts())
-    fields = {"NEARDUP_FIELDS": {"text": "body"}}
-    assert run("pairs", feed, "-o", tmp_path / "pairs.jsonl", **fields) == 0
-    assert run("evaluate", feed, "--pairs", tmp_path / "pairs.jsonl", **fields) == 0
-    assert "48 documents" in capsys.readouterr().out
-    with pytest.raises(NearDupError, match="NEARDUP_FIELDS"):
-        run("pairs", feed)
 
 
 def test_limits_are_checked(tmp_path: Path) -> None:

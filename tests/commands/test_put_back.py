@@ -23,7 +23,6 @@ from tests.build import (
     SAME,
     SHORT,
     judge_pages,
-    make_state,
     open_state,
 )
 from tests.cli import run
@@ -119,11 +118,10 @@ def test_what_was_forgotten_since_is_counted(sqlite: str, capsys: Capture) -> No
     assert err == "1 more dropped page forgotten since.\n"
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "xml", "xlsx", "parquet", "jsonl.gz"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl.gz"])
 def test_the_list_is_written_in_any_format_and_read_back_by_keep(
     sqlite: str, tmp_path: Path, capsys: Capture, ending: str
 ) -> None:
-    pytest.importorskip({"xlsx": "openpyxl", "parquet": "pyarrow"}.get(ending, "json"))
     file = tmp_path / f"dropped.{ending}"
     assert run("dropped", "-o", file, "--store", sqlite) == 0
     assert f"2 dropped pages written to {file}.\n" in capsys.readouterr().err
@@ -165,19 +163,14 @@ def test_a_kept_page_leaves_the_list_once_it_came(sqlite: str, capsys: Capture) 
     ("given", "why"), [('{"title": "x"}', "has no url"), ("{", "is no JSON"), ("", "No page is named")]
 )
 def test_a_list_that_names_no_page_is_refused_and_nothing_is_done(
-    sqlite: str, monkeypatch: pytest.MonkeyPatch, given: str, why: str
+    sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, why: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(given))
     with pytest.raises(NearDupError, match=why):
         run("keep", "-", "--store", sqlite)
-    assert said(sqlite) == {}
-
-
-def test_a_file_that_is_broken_is_refused_and_nothing_is_done(sqlite: str, tmp_path: Path) -> None:
-    file = tmp_path / "list.jsonl"
-    file.write_text(f'{{"url": "{SAME}"}}\n{{"url": \n')
+    (tmp_path / "list.jsonl").write_text(f'{{"url": "{SAME}"}}\n{{"url": \n')
     with pytest.raises(NearDupError, match=r"line 2 cannot be read: .* Nothing is changed"):
-        run("keep", "--from", file, "--store", sqlite)
+        run("keep", "--from", tmp_path / "list.jsonl", "--store", sqlite)
     assert said(sqlite) == {}
 
 
@@ -215,19 +208,10 @@ def test_what_can_be_no_copy_is_refused(sqlite: str, pair: list[str], why: str) 
     assert said(sqlite) == {}
 
 
-def test_judgements_are_listed_and_are_labels_that_evaluate_takes(sqlite: str, tmp_path: Path, capsys: Capture) -> None:
-    assert run("judgements", "--store", sqlite) == 0
-    assert capsys.readouterr().err == "This state has no manual verdicts.\n"
+def test_judgements_are_labels_that_evaluate_takes(sqlite: str, tmp_path: Path, capsys: Capture) -> None:
     assert run("keep", SAME, PEAR, "--store", sqlite) == 0
     assert run("copy", BREAD, PEAR, "--store", sqlite) == 0
     capsys.readouterr()
-    assert run("judgements", "--store", sqlite) == 0
-    told = capsys.readouterr().out
-    assert f"keep  {SAME}\n    no copy of {PEAR}\n" in told
-    assert f"copy  {BREAD}\n    a copy of {PEAR}\n" in told
-    assert run("judgements", "--json", "--store", sqlite) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
-
     assert run("judgements", "-o", tmp_path / "labels.jsonl", "--store", sqlite) == 0
     assert "1 more manual verdict without a known original" in capsys.readouterr().err
     labels = {line["b"]: line for line in map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())}
@@ -237,19 +221,3 @@ def test_judgements_are_listed_and_are_labels_that_evaluate_takes(sqlite: str, t
     docs.write_text("".join(json.dumps({"id": url, "text": text * 3}) + "\n" for url, _, text in PAGES[:4]), "utf-8")
     corpus = read(docs, tmp_path / "labels.jsonl")
     assert (corpus.labels[BREAD], corpus.labels[SAME]) == ("pos", "neg")
-
-
-def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, capsys: Capture) -> None:
-    folders = tmp_path / "a", tmp_path / "b"
-    for folder in folders:
-        folder.mkdir()
-    here, there = (make_state("sqlite", folder) for folder in folders)
-    assert run("copy", SAME, PEAR, "--store", here) == 0
-    time.sleep(1.1)
-    assert run("keep", SAME, EDITED, "--store", there) == 0
-    assert run("merge", there, "--store", here) == 0
-    told = capsys.readouterr().out
-    assert "judgements: 2, against: 1\n" in told
-    assert said(here) == {SAME: (ManualKind.KEEP, PEAR), EDITED: (ManualKind.KEEP, PEAR)}
-    assert run("merge", there, "--store", here) == 0
-    assert "judgements: " not in capsys.readouterr().out

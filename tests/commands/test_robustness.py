@@ -12,49 +12,22 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.edits import EDITS
-from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL
+from scrapy_neardup.lab.robustness import CONTROL
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
 from tests.cli import run, run_scrapy
-
-PLACES = ["渡口", "桃园", "老戏院", "镇图书馆", "磨坊", "邮局"]
+from tests.lab.corpus import drafts, write_feed
 
 
 @pytest.fixture
 def articles(tmp_path: Path) -> Path:
     """Six articles that have no sentence in common."""
-    lines = []
-    for number, place in enumerate(PLACES):
-        said = [
-            f"{place}在{number + line}月{3 * line + number}日来了第{line * 7 + number}批人，{PLACES[line % 6]}的人"
-            f"{'也来了' if (line + number) % 3 else '没有来'}。门票{line * number + 2}元，{'不' * (line % 2)}贵。"
-            for line in range(1, 13)
-        ]
-        lines.append(
-            json.dumps({"id": place, "title": f"{place}的新消息", "text": "\n".join(said)}, ensure_ascii=False)
-        )
-    file = tmp_path / "articles.jsonl"
-    file.write_text("\n".join(lines), encoding="utf-8")
-    return file
+    return write_feed(tmp_path, drafts(of=6)[:6])
 
 
 def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-@pytest.mark.slow
-def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
-    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
-    assert done.returncode == 0
-    assert run("robustness", str(articles), *arguments) == 0
-    assert capsys.readouterr().out == done.stdout
-    points = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(points) == 3 * len(AMOUNTS) + len(EDITS) - 3 + 1
-    assert set(points[0]) == {"method", "edit", "amount", "recognised", "compared", "pages"}
-    assert {point["pages"] for point in points} == {3, 6}
 
 
 @pytest.mark.slow
@@ -112,12 +85,10 @@ def test_without_opencc_the_edit_of_scripts_is_left_out_with_a_sentence(
     [
         (["none.jsonl"], "none.jsonl does not exist"),
         (["one.txt"], "only 1 differ"),
-        (["articles.jsonl", "--edits", "add,shuffle"], "There is no edit 'shuffle'"),
-        (["articles.jsonl", "--method", "nonesuch"], "There is no method 'nonesuch'"),
-        (["articles.jsonl", "--method", "cascade:bins=3"], "cascade: bins must be"),
-        (["articles.jsonl", "--method", "cascade:bins"], "'bins' is no parameter. Write NAME=VALUE"),
-        (["articles.jsonl", "-o", "curves.jpg"], ".svg or .png or .pdf"),
-        (["articles.jsonl", "-o", "none/curves.svg"], "The folder none does not exist"),
+        (["feed.jsonl", "--edits", "add,shuffle"], "There is no edit 'shuffle'"),
+        (["feed.jsonl", "--method", "cascade:bins=3"], "cascade: bins must be"),
+        (["feed.jsonl", "-o", "curves.jpg"], ".svg or .png or .pdf"),
+        (["feed.jsonl", "-o", "none/curves.svg"], "The folder none does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(

@@ -8,56 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.layout import FORMAT
-from scrapy_neardup.state.recipe import Secret
-from tests.build import KINDS, PEAR, make_state, open_state, read_records, set_last_seen, state_url
+from tests.build import KINDS, PEAR, make_state, open_state, read_records, state_url
 from tests.cli import run
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
-    state = make_state(kind, tmp_path)
-    with open_state(state) as store:
-        set_last_seen(store, {PEAR: 4_000_000_000})
-        size, location = store.size(), store.location
-    assert run("stats", "--store", state, "--json", "--limit", "1") == 0
-    found = json.loads(capsys.readouterr().out)
-    first_seen, room, each = found.pop("first_seen"), found.pop("bytes"), found.pop("bytes_per_page")
-    assert len(first_seen) == len(found.pop("as_of")) == 25
-    assert room == pytest.approx(size, rel=0.5)
-    assert each == pytest.approx(room / 8, abs=0.1)
-    assert found == {
-        "store": location,
-        "backend": kind,
-        "in_use": False,
-        "unsealed": 0,
-        "pages": 8,
-        "originals": 5,
-        "copies": 2,
-        "rows": 0,
-        "unjudged": 1,
-        "kinds": {"retitled": 1, "identical": 1},
-        "originals_like_others": {"excerpt": 1, "same_title": 1},
-        "witnesses": 1,
-        "better": 0,
-        "copies_without_original": 0,
-        "judged_by_hand": {},
-        "groups": 1,
-        "largest_group": 3,
-        "sites": 5,
-        "top_sites": [{"name": "town.example", "pages": 3, "copies": 0}],
-        "dropped_sites": [],
-        "last_seen": "2096-10-02T07:06:40+00:00",
-        "recipe": {
-            **state_recipe(make_method("cascade", {}), None),
-            "format": FORMAT,
-            "secret": Secret(bytes(range(32))).name,
-        },
-        "decisions": {},
-    }
 
 
 def test_without_evidence_the_kinds_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

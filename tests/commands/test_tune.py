@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
 from tests.build import make_state
-from tests.cli import command_line, environment, run
+from tests.cli import run
 from tests.lab.corpus import drafts, write_feed
 
 QUIET = ("--against", "none")
@@ -101,20 +99,6 @@ def test_labels_say_what_each_value_would_have_done(
     assert all(row[other] <= row[name] for name, row in matrix["called"].items() for other in row)
 
 
-def test_two_labels_are_too_few_to_tell(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    read = read_through(feed, tmp_path)
-    few = tmp_path / "few.jsonl"
-    few.write_text("".join(read.read_text(encoding="utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
-    capsys.readouterr()
-    assert run("tune", feed, "--labels", few, *QUIET) == 0
-    shown = capsys.readouterr().out
-    assert "Too few labels" in shown
-    assert "NEARDUP_PARAMETERS" not in shown
-    assert run("tune", feed, "--labels", few, "--json", *QUIET) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [found[name] for name in ("enough_labels", "chosen", "better", "parameters")] == [False, None, None, None]
-
-
 def test_the_page_leaves_out_pairs_that_have_labels(
     feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,35 +160,15 @@ def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Pa
         run("tune", tmp_path / "missing.jsonl", "-o", other)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
-def test_on_a_terminal_it_is_a_dialogue_in_colours(feed: Path, tmp_path: Path) -> None:
-    import pty
-
-    ours, theirs = pty.openpty()
-    arguments = command_line("tune", str(feed), "-o", str(tmp_path / "labels.jsonl"), "--pairs", "3", *QUIET)
-    with subprocess.Popen(
-        arguments,
-        cwd=tmp_path,
-        env={**environment(), "TERM": "xterm", "NO_COLOR": ""},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    ) as running:
-        os.close(theirs)
-        seen = b""
-        for answer in (b"y\n", b"n\n", b"q\n"):
-            while not seen.endswith(b"[q]uit: "):
-                seen += os.read(ours, 1)
-            os.write(ours, answer)
-            seen += answer
-        try:
-            while more := os.read(ours, 4096):
-                seen += more
-        except OSError:  # the other end is closed
-            pass
-        assert running.wait(30) == 0
-    os.close(ours)
-    assert b"\x1b[90m" in seen
-    assert "by 2 labels" in seen.decode()
+def test_on_a_terminal_the_dialogue_has_colours(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    typed(monkeypatch, "y", "n", "q")
+    assert run("tune", feed, "-o", tmp_path / "labels.jsonl", "--pairs", "3", *QUIET) == 0
+    shown = capsys.readouterr().out
+    assert "by 2 labels" in shown
+    assert ("\x1b[90m" in shown) == (sys.platform != "win32")
     assert [one["label"] for one in labels(tmp_path / "labels.jsonl")] == ["copy", "different"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -32,6 +33,28 @@ def article(family: int, version: int = 0, **more: Any) -> dict[str, Any]:
 def crawl(items: Iterable[Mapping[str, Any]], later: Any = None, **settings: Any) -> dict[str, Any]:
     """What a spider that yields these items comes to, with ``later`` for a later pipeline; returns the stats."""
     return asyncio.run(_crawl(items, later, {"NEARDUP_KEEP": "nothing", **settings}))
+
+
+@dataclass
+class Passed:
+    """What came of a crawl: the items that came through, and the stats."""
+
+    items: list[dict[str, Any]]
+    stats: dict[str, Any]
+
+    @property
+    def urls(self) -> list[str]:
+        return [item["url"] for item in self.items]
+
+    def count(self, stat: str) -> int:
+        return int(self.stats.get(f"neardup/{stat}", 0))
+
+
+def crawl_items(*items: Mapping[str, Any], **settings: Any) -> Passed:
+    """Crawl these items with the settings' defaults."""
+    came: list[dict[str, Any]] = []
+    stats = crawl(items, came.append, **{"NEARDUP_KEEP": "evidence", **settings})
+    return Passed(came, stats)
 
 
 async def _crawl(items: Iterable[Mapping[str, Any]], later: Any, settings: dict[str, Any]) -> dict[str, Any]:

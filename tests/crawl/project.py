@@ -167,11 +167,12 @@ class OwnContentSpider(scrapy.Spider):
             yield item
 
 
-class Replace:
-    """An earlier pipeline that builds a new object."""
+class ReplaceCopies:
+    """An earlier pipeline that builds a new object of each item whose URL holds "copy"."""
 
     def process_item(self, item: Any) -> Any:
-        return {**ItemAdapter(item).asdict(), "was": type(item).__name__}
+        own = ItemAdapter(item).asdict()
+        return {**own, "was": type(item).__name__} if "/copy/" in own["url"] else item
 
 
 class DropSome:
@@ -276,6 +277,7 @@ class BreaksOff:
         return int(self.file.write(data))
 
     def close(self) -> None:
+        self.file.close()
         raise OSError("the cable was pulled")
 
 
@@ -295,11 +297,6 @@ class BreakStore:
             Memory.write = fail  # type: ignore[method-assign]
             Memory.get = fail  # type: ignore[method-assign]
         return item
-
-
-def own_extractor(html: str, url: str) -> str | None:
-    """Everything between the first <article> and its end."""
-    return html.partition("<article>")[2].partition("</article>")[0] or None
 
 
 class RecordsSpider(PathSpider):
@@ -341,15 +338,6 @@ class ArticleSpider(PathSpider):
         yield {"text": response.css("article p::text").getall()}
         for one in response.css("li::text").getall():
             yield {"text": one}
-
-
-class ApiSpider(PathSpider):
-    """Yields what an API delivers as JSON."""
-
-    name = "api"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield {"url": response.url, "text": response.json()["body"]}
 
 
 class LaterSpider(PathSpider):
@@ -466,16 +454,22 @@ class InOrderSpider(PathSpider):
             yield request.replace(callback=self.parse)
 
 
-class OwnHtmlSpider(InOrderSpider):
-    """Yields for each page its articles, each with its own HTML and URL, and then one without either."""
+class VariedSpider(InOrderSpider):
+    """Yields one item a page, or by its path each article with its own HTML and URL, or three items of one article."""
 
-    name = "articles"
+    name = "varied"
 
     def parse(self, response: Any, kind: str) -> Any:
-        for number, own in enumerate(response.text.split("<hr>")):
-            yield {"url": f"{response.url}/{number}", "html": own}
-        yield {"n": 1}
-        yield {"n": 2}
+        if "/articles/" in response.url:
+            for number, own in enumerate(response.text.split("<hr>")):
+                yield {"url": f"{response.url}/{number}", "html": own}
+            yield {"n": 1}
+            yield {"n": 2}
+        elif "/images/" in response.url:
+            for number in range(3):
+                yield {"name": f"{response.url} {number}", "url": response.url}
+        else:
+            yield from super().parse(response, kind)
 
 
 class LargeItemsSpider(PathSpider):
@@ -498,9 +492,3 @@ class LargeItemsSpider(PathSpider):
     def item(self, number: int) -> dict[str, Any]:
         html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
         return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
-
-
-class ImagesSpider(InOrderSpider, ManyItemsSpider):
-    """Yields three items a page, without content of their own."""
-
-    name = "images"

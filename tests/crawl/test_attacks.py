@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.build import story
-from tests.crawl.conftest import Crawl
+from tests.crawl.engineless import crawl_items
 
 Items = list[dict[str, Any]]
 
@@ -165,33 +165,33 @@ def test_what_is_said_to_be_forged_is() -> None:
     assert farmhash.fingerprint64(FORGED_URL[0]) == farmhash.fingerprint64(FORGED_URL[1])
 
 
-def test_no_page_that_holds_too_little_of_an_article_has_it_dropped_nor_its_copy_kept(crawl: Crawl) -> None:
+def test_no_page_that_holds_too_little_of_an_article_has_it_dropped_nor_its_copy_kept(tmp_path: Path) -> None:
     attacks = [one for attack, family in TARGETS.items() for one in attack(family)]
     victims = [victim(family) for family in dict.fromkeys(TARGETS.values())]
     copies = [{**one, "url": one["url"].replace("paper", "mirror")} for one in victims]
-    settings = {"NEARDUP_MIN_LETTERS": 20, "LOG_LEVEL": "INFO"}
-    result = crawl(spider="OwnContentSpider", items=[*attacks, *victims, *copies], **settings)
+    settings: dict[str, Any] = {"NEARDUP_MIN_LETTERS": 20, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
+    result = crawl_items(*attacks, *victims, *copies, **settings)
     assert [one["url"] for one in victims if one["url"] not in result.urls] == []
     # Boilerplate everywhere it takes some forty owners of domains to make; then copies pass as well.
     poisoned = victim(TARGETS[poisoned_by_many_domains])["url"].replace("paper", "mirror")
     assert {one["url"] for one in copies} & set(result.urls) <= {poisoned}
-    again = crawl(spider="OwnContentSpider", items=[*attacks, *victims], **settings)
+    again = crawl_items(*attacks, *victims, **settings)
     assert {one["url"] for one in victims} & set(again.urls) == set()
     assert again.count("updated") == 0
 
 
 @pytest.mark.parametrize("method", ["nshash", "segments", "simhash", "minhash", "punctuation"])
-def test_no_method_takes_gibberish_for_what_has_the_same_farmhash(crawl: Crawl, method: str) -> None:
+def test_no_method_takes_gibberish_for_what_has_the_same_farmhash(method: str) -> None:
     items = [*forged_body(VICTIM), *forged_sentences(VICTIM), *forged_url(VICTIM), victim(VICTIM)]
-    settings = {"NEARDUP_METHOD": method, "NEARDUP_MIN_LETTERS": 20}
-    assert victim(VICTIM)["url"] in crawl(spider="OwnContentSpider", items=items, **settings).urls
+    settings: dict[str, Any] = {"NEARDUP_METHOD": method, "NEARDUP_MIN_LETTERS": 20, "NEARDUP_STORE": "memory:"}
+    assert victim(VICTIM)["url"] in crawl_items(*items, **settings).urls
 
 
 DISCLAIMER = [f"本站{place}所载内容仅供参考，{one}" for place, one in enumerate(story(77_777, 11))]
 
 
 @pytest.mark.parametrize("title", ["免责声明", ""])
-def test_a_foreign_page_with_the_disclaimer_of_a_site_swallows_nothing_of_it(crawl: Crawl, title: str) -> None:
+def test_a_foreign_page_with_the_disclaimer_of_a_site_swallows_nothing_of_it(title: str) -> None:
     foreign = item("evil.example", "disclaimer", title, DISCLAIMER)
     pages = [
         item("notices.example", number, f"通知{number}号", [*story(50_000 + number, 6), *DISCLAIMER])
@@ -199,11 +199,11 @@ def test_a_foreign_page_with_the_disclaimer_of_a_site_swallows_nothing_of_it(cra
     ]
     share = len("".join(DISCLAIMER)) / len(str(pages[0]["text"]))
     assert 0.65 < share < 0.75
-    result = crawl(spider="OwnContentSpider", items=[foreign, *pages])
+    result = crawl_items(foreign, *pages, NEARDUP_STORE="memory:")
     assert [one["url"] for one in pages if one["url"] not in result.urls] == []
 
 
-def test_longer_pages_that_appear_after_articles_keep_none_of_their_updates(crawl: Crawl, tmp_path: Path) -> None:
+def test_longer_pages_that_appear_after_articles_keep_none_of_their_updates(tmp_path: Path) -> None:
     """An attacker, or an honest longer report, holds each article and 90 % more; then the articles are corrected."""
     store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
 
@@ -216,7 +216,7 @@ def test_longer_pages_that_appear_after_articles_keep_none_of_their_updates(craw
     families = range(1, 7)
     longer = [item("evil.example", one, title_of(one), [*story(one, 20), *filler(one, 18)]) for one in families]
     articles = [version(one, 0) for one in families]
-    assert len(crawl(None, "OwnContentSpider", items=[*articles, *longer], **store).items) == 12
+    assert len(crawl_items(*articles, *longer, **store).items) == 12
     for correction in (1, 2, 3):
-        found = crawl(None, "OwnContentSpider", items=[version(one, correction) for one in families], **store)
+        found = crawl_items(*(version(one, correction) for one in families), **store)
         assert (found.count("updated"), len(found.items)) == (6, 6), correction

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.build import story
-from tests.crawl.conftest import Crawl, Result
+from tests.crawl.engineless import Passed, crawl_items
 
 TEXT = story(60, 20)
 
@@ -22,33 +26,42 @@ WIRE, PAPER, BLOG = item("wire"), item("paper"), item("blog")
 POLICY = '["paper.example"]'
 
 
-def own(crawl: Crawl, *items: dict[str, Any], **settings: Any) -> Result:
-    return crawl(spider="OwnContentSpider", items=items, **{"NEARDUP_KEEP_POLICY": POLICY, **settings})
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite://{tmp_path}/state"
 
 
-def test_a_better_copy_passes_tagged_and_is_known_from_then_on(crawl: Crawl) -> None:
-    result = own(crawl, WIRE, PAPER, BLOG)
+def own(store: str, *items: dict[str, Any], **settings: Any) -> Passed:
+    return crawl_items(*items, NEARDUP_STORE=store, NEARDUP_KEEP_POLICY=POLICY, **settings)
+
+
+def test_a_better_copy_passes_tagged_and_is_known_from_then_on(store: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    result = own(store, WIRE, PAPER, BLOG)
     assert result.urls == [WIRE["url"], PAPER["url"]]
     tag = result.items[1]["neardup"]
     assert (tag["verdict"], tag["kind"], tag["supersedes"]) == ("better", "near", WIRE["url"])
     assert "neardup" not in result.items[0]
     assert [result.count(kind) for kind in ("pages", "unique", "better", "duplicate")] == [3, 1, 1, 1]
-    assert "3 pages: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 better, 0 unjudged." in result.log
-    assert f"better (near): {PAPER['url']} supersedes {WIRE['url']} (similarity " in result.log
-    assert f"{BLOG['url']} is a copy of {PAPER['url']} (similarity " in result.log
-    again = own(crawl, WIRE, PAPER, BLOG, item("late"), DROP_DUPLICATES=False)
+    assert "3 pages: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 better, 0 unjudged." in caplog.text
+    assert f"better (near): {PAPER['url']} supersedes {WIRE['url']} (similarity " in caplog.text
+    assert f"{BLOG['url']} is a copy of {PAPER['url']} (similarity " in caplog.text
+    again = own(store, WIRE, PAPER, BLOG, item("late"), DROP_DUPLICATES=False)
     tags = [one["neardup"] for one in again.items]
     assert [one["verdict"] for one in tags] == ["unchanged", "unchanged", "duplicate", "duplicate"]
     assert {(one["original"], one["similar_id"]) for one in tags} == {(PAPER["url"], tag["similar_id"])}
 
 
-def test_a_better_copy_whose_feed_is_not_stored_comes_again(crawl: Crawl) -> None:
-    assert own(crawl, WIRE).urls == [WIRE["url"]]
+def test_a_better_copy_whose_feed_is_not_stored_comes_again(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # below which the broken feed writes
+    assert own(store, WIRE).urls == [WIRE["url"]]
     broken = {
         "FEED_STORAGES": {"unstorable": "tests.crawl.project.UnstorableFeed"},
-        "FEEDS": {"unstorable:///feed.jsonl": {"format": "jsonlines"}},
+        "FEEDS": {f"unstorable://{tmp_path}/feed.jsonl": {"format": "jsonlines"}},
     }
-    assert own(crawl, PAPER, BLOG, **broken).urls == [PAPER["url"]]
-    again = own(crawl, WIRE, PAPER, BLOG)
+    assert own(store, PAPER, BLOG, **broken).urls == [PAPER["url"]]
+    again = own(store, WIRE, PAPER, BLOG)
     assert again.urls == [PAPER["url"]]
     assert [again.count(kind) for kind in ("unchanged", "better", "duplicate", "taken_back")] == [1, 1, 1, 1]

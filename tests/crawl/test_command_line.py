@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from shutil import copyfile, copytree
@@ -13,6 +14,7 @@ import pytest
 from scrapy_neardup.state.opening import open_store
 from tests.cli import make_project, run_scrapy, start_scrapy
 from tests.crawl.conftest import Site
+from tests.crawl.forked import Forks
 from tests.crawl.pages import article, html
 
 SPIDER = """
@@ -27,8 +29,24 @@ class Daybook(scrapy.Spider):
 """
 
 
-def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return start_scrapy(*arguments, cwd=folder, BROWSER="true")
+RunScrapy = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def scrapy(shop: Path, forks: Forks | None, tmp_path_factory: pytest.TempPathFactory) -> RunScrapy:
+    """Runs a command of Scrapy in the project, forked where that can be."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        if forks is None:
+            return start_scrapy(*arguments, cwd=shop, BROWSER="true")
+        out = tmp_path_factory.mktemp("command") / "out"
+        job = shop / "job.json"
+        job.write_text(json.dumps({"arguments": arguments, "out": str(out)}), encoding="utf-8")
+        code, log = forks.run("tests.crawl.command", job, {"BROWSER": "true"}, timeout=100)
+        job.unlink()
+        return subprocess.CompletedProcess(arguments, code, out.read_text("utf-8"), log)
+
+    return run
 
 
 @pytest.fixture
@@ -63,9 +81,11 @@ TOOLS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS, ids=" ".join)
-def test_tools_for_developers_work_and_make_no_state(tool: list[str], shop: Path, site: Site) -> None:
+def test_tools_for_developers_work_and_make_no_state(
+    tool: list[str], shop: Path, site: Site, scrapy: RunScrapy
+) -> None:
     before = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
-    done = scrapy(shop, *(one.format(url=f"{site.base}/ferry") for one in tool))
+    done = scrapy(*(one.format(url=f"{site.base}/ferry") for one in tool))
     assert (done.returncode, "Traceback" in done.stderr, "CRITICAL" in done.stderr) == (0, False, False)
     if "shell" in tool or "fetch" in tool:
         assert article("kelp-en")[0] in done.stdout
@@ -77,10 +97,10 @@ def test_tools_for_developers_work_and_make_no_state(tool: list[str], shop: Path
 
 
 @pytest.mark.slow
-def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site) -> None:
+def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site, scrapy: RunScrapy) -> None:
     store = f"sqlite:///{shop}/state.sqlite"
     with closing(open_store(store, {"some": "recipe"})):
-        done = scrapy(shop, "fetch", "--spider", "daybook", "-s", f"NEARDUP_STORE={store}", f"{site.base}/ferry")
+        done = scrapy("fetch", "--spider", "daybook", "-s", f"NEARDUP_STORE={store}", f"{site.base}/ferry")
     assert (done.returncode, article("kelp-en")[0] in done.stdout) == (0, True)
 
 
@@ -93,11 +113,11 @@ def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site) -> Non
         ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
         ("NEARDUP_FIELDS={}", ""),
         ("NEARDUP_FIELDS=[]", "NEARDUP_FIELDS"),
-        ("NEARDUP_METHOD=nope", "NEARDUP_METHOD"),
+        ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
     ],
 )
-def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, shop: Path) -> None:
-    done = scrapy(shop, "crawl", "daybook", "-s", wrong)
+def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, scrapy: RunScrapy) -> None:
+    done = scrapy("crawl", "daybook", "-s", wrong)
     lines = [line for line in done.stderr.splitlines() if " CRITICAL: " in line]
     if not named:
         assert (done.returncode, lines) == (0, [])
@@ -108,11 +128,13 @@ def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named
     assert "item_scraped_count" not in done.stderr
 
 
-def test_commands_take_the_only_state_and_else_the_spider_that_is_named(shop: Path, site: Site) -> None:
+def test_commands_take_the_only_state_and_else_the_spider_that_is_named(
+    shop: Path, site: Site, scrapy: RunScrapy
+) -> None:
     pair = f"{site.base}/ferry", f"{site.base}/again"
     done = run_scrapy("migrate", cwd=shop)
     assert (done.returncode, str(shop / ".scrapy") in done.stderr, "--spider" in done.stderr) == (2, True, True)
-    assert scrapy(shop, "crawl", "daybook").returncode == 0
+    assert scrapy("crawl", "daybook").returncode == 0
     assert run_scrapy("migrate", cwd=shop).returncode == 0
     (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
     for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
@@ -135,20 +157,19 @@ FEEDS = {
 @pytest.mark.parametrize(
     ("options", "written"),
     [
-        (["-O", "dry.jsonl"], ["dry.jsonl"]),
-        (["-o", "dry.jsonl"], ["dry.jsonl"]),
         ([], []),
-        (["-O", "all-daybook.jsonl"], []),
-        (["-O", "{folder}/shop/../all-daybook.jsonl", "-s", "NEARDUP_COMMIT=item"], []),
-        (["-o", "file://{folder}/all-%(name)s.jsonl"], []),
+        (["-O", "dry.jsonl", "-O", "{folder}/shop/../all-daybook.jsonl"], ["dry.jsonl"]),
+        (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
     ],
 )
-def test_a_dry_run_writes_feeds_of_the_command_line_alone(options: list[str], written: list[str], shop: Path) -> None:
+def test_a_dry_run_writes_feeds_of_the_command_line_alone(
+    options: list[str], written: list[str], shop: Path, scrapy: RunScrapy
+) -> None:
     with (shop / "shop" / "settings.py").open("a", encoding="utf-8") as settings:
         settings.write(FEEDS)
     (shop / "all-daybook.jsonl").write_text("yesterday\n")
     asked = [one.format(folder=shop) for one in options]
-    done = scrapy(shop, "crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *asked)
+    done = scrapy("crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *asked)
     assert (done.returncode, (shop / "all-daybook.jsonl").read_text()) == (0, "yesterday\n")
     found = sorted(path.name for path in shop.glob("*.jsonl") if path.name != "all-daybook.jsonl")
     assert (found, [len((shop / one).read_text().splitlines()) for one in found]) == (written, [2] * len(written))
@@ -158,11 +179,9 @@ def test_a_dry_run_writes_feeds_of_the_command_line_alone(options: list[str], wr
 
 @pytest.mark.slow
 @pytest.mark.parametrize("of_command_line", [False, True])
-def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, of_command_line: bool) -> None:
+def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, scrapy: RunScrapy, of_command_line: bool) -> None:
     with (shop / "shop" / "spiders.py").open("a", encoding="utf-8") as spider:
         spider.write('    custom_settings = {"FEEDS": {"all.jsonl": {"format": "jsonlines", "overwrite": True}}}\n')
     (shop / "all.jsonl").write_text("yesterday\n")
-    done = scrapy(
-        shop, "crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *(["-O", "all.jsonl"] if of_command_line else [])
-    )
+    done = scrapy("crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *(["-O", "all.jsonl"] if of_command_line else []))
     assert (done.returncode, (shop / "all.jsonl").read_text()) == (0, "yesterday\n")

@@ -9,48 +9,36 @@ from typing import Any
 import pytest
 
 from tests.build import article_url
-from tests.crawl.conftest import Crawl, Site
-from tests.crawl.engineless import article
+from tests.crawl.engineless import article, crawl_items
 from tests.crawl.engineless import crawl as crawl_here
-from tests.crawl.pages import html
 
-PATHS = ["/a", "/b", "/c"]
-
-
-@pytest.fixture
-def filled(site: Site) -> Site:
-    site.content |= {"/a": html("bridge-zh"), "/b": html("tea-zh"), "/c": html("kelp-en")}
-    return site
+THREE = [article(family) for family in range(3)]
 
 
-def feed(path: Path | str, **options: Any) -> dict[str, Any]:
+def feed(path: Path, **options: Any) -> dict[str, Any]:
     return {f"file://{path}": {"format": "jsonlines", **options}}
 
 
-def test_where_no_feed_can_be_opened_nothing_counts(filled: Site, crawl: Crawl, tmp_path: Path) -> None:
+def test_where_no_feed_can_be_opened_nothing_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
-    first = crawl(PATHS, FEEDS=feed(tmp_path / "file" / "out.jsonl"))
+    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
+    first = crawl_items(*THREE, FEEDS=feed(tmp_path / "file" / "out.jsonl"), **store)
     assert (first.count("unique"), first.count("rolled_back")) == (3, 3)
-    assert first.log.count("could not write an item ") == 3
-    assert "Error caught on signal handler" not in first.log
-    second = crawl(PATHS)
-    assert second.paths == PATHS
-    assert second.count("unchanged") == 0
+    assert caplog.text.count("could not write an item ") == 3
+    assert "Error caught on signal handler" not in caplog.text
+    second = crawl_items(*THREE, **store)
+    assert (second.items, second.count("unchanged")) == (THREE, 0)
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["when it is written to", "when it is closed"])
-def test_what_a_post_processing_plugin_has_lost_does_not_count(
-    filled: Site, crawl: Crawl, tmp_path: Path, at_once: bool
-) -> None:
+def test_what_a_post_processing_plugin_has_lost_does_not_count(tmp_path: Path, at_once: bool) -> None:
     plugin = {"postprocessing": ["tests.crawl.project.BreaksOff"], "at_once": at_once}
-    first = crawl(PATHS, FEEDS=feed(tmp_path / "out.jsonl", **plugin))
+    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
+    first = crawl_items(*THREE, FEEDS=feed(tmp_path / "out.jsonl", **plugin), **store)
     assert first.count("rolled_back" if at_once else "unsealed") == 3
-    second = crawl(PATHS)
-    assert second.paths == PATHS
+    second = crawl_items(*THREE, **store)
+    assert second.items == THREE
     assert second.count("taken_back") == (0 if at_once else 3)
-
-
-THREE = [article(family) for family in range(3)]
 
 
 def feeds(folder: Path, *, broken: bool) -> dict[str, Any]:

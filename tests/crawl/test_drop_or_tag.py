@@ -104,12 +104,3 @@ def test_pages_that_cannot_be_judged_pass_are_counted_and_each_reason_is_logged_
         assert result.count(f"unjudged/{reason}") == len(same), reason
         assert (f"unjudged ({reason}): {site.base}{path} " in result.log) is (path == same[0]), path
     assert "Traceback" not in result.log
-
-
-def test_the_closing_line_and_the_stats_agree(site: Site, crawl: Crawl) -> None:
-    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("tea-zh"), "/d": "<p>x</p>"}
-    result = crawl(["/a", "/b", "/c", "/d"])
-    assert "4 pages: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 4 pages, " in result.log
-    assert result.count("state/pages") == 4
-    assert result.count("state/bytes") > 0
-    assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))

@@ -6,6 +6,7 @@ import json
 import random
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.build import article_text
 from tests.cli import run as run_command
 from tests.crawl.conftest import Crawl as RunCrawl
 from tests.crawl.conftest import Site
+from tests.crawl.engineless import crawl_items
 from tests.crawl.parts import notes
 
 EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
@@ -137,7 +139,7 @@ def mirrors(pages: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
         known.add(number)
 
 
-@pytest.mark.parametrize("pages", [30, 40, 60, 120])
+@pytest.mark.parametrize("pages", [30, 120])
 def test_small_honest_mirrors_in_random_order_are_hardly_ever_suspicious(pages: int) -> None:
     chance, alarms = random.Random(1), 0
     for _ in range(300):
@@ -222,15 +224,15 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
     assert (third.items, third.count("unchanged")) == ([], len(OLD + NEW))
 
 
-def test_the_counts_of_a_crawl_reach_the_next_one(crawl: RunCrawl, tmp_path: Any) -> None:
+def test_the_counts_of_a_crawl_reach_the_next_one(tmp_path: Path) -> None:
     """A mirror that is crawled before a site in the second crawl, and was not known in the first one."""
     settings = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
 
     def item(host: str, number: int) -> dict[str, Any]:
         return {"url": f"http://{host}/{number}", "title": f"Story {number}", "text": article_text(number)}
 
-    crawl(None, "OwnContentSpider", items=[item(SITE, number) for number in range(30)], **settings)
+    crawl_items(*(item(SITE, number) for number in range(30)), **settings)
     later = [item(host, number) for host in ("foreign.example", SITE) for number in range(30, 50)]
-    second = crawl(None, "OwnContentSpider", items=later, **settings)
+    second = crawl_items(*later, **settings)
     assert second.count("suspicious_drops/jump") == 1
     assert second.count("duplicate") == 20

@@ -14,15 +14,16 @@ from scrapy.settings import BaseSettings
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.journal import LIST
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES, parse_url
 from tests.crawl.engineless import article, crawl
 
 Item = dict[str, Any]
 MODES: dict[str, Any] = {"dry": {"NEARDUP_DRY_RUN": True}, "tagging": {"NEARDUP_DRY_RUN": "tag"}}
 
 
-@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "leveldb":
         pytest.importorskip("plyvel")
@@ -105,17 +106,18 @@ def test_nothing_changes_and_the_crawl_gives_what_the_dry_run_said(store: str, m
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 10))])
 @pytest.mark.parametrize(
-    "settings",
+    ("store", "settings"),
     [
-        {},
-        {"NEARDUP_COMMIT": "item"},
-        {"NEARDUP_SECRET": "a secret that nobody guesses"},
-        {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"},
-        {"NEARDUP_METHOD": "simhash"},
-        {"feeds": True},
-        {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"},
+        ("sqlite", {}),
+        ("leveldb", {"NEARDUP_COMMIT": "item"}),
+        ("sqlite", {"NEARDUP_SECRET": "a secret that nobody guesses"}),
+        ("leveldb", {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"}),
+        ("sqlite", {"NEARDUP_METHOD": "simhash"}),
+        ("leveldb", {"feeds": True}),
+        ("sqlite", {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"}),
     ],
     ids=str,
+    indirect=["store"],
 )
 def test_a_crawl_gives_just_what_the_dry_run_said(
     seed: int, settings: dict[str, Any], store: str, tmp_path: Path

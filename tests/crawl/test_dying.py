@@ -13,7 +13,7 @@ import pytest
 from tests.crawl.conftest import ROOT
 from tests.crawl.test_two_runs import PLYVEL
 
-SCHEMES = [pytest.param("leveldb", marks=pytest.mark.skipif(not PLYVEL, reason="no plyvel here")), "sqlite"]
+NEEDS_PLYVEL = pytest.mark.skipif(not PLYVEL, reason="no plyvel here")
 
 
 def dies_at_every_step(folder: Path, *how: str) -> int:
@@ -48,33 +48,24 @@ def dies_at_every_step(folder: Path, *how: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("scheme", [SCHEMES[0], pytest.param("sqlite", marks=pytest.mark.soak)])
-def test_whenever_a_crawl_dies_nothing_is_lost_and_twice_is_what_the_open_feeds_held(
-    tmp_path: Path, scheme: str
-) -> None:
-    assert dies_at_every_step(tmp_path, scheme, str(tmp_path)) > 40
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_whenever_an_opening_dies_that_takes_pages_back_nothing_is_lost(tmp_path: Path, scheme: str) -> None:
-    assert dies_at_every_step(tmp_path, scheme, str(tmp_path), "again") > 5
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_without_feeds_a_later_pipeline_has_one_item_twice_at_most_and_all(tmp_path: Path) -> None:
-    assert dies_at_every_step(tmp_path, "sqlite", str(tmp_path), "database") > 20
-
-
-@pytest.mark.soak
 @pytest.mark.timeout(3000)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_before_and_after_every_act_of_a_crawl_that_dies(tmp_path: Path, scheme: str) -> None:
-    assert dies_at_every_step(tmp_path, scheme, str(tmp_path), "every") > 80
+@pytest.mark.parametrize(
+    ("scheme", "more", "least"),
+    [
+        pytest.param("leveldb", "", 40, marks=NEEDS_PLYVEL),
+        pytest.param("sqlite", "", 40, marks=pytest.mark.soak),
+        # The opening that takes pages back.
+        pytest.param("leveldb", "again", 5, marks=NEEDS_PLYVEL),
+        ("sqlite", "again", 5),
+        # A later pipeline delivers.
+        ("sqlite", "database", 20),
+        # Before and after every act.
+        pytest.param("leveldb", "every", 80, marks=[NEEDS_PLYVEL, pytest.mark.soak]),
+        pytest.param("sqlite", "every", 80, marks=pytest.mark.soak),
+    ],
+)
+def test_whenever_a_crawl_dies_nothing_is_lost_and_twice_is_what_the_open_feeds_held(
+    tmp_path: Path, scheme: str, more: str, least: int
+) -> None:
+    assert dies_at_every_step(tmp_path, scheme, str(tmp_path), *more.split()) > least

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawl.conftest import Crawl, Site
+from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
+from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import article, html
 
 PATHS = ["/bridge", "/tea"]
@@ -24,12 +27,21 @@ def thread(site: Site) -> Site:
     return site
 
 
-@pytest.mark.parametrize("last", [True, False], ids=["comments first", "article first"])
-def test_an_article_and_its_comments_come_once(thread: Site, crawl: Crawl, last: bool) -> None:
-    first, second = (crawl(PATHS, "CommentsSpider", last=last) for _ in range(2))
-    assert (len(first.items), first.count("unique"), first.count("updated")) == (8, 8, 0)
-    assert (second.items, second.count("unchanged")) == ([], 8)
-    assert "NEARDUP_FIELDS" not in first.log
+def test_an_article_and_its_comments_come_once_whichever_is_first(
+    thread: Site, run: Callable[..., list[Result]], tmp_path: Path
+) -> None:
+    jobs = [
+        {
+            "spider": "CommentsSpider",
+            "arguments": {"base": thread.base, "paths": PATHS, "last": last},
+            "settings": {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/{last}", **ONE_BY_ONE},
+        }
+        for last in (True, False)
+    ]
+    for first, second in zip(run(*jobs), run(*jobs), strict=True):
+        assert (len(first.items), first.count("unique"), first.count("updated")) == (8, 8, 0)
+        assert (second.items, second.count("unchanged")) == ([], 8)
+        assert "NEARDUP_FIELDS" not in first.log
 
 
 def test_an_article_without_a_url_keeps_that_of_its_page_when_comments_come(thread: Site, crawl: Crawl) -> None:
@@ -48,15 +60,16 @@ SHORT: list[dict[str, Any]] = [
 ]
 
 
-def test_short_items_are_known_by_their_own_content_where_they_have_a_url(crawl: Crawl) -> None:
-    first, second = (crawl(spider="OwnContentSpider", items=SHORT) for _ in range(2))
+def test_short_items_are_known_by_their_own_content_where_they_have_a_url(tmp_path: Path) -> None:
+    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
+    first, second = (crawl_items(*SHORT, **store) for _ in range(2))
     assert (first.items, first.count("unjudged/too_short")) == (SHORT, 3)
     assert (second.items, second.count("unchanged")) == ([], 3)
     changed = [{**SHORT[0], "text": "Two photos."}, {**SHORT[1], "author": "B"}, SHORT[2]]
-    assert crawl(spider="OwnContentSpider", items=changed).items == changed[:2]
+    assert crawl_items(*changed, **store).items == changed[:2]
 
 
-def test_short_items_without_a_url_pass_every_time(crawl: Crawl) -> None:
+def test_short_items_without_a_url_pass_every_time(tmp_path: Path) -> None:
     items = [{"text": "A photo."}, {"text": "A photo."}, {"text": "Another."}]
-    first, second = (crawl(spider="OwnContentSpider", items=items) for _ in range(2))
+    first, second = (crawl_items(*items, NEARDUP_STORE=f"sqlite://{tmp_path}/state") for _ in range(2))
     assert first.items == second.items == items

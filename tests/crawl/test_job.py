@@ -107,14 +107,14 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
     assert not (tmp_path / "gone").exists()
 
 
-def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) -> None:
+def test_where_the_list_cannot_be_written_nothing_is_rolled_back(tmp_path: Path) -> None:
     rows: Rows = {}
     killed(rows, tmp_path, "http://a/1")
     (tmp_path / LIST).mkdir()
     with pytest.raises(StoreError, match=r"rolled-back URLs.*Make that directory writable"):
         lasting_state(rows)
     (tmp_path / LIST).rmdir()
-    assert lasting_state(rows).taken_back.pages == 1
+    assert lasting_state(rows).rolled_back.pages == 1
     assert (tmp_path / LIST).read_text("utf-8") == "http://a/1\n"
 
 
@@ -144,6 +144,8 @@ def test_a_list_holds_each_url_once_and_none_that_has_come(tmp_path: Path) -> No
 def test_a_url_is_one_line_of_the_list(tmp_path: Path, url: str, line: str) -> None:
     add_to_list(str(tmp_path), [url])
     assert (tmp_path / LIST).read_text("utf-8") == f"{line}\n"
+    assert prune_list(str(tmp_path), known("http://a/")) == (1, [line])
+    assert prune_list(str(tmp_path), known(url)) == (0, [])
 
 
 def test_a_list_that_cannot_be_read_stops_no_crawl(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

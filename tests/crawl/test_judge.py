@@ -134,6 +134,14 @@ def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
     assert names[0].startswith("text:")
 
 
+def test_an_item_with_its_text_is_judged_though_its_response_is_no_html() -> None:
+    served = [PageResponse(article_url(1, n), b"{}", content_type="application/json") for n in range(2)]
+    asked = [(own(1, number), Visit(one)) for number, one in enumerate(served)]
+    court = Court()
+    kept(court, *court.pages(asked[0]))
+    assert court.kinds(asked[1]) == ["duplicate (near)"]
+
+
 def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     court, listing = Court(), visit(1)
     assert (
@@ -332,19 +340,11 @@ def test_an_event_wakes_all_who_wait_and_those_who_come_later_at_once(happens: b
         if happens:
             event.happen()
             event.happen()
-        return [*await asyncio.gather(*waiting), await event.wait(0)]
+        found = [*await asyncio.gather(*waiting), await event.wait(0)]
+        event.happen()  # too late: it disturbs nobody
+        return found
 
     assert asyncio.run(run()) == [happens] * 4
-
-
-def test_an_event_that_happens_after_the_time_is_up_disturbs_nobody() -> None:
-    async def run() -> bool:
-        event = Event()
-        late = await event.wait(0.01)
-        event.happen()
-        return late
-
-    assert asyncio.run(run()) is False
 
 
 @pytest.mark.parametrize(

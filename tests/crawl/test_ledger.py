@@ -43,8 +43,8 @@ class Book:
     def release(self, reservation: Reservation) -> None:
         self._take("release", reservation.record.id)
 
-    def withdraw(self, id: int) -> None:
-        self._take("withdraw", id)
+    def roll_back(self, id: int) -> None:
+        self._take("roll_back", id)
 
     def seal(self, ids: Sequence[int]) -> None:
         self._take("seal", *ids)
@@ -78,7 +78,7 @@ class Desk:
         return self.book.told
 
 
-KEPT, RELEASED, WITHDRAWN = ("commit", ID, True), ("release", ID), ("withdraw", ID)
+KEPT, RELEASED, ROLLED_BACK = ("commit", ID, True), ("release", ID), ("roll_back", ID)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ KEPT, RELEASED, WITHDRAWN = ("commit", ID, True), ("release", ID), ("withdraw", 
         ("eefs", [RELEASED]),
         ("eses", [KEPT]),
         ("esed", [KEPT]),
-        ("esef", [KEPT, WITHDRAWN]),
-        ("esefes", [KEPT, WITHDRAWN]),
+        ("esef", [KEPT, ROLLED_BACK]),
+        ("esefes", [KEPT, ROLLED_BACK]),
         ("edes", [RELEASED]),
         ("eedes", []),
     ],
@@ -119,8 +119,8 @@ def test_a_page_is_kept_and_rolled_back_at_most_once_and_stays_lost(events: list
             before = len(desk.book.told)
             desk.play(event)
             assert items == 0 or len(desk.book.told) == before
-    assert desk.book.told in ([], [KEPT], [RELEASED], [KEPT, WITHDRAWN])
-    assert desk.page.is_lost is bool({RELEASED, WITHDRAWN} & set(desk.book.told))
+    assert desk.book.told in ([], [KEPT], [RELEASED], [KEPT, ROLLED_BACK])
+    assert desk.page.is_lost is bool({RELEASED, ROLLED_BACK} & set(desk.book.told))
 
 
 def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
@@ -151,12 +151,12 @@ def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds
     assert desk.book.told[1:] == [("seal", ID)]
 
 
-def test_a_page_that_was_kept_is_withdrawn_and_its_feed_seals_it_no_more() -> None:
+def test_a_page_that_was_kept_is_rolled_back_and_its_feed_seals_it_no_more() -> None:
     desk = Desk(slot := Slot())
-    assert desk.play("esef") == [("commit", ID, False), ("withdraw", ID)]
+    assert desk.play("esef") == [("commit", ID, False), ("roll_back", ID)]
     assert desk.rolled_back == 1
     slot.store(None)
-    assert desk.book.told == [("commit", ID, False), ("withdraw", ID)]
+    assert desk.book.told == [("commit", ID, False), ("roll_back", ID)]
 
 
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crawl.conftest import Crawl, Site
+from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import html
 
 #: A tag of so many attributes takes 200 s; a text of so many characters is not judged; so many tags are not parsed.
@@ -35,7 +36,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
 def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Crawl, reactor: str) -> None:
     result = crawl(PATHS, reactor=reactor, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", **LIMIT)
     assert sorted(result.paths) == sorted(PATHS)
@@ -66,7 +67,7 @@ def test_a_page_whose_reader_dies_passes_and_others_are_read(village: Site, craw
     assert (result.count("unjudged/too_large"), result.count("unique"), result.count("apart")) == (2, 2, 3)
 
 
-def test_an_items_own_text_has_a_limit_too(crawl: Crawl) -> None:
+def test_an_items_own_text_has_a_limit_too() -> None:
     items = [
         {"url": "http://a.example/1", "text": "渡口停航七个月后今天重新开航。" * 40_000},
         {
@@ -75,6 +76,6 @@ def test_an_items_own_text_has_a_limit_too(crawl: Crawl) -> None:
         },
         {"url": "http://a.example/3", "text": "\ufdfa" * 50_000},
     ]
-    result = crawl(spider="OwnContentSpider", items=items, NEARDUP_STORE="memory:")
+    result = crawl_items(*items, NEARDUP_STORE="memory:")
     assert [result.count(stat) for stat in ("unjudged/too_large", "unique")] == [2, 1]
     assert len(result.items) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_snapshot
-from tests.crawl.conftest import Crawl, Result, Site
+from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import article, html
 
 SECTIONS = ["/news", "/sport", "/town", "/sea", "/arts"]
@@ -37,18 +38,27 @@ def told(result: Result) -> list[str]:
     return [item["headline"] for item in result.items]
 
 
-@pytest.mark.parametrize("fields", [{}, {"section": "{0.url}"}], ids=["headlines alone", "with their section"])
 def test_the_rows_of_section_pages_all_pass_and_none_twice(
-    sections: Site, crawl: Crawl, fields: dict[str, str]
+    sections: Site, run: Callable[..., list[Result]], tmp_path: Path
 ) -> None:
-    first, second = (crawl(SECTIONS, "SectionSpider", fields=fields) for _ in range(2))
-    assert told(first) == [headline for path in SECTIONS for headline in headlines(path)]
-    assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (100, 100, 0)
-    assert first.log.count("its response gave several items without their own texts") == 1
-    assert "set NEARDUP_LISTINGS = False" in first.log
-    assert (second.items, second.count("unchanged")) == ([], 100)
+    """Headlines alone, and headlines with their section."""
+    jobs = [
+        {
+            "spider": "SectionSpider",
+            "arguments": {"base": sections.base, "paths": SECTIONS, "fields": fields},
+            "settings": {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/{number}", **ONE_BY_ONE},
+        }
+        for number, fields in enumerate(({}, {"section": "{0.url}"}))
+    ]
+    for first, second in zip(run(*jobs), run(*jobs), strict=True):
+        assert told(first) == [headline for path in SECTIONS for headline in headlines(path)]
+        assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (100, 100, 0)
+        assert first.log.count("its response gave several items without their own texts") == len(jobs)
+        assert first.log.count("set NEARDUP_LISTINGS = False") == len(jobs)
+        assert (second.items, second.count("unchanged")) == ([], 100)
     sections.content["/sport"] = listing(*headlines("/sport", 22))
-    assert told(crawl(SECTIONS, "SectionSpider", fields=fields)) == headlines("/sport", 22)[20:]
+    for third in run(*jobs):
+        assert told(third) == headlines("/sport", 22)[20:]
 
 
 def test_rows_that_were_lost_come_again(sections: Site, crawl: Crawl) -> None:
@@ -72,14 +82,13 @@ def test_requests_between_items_are_all_sent(sections: Site, crawl: Crawl) -> No
     assert (result.stats["response_received_count"], result.count("unjudged/listing")) == (21, 20)
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-def test_many_listings_at_once_lose_nothing(site: Site, crawl: Crawl, reactor: str) -> None:
+def test_many_listings_at_once_lose_nothing_with_either_reactor(site: Site, crawl: Crawl) -> None:
     paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
     site.content |= {path: listing(*headlines(path, 7)) for path in paths}
-    many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16, "reactor": reactor}
-    result = crawl(paths, "SectionSpider", **many)
-    assert len(set(told(result))) == len(result.items) == 210
-    assert crawl(paths, "SectionSpider", **many).items == []
+    many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+    for reactor in ("asyncio", "select"):
+        result = crawl(paths, "SectionSpider", reactor=reactor, NEARDUP_STORE="memory:", **many)
+        assert len(set(told(result))) == len(result.items) == 210
 
 
 def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path: Path) -> None:

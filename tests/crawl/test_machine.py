@@ -197,7 +197,7 @@ class Crawls(RuleBasedStateMachine):
         assert self.detector.end() == unsealed
         self.store.close()
         self.next_crawl()
-        assert self.store.taken_back.pages == unsealed
+        assert self.store.rolled_back.pages == unsealed
 
     # What must hold.
 

@@ -22,12 +22,15 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state import opening
-from scrapy_neardup.state.opening import STORES, open_store
+from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import notes, outage
 
 ERROR = StoreError("The disk is full.")
+#: Each kind of error, with one kind of state or the other.
+FAILURES = [("sqlite", ValueError("no")), ("leveldb", StoreError("no")), ("sqlite", FileNotFoundError("no"))]
 VERDICT = Verdict(Kind.UNIQUE, "http://a.example/", 1)
 
 
@@ -133,8 +136,7 @@ def is_let_go(place: Path, scheme: str) -> bool:
     return str(place) not in opening._open_stores and not is_held(lock)
 
 
-@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-@pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no"), KeyboardInterrupt()])
+@pytest.mark.parametrize(("scheme", "error"), [*FAILURES, ("leveldb", KeyboardInterrupt())])
 @pytest.mark.parametrize("step", ["DropWatch", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
@@ -148,8 +150,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     assert crawled(place, scheme)["neardup/unique"] == 2
 
 
-@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-@pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no")])
+@pytest.mark.parametrize(("scheme", "error"), FAILURES)
 @pytest.mark.parametrize(
     ("where", "step"),
     [

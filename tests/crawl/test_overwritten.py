@@ -121,6 +121,17 @@ def test_what_was_overwritten_comes_again_by_itself_where_the_setting_says_so(pl
     assert (stats["neardup/overwritten"], stats["neardup/unique"]) == (9, 9)
 
 
+def test_a_feed_that_something_else_collects_is_overwritten_without_a_word(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    for items in (NINE[:8], NINE):
+        place.crawl(items, NEARDUP_OVERWRITTEN="known")
+    assert WARNING not in caplog.text
+    assert place.delivered() == urls(8)
+    assert place.remembered() == {"out.jsonl": (1, 0)}
+    assert place.crawl(NINE, NEARDUP_OVERWRITTEN="known")["neardup/unchanged"] == 9, "nothing is forgotten"
+
+
 @pytest.mark.parametrize("options", [{"overwrite": False}, {}, {"name": "out-%(time)s.jsonl"}], ids=str)
 def test_what_is_not_overwritten_is_not_told_of(
     place: Place, caplog: pytest.LogCaptureFixture, options: dict[str, Any]

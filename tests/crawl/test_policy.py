@@ -66,6 +66,8 @@ def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged_all_other
     assert sums(result) == (7, 4, 3, dict.fromkeys(KINDS, 1))
     assert "7 pages: 4 unique, 3 duplicate, 0 unchanged, 0 updated, 0 unjudged. State: 7 pages, " in result.log
     assert result.stats["item_scraped_count"] == 4
+    assert (result.count("state/pages"), result.count("state/bytes") > 0) == (7, True)
+    assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))
     assert f"unique (excerpt): {alike.base}/excerpt is like {alike.base}/port (containment " in result.log
     assert f"duplicate (retitled): {alike.base}/retitled is a copy of {alike.base}/port (similarity " in result.log
 

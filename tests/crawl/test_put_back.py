@@ -16,6 +16,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.settings import Config
 from tests.cli import run as run_command
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
+from tests.crawl.engineless import article, crawl_items
 from tests.crawl.pages import html
 from tests.crawl.test_two_runs import PLYVEL
 
@@ -49,38 +50,39 @@ def put_back(state: str, folder: Path) -> None:
     assert run_command("keep", "--from", folder / "dropped.csv", "--store", state) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_was_brought_elsewhere(
-    alike: Site, crawl: Crawl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state, elsewhere = f"{SCHEMES[-1]}://{tmp_path}/state", f"{SCHEMES[0]}://{tmp_path}/elsewhere"
-    first, again = (crawl(PATHS, NEARDUP_STORE=state) for _ in range(2))
+    port, tea, near = article(1), article(2), article(1, 1)
+    lost = [near, {**tea, "url": "http://again.example/tea"}]
+    pages = [port, tea, *lost]
+    first, again = (crawl_items(*pages, NEARDUP_STORE=state) for _ in range(2))
     assert (first.count("duplicate"), again.count("duplicate"), again.items) == (2, 2, [])
 
     told = listed(state, capsys)
-    assert [one["url"] for one in told] == [alike.base + path for path in LOST], "though the first crawl did so too"
+    assert [one["url"] for one in told] == [one["url"] for one in lost], "though the first crawl did so too"
     assert [one["kind"] for one in told] == ["near", "identical"]
-    assert [one["original"] for one in told] == [alike.base + path for path in PATHS[:2]]
-    assert {one["crawl"] for one in told} == {"paths"}
+    assert [one["original"] for one in told] == [port["url"], tea["url"]]
+    assert {one["crawl"] for one in told} == {"articles"}
     assert all(one["title"] and one["when"] and one["similarity"] > 0.8 for one in told)
 
     put_back(state, tmp_path)
     assert run_command("export", "-o", tmp_path / "state.gz", "--store", state) == 0
     assert run_command("import", tmp_path / "state.gz", "--store", elsewhere) == 0
     for place in (state, elsewhere):
-        third, fourth = (crawl(PATHS, NEARDUP_STORE=place) for _ in range(2))
-        assert third.paths == LOST, "exactly these"
+        third, fourth = (crawl_items(*pages, NEARDUP_STORE=place) for _ in range(2))
+        assert third.items == lost, "exactly these"
         assert (third.count("by_hand"), third.count("unique")) == (2, 2)
         assert (fourth.items, fourth.count("unchanged")) == ([], 4)
         assert listed(place, capsys) == []
 
-    alike.content["/near"] = str(alike.content["/near"]).replace("图片从略", "图片从略，文字照旧")
-    alike.content["/new"] = alike.content["/near"]
-    edited = crawl([*PATHS, "/new"], NEARDUP_STORE=state)
-    assert (edited.paths, edited.count("updated")) == (["/near"], 1)
-    [new] = listed(state, capsys)
-    assert (new["url"], new["original"]) == (alike.base + "/new", alike.base + "/near"), "an original of its own"
+    edited = {**near, "text": near["text"] + "图片从略，文字照旧。"}
+    new = {**edited, "url": "http://new.example/"}
+    last = crawl_items(port, tea, edited, lost[1], new, NEARDUP_STORE=state)
+    assert (last.items, last.count("updated")) == ([edited], 1)
+    [found] = listed(state, capsys)
+    assert (found["url"], found["original"]) == (new["url"], edited["url"]), "an original of its own"
 
 
 def feed(path: Path) -> list[dict[str, Any]]:

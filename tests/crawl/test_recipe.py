@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import pack_recipe
 from tests.cli import run
-from tests.crawl.conftest import NEWS, Crawl, Site
+from tests.crawl.engineless import Passed, article, crawl_items
 
 
 @pytest.fixture
@@ -28,41 +30,54 @@ def by_version(url: str, name: str, **samples: str) -> None:
     close_store(store)
 
 
-def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(news: Site, crawl: Crawl, url: str) -> None:
-    def crawled(**settings: Any) -> Any:
-        return crawl(NEWS, NEARDUP_STORE=url, **settings)
+NEWS = [article(1), article(2), article(2, 1)]
 
-    first = crawled()
-    assert first.paths == NEWS[:2]
-    assert "now decides by" not in first.log
-    second = crawled(NEARDUP_PARAMETERS={"base": 0.6, "certain": 1}, NEARDUP_POLICY={"excerpt": "drop"})
+
+def crawled(url: str, **settings: Any) -> Passed:
+    return crawl_items(*NEWS, NEARDUP_STORE=url, **settings)
+
+
+def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    assert crawled(url).items == NEWS[:2]
+    assert "now decides by" not in caplog.text
+    second = crawled(url, NEARDUP_PARAMETERS={"base": 0.6, "certain": 1}, NEARDUP_POLICY={"excerpt": "drop"})
     assert (second.items, second.count("unchanged"), second.count("duplicate")) == ([], 2, 1)
     changed = "state.sqlite now decides by certain = 1, base = 0.6, NEARDUP_POLICY excerpt = drop; before by"
-    assert f"{changed} 0.76, 0.52, tag." in second.log
+    assert f"{changed} 0.76, 0.52, tag." in caplog.text
 
 
-def test_another_version_that_reads_alike_is_warned_of_once(news: Site, crawl: Crawl, url: str) -> None:
-    crawl(NEWS, NEARDUP_STORE=url)
+def test_another_version_that_reads_alike_is_warned_of_once(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    crawled(url)
     by_version(url, "visible prose and trafilatura 1.9 fast")
-    strict = crawl(NEWS, NEARDUP_STORE=url, NEARDUP_STRICT=True)
-    assert "response_received_count" not in strict.stats
-    assert "NEARDUP_STRICT refuses it" in strict.log
-    warned = crawl(NEWS, NEARDUP_STORE=url)
+    with pytest.raises(NearDupError, match="NEARDUP_STRICT refuses it"):
+        crawled(url, NEARDUP_STRICT=True)
+    warned = crawled(url)
     assert (warned.items, warned.count("unchanged")) == ([], 2)
-    assert "the extractor was visible prose and trafilatura 1.9 fast and is visible prose and traf" in warned.log
-    assert "Both read the test samples alike, so the state is used." in warned.log
+    assert "the extractor was visible prose and trafilatura 1.9 fast and is visible prose and traf" in caplog.text
+    assert "Both read the test samples alike, so the state is used." in caplog.text
     store = open_store(url, None)
     assert store.recipe["extractor"].startswith("visible prose and trafilatura 2.")
     close_store(store)
 
 
-def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(news: Site, crawl: Crawl, url: str) -> None:
-    crawl(NEWS, NEARDUP_STORE=url)
+def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(url: str) -> None:
+    crawled(url)
     by_version(url, "visible prose and trafilatura 1.9 fast", extractor="0" * 16)
-    refused = crawl(NEWS, NEARDUP_STORE=url)
-    assert "response_received_count" not in refused.stats
-    assert "which reads the test samples differently. Fingerprints of two recipes cannot be compared" in refused.log
-    assert "scrapy neardup migrate" in refused.log
+    differs = "which reads the test samples differently. Fingerprints of two recipes cannot be compared"
+    with pytest.raises(NearDupError, match=differs) as refused:
+        crawled(url)
+    assert "scrapy neardup migrate" in str(refused.value)
     assert run("migrate", "--store", url) == 0
-    again = crawl(NEWS, NEARDUP_STORE=url)
+    again = crawled(url)
     assert (again.items, again.count("unchanged"), again.count("duplicate")) == ([], 2, 1)
+
+
+def test_the_state_of_another_recipe_is_refused_and_left_alone(url: str) -> None:
+    crawled(url)
+    with pytest.raises(NearDupError) as refused:
+        crawled(url, NEARDUP_PARAMETERS={"bins": 256})
+    assert all(one in str(refused.value) for one in ("parameters.bins", "512", "256", "NEARDUP_STORE"))
+    assert crawled(url).count("unchanged") == 2

@@ -16,7 +16,8 @@ from scrapy_neardup.cli.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import STORES, default_url, parse_url
 from tests.cli import make_project, run, run_scrapy, start_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
@@ -156,7 +157,7 @@ def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
     assert f"spiders/one/{DEFAULT}, " in str(refused.value)
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, folder: Path) -> None:
     if scheme == "leveldb":
         pytest.importorskip("plyvel")

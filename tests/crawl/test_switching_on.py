@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,24 +14,23 @@ from scrapy_neardup import Addon, NearDupPipeline
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.settings import Config
 from tests.cli import start_scrapy
-from tests.crawl.conftest import Crawl, Site
+from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
+from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import html, text
 
 PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
-EARLIER = {"tests.crawl.project.Replace": 100}
 ORIGINALS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en"]
 KINDS = ["dict", "dataclass", "attrs", "pydantic", "Item"]
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
-@pytest.mark.parametrize("earlier", [{}, EARLIER], ids=["items as they are", "items replaced by an earlier pipeline"])
-def test_each_kind_of_item_is_judged_by_its_own_response(
-    site: Site, crawl: Crawl, reactor: str, earlier: dict[str, int]
-) -> None:
+def test_each_kind_of_item_is_judged_by_its_own_response(site: Site, crawl: Crawl, reactor: str) -> None:
+    """An earlier pipeline replaces the items of the copies."""
     for name in ORIGINALS:
         site.content[f"/{name}"] = html(name)
         site.content[f"/copy/{name}"] = html(name, "Sent in by a reader.")
     paths = [f"/{name}" for name in ORIGINALS] + [f"/copy/{name}" for name in ORIGINALS] + ["/missing"]
+    earlier = {"tests.crawl.project.ReplaceCopies": 100}
     result = crawl(paths, kinds=KINDS, ITEM_PIPELINES=earlier, reactor=reactor, CONCURRENT_REQUESTS=8)
     assert result.count("duplicate") == 5
     assert result.count("unique") == 5
@@ -51,64 +51,32 @@ def test_the_pipeline_alone_judges_items_that_bring_their_text_or_html(crawl: Cr
     assert result.urls == ["http://a.example/1", "http://b.example/3", "http://d.example/5"]
 
 
-def test_a_text_that_an_api_delivers_is_judged_though_the_response_is_no_html(site: Site, crawl: Crawl) -> None:
-    for path in ("/1", "/2"):
-        site.content[path] = (json.dumps({"body": text("bridge-zh")}).encode(), "application/json")
-    result = crawl(["/1", "/2"], spider="ApiSpider")
-    assert (result.paths, result.count("duplicate")) == (["/1"], 1)
-
-
-def test_fields_of_other_names_are_read_where_the_setting_says(crawl: Crawl) -> None:
+def test_fields_of_other_names_are_read_where_the_setting_says() -> None:
     items = [{"link": f"http://a.example/{n}", "content": text("bridge-zh")} for n in range(2)]
     fields = {"NEARDUP_FIELDS": {"url": "link", "text": "content"}}
-    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE, **fields)
-    assert [item["link"] for item in result.items] == ["http://a.example/0"]
+    assert crawl_items(*items, NEARDUP_STORE="memory:", **fields).items == items[:1]
 
 
-def test_items_without_anything_to_judge_pass_and_the_log_says_once_what_to_do(crawl: Crawl) -> None:
+def test_items_without_anything_to_judge_pass_and_the_log_says_once_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     items = [{"url": f"http://a.example/{n}", "price": n} for n in range(3)]
-    result = crawl(spider="OwnContentSpider", items=items, **PIPELINE_ALONE)
-    assert len(result.items) == 3
-    assert result.count("unjudged/no_content") == 3
-    assert result.log.count("NEARDUP_FIELDS") == 1
-    assert "http://a.example/0" in result.log
+    result = crawl_items(*items, NEARDUP_STORE="memory:")
+    assert (result.items, result.count("unjudged/no_content")) == (items, 3)
+    assert caplog.text.count("NEARDUP_FIELDS") == 1
+    assert "http://a.example/0" in caplog.text
 
 
-def test_a_request_opts_out_by_its_meta(site: Site, crawl: Crawl) -> None:
+def test_a_request_opts_out_by_its_meta_and_a_crawl_by_one_setting(
+    site: Site, run: Callable[..., list[Result]]
+) -> None:
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("bridge-zh")}
-    result = crawl(["/a", "/b", "/c"], optout=["/b"])
+    job = {"spider": "PathSpider", "arguments": {"base": site.base, "paths": list(site.content), "optout": ["/b"]}}
+    settings = {"ADDONS": ADDONS, "NEARDUP_STORE": "memory:", **ONE_BY_ONE}
+    result, off = run({**job, "settings": settings}, {**job, "settings": {**settings, "NEARDUP_ENABLED": False}})
     assert result.paths == ["/a", "/b"]
     assert (result.count("opted_out"), result.count("pages")) == (1, 2)
-
-
-def test_switched_off_by_one_setting_nothing_is_judged(site: Site, crawl: Crawl) -> None:
-    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
-    result = crawl(["/a", "/b"], NEARDUP_ENABLED=False)
-    assert len(result.items) == 2
-    assert result.count("pages") == 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"NEARDUP_COMIT": "item"}, "Did you mean NEARDUP_COMMIT?"),
-        ({"NEARDUP_STORE": "sqlite:///dev/null/state.db"}, "NEARDUP_STORE"),
-    ],
-)
-def test_a_wrong_setting_stops_the_crawl_at_its_start(
-    site: Site, crawl: Crawl, settings: dict[str, object], said: str
-) -> None:
-    site.content["/a"] = html("bridge-zh")
-    result = crawl(["/a"], **settings)
-    assert said in result.log
-    assert result.items == []
-    assert "response_received_count" not in result.stats
-
-
-def test_an_extractor_of_the_users_own_is_used(site: Site, crawl: Crawl) -> None:
-    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
-    result = crawl(["/a", "/b"], NEARDUP_EXTRACTOR="tests.crawl.project.own_extractor")
-    assert result.paths == ["/a"]
+    assert (len(off.items), off.count("pages")) == (3, 0)
 
 
 def test_settings_without_a_scrapy_cfg_do_not_switch_it_off_in_silence(

@@ -40,34 +40,28 @@ async def _judged(line: Turns, delays: Sequence[float], begins: Sequence[bool] =
     return order
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> Turns:
-    """However slow the machine is today."""
-    monkeypatch.setattr(module, "PATIENCE", 60.0)
-    return Turns()
-
-
-def test_who_is_read_sooner_waits_for_those_before(patient: Turns) -> None:
-    assert asyncio.run(_judged(patient, [0.2, 0.0, 0.1, 0.05, 0.0])) == [0, 1, 2, 3, 4]
-
-
-def test_many_go_one_after_the_other(patient: Turns) -> None:
-    many = 3_000
-    assert asyncio.run(_judged(patient, [0.2, *[0.0] * many])) == list(range(many + 1))
-
-
-def test_one_that_fails_leaves_the_line(patient: Turns) -> None:
-    assert asyncio.run(_judged(patient, [-1, 0.1, -1, 0.0])) == [1, 3]
-
-
-def test_one_that_takes_long_is_overtaken_and_those_behind_it_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.2)
-    assert asyncio.run(_judged(Turns(), [2.0, 0.1, 0.0, 2.2, 0.0])) == [1, 2, 4, 0, 3]
-
-
-def test_one_that_waits_for_a_process_is_not_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
-    assert asyncio.run(_judged(Turns(), [0.5, 0.0], [False, True])) == [0, 1]
+@pytest.mark.parametrize(
+    ("patience", "delays", "begins", "order"),
+    [
+        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], (), [0, 1, 2, 3, 4]),
+        (60.0, [0.2, *[0.0] * 3_000], (), list(range(3_001))),
+        (60.0, [-1, 0.1, -1, 0.0], (), [1, 3]),
+        (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], (), [1, 2, 4, 0, 3]),
+        (0.1, [0.5, 0.0], (False, True), [0, 1]),
+    ],
+    ids=[
+        "the first is read last",
+        "many wait for one",
+        "one that fails leaves the line",
+        "one that takes long is overtaken",
+        "one that waits for a process is not overtaken",
+    ],
+)
+def test_pages_are_judged_in_the_order_in_which_they_came(
+    monkeypatch: pytest.MonkeyPatch, patience: float, delays: list[float], begins: Sequence[bool], order: list[int]
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", patience)
+    assert asyncio.run(_judged(Turns(), delays, begins)) == order
 
 
 @pytest.mark.parametrize("comes_through", [True, False])

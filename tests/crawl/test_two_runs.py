@@ -1,4 +1,4 @@
-"""The state outlives the crawl: unchanged and updated pages, the two kinds of stores, two crawls at once."""
+"""The state outlives the crawl: unchanged pages, the two kinds of stores, two crawls at once."""
 
 from __future__ import annotations
 
@@ -28,25 +28,6 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
     assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
     assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 2
     assert f"{scheme} at {tmp_path}/state, with 3 pages" in second.log
-
-
-def test_an_updated_page_passes_and_takes_the_place_of_its_old_text(news: Site, crawl: Crawl) -> None:
-    crawl(["/bridge-zh"])
-    news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
-    second = crawl(["/bridge-zh"])
-    assert second.paths == ["/bridge-zh"]
-    assert (second.count("updated"), second.count("state/pages")) == (1, 1)
-    third = crawl(["/bridge-zh"])
-    assert (third.items, third.count("unchanged")) == ([], 1)
-
-
-def test_the_state_of_another_recipe_is_refused_and_left_alone(news: Site, crawl: Crawl) -> None:
-    crawl(NEWS)
-    other = crawl(NEWS, NEARDUP_PARAMETERS={"bins": 256})
-    assert "response_received_count" not in other.stats
-    [refused] = [line for line in other.log.splitlines() if " CRITICAL: " in line]
-    assert all(one in refused for one in ("parameters.bins", "512", "256", "NEARDUP_STORE"))
-    assert crawl(NEWS).count("unchanged") == 2
 
 
 def test_two_spiders_of_one_process_share_the_state(

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +65,27 @@ def counts(result: Result) -> dict[str, Any]:
 def test_the_verdicts_are_those_of_a_crawl_without_workers(
     village: Site, crawl: Crawl, reactor: str, extractor: str
 ) -> None:
+    """Of one item a page, of items with their own HTML, and of items that share their page."""
+    for number in range(3):
+        articles = [takes(0.1, one) + takes(0, one, "转载。") for one in SLUGS[:4]]
+        village.content[f"/articles/{number}"] = "<hr>".join(articles)
+    village.content |= {f"/images/{copy}": village.content[f"/{copy}/{SLUGS[0]}"] for copy in "ab"}
+    paths = [*PATHS[:6], "/articles/0", "/images/a", "/articles/1", *PATHS[6:], "/articles/2", "/images/b"]
     settings: dict[str, Any] = {**IN_ORDER, **PATIENT, "NEARDUP_EXTRACTOR": extractor, "DROP_DUPLICATES": False}
-    settings |= {"spider": "InOrderSpider", "reactor": reactor}
-    without, with_two = (crawl(PATHS, NEARDUP_WORKERS=many, **settings) for many in (0, 2))
+    settings |= {"spider": "VariedSpider", "reactor": reactor}
+    without, with_two = (crawl(paths, NEARDUP_WORKERS=many, **settings) for many in (0, 2))
     assert without.stats["arrived"] == with_two.stats["arrived"]
-    assert len(without.items) == len(PATHS)
+    own = [4 + 2 for number in range(3)]
+    assert len(without.items) == len(PATHS) + sum(own) + 2 * 3
     assert without.count("duplicate") > len(SLUGS) / 2
     assert told(with_two) == told(without)
     assert counts(with_two) == counts(without)
     assert "neardup/workers/replaced" not in with_two.stats
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
-@pytest.mark.parametrize("at_start", [True, False])
+@pytest.mark.parametrize(
+    ("reactor", "at_start"), [("asyncio", True), ("select", True), ("select", False), ("none", False)]
+)
 def test_a_spider_that_yields_large_items_waits_for_those_before(
     site: Site, crawl: Crawl, at_start: bool, reactor: str
 ) -> None:
@@ -84,25 +93,10 @@ def test_a_spider_that_yields_large_items_waits_for_those_before(
     site.content["/small"] = "<p>"
     settings: dict[str, Any] = {"NEARDUP_STORE": "memory:", "NEARDUP_EXTRACTOR": SLOW, "NEARDUP_WORKERS": 2}
     settings |= {"ITEM_PIPELINES": {"tests.crawl.project.Held": 10}, "CONCURRENT_REQUESTS": 4}
-    paths = ["/small"]
-    result = crawl(paths, spider="LargeItemsSpider", count=120, at_start=at_start, reactor=reactor, **settings)
+    result = crawl(["/small"], spider="LargeItemsSpider", count=120, at_start=at_start, reactor=reactor, **settings)
     assert len(result.items) == 120
     assert result.stats["neardup/pages"] == 120
     assert 25 <= result.stats["held"] < 60
-
-
-@pytest.mark.parametrize("spider", ["OwnHtmlSpider", "ImagesSpider"])
-def test_so_are_those_on_several_items_of_a_response(village: Site, crawl: Crawl, spider: str) -> None:
-    for number in range(3):
-        articles = [takes(0.1, one) + takes(0, one, "转载。") for one in SLUGS[:4]]
-        village.content[f"/{number}"] = "<hr>".join(articles)
-    settings: dict[str, Any] = {**IN_ORDER, **PATIENT, "NEARDUP_EXTRACTOR": SLOW, "DROP_DUPLICATES": False}
-    paths = ["/0", "/1", "/2", *PATHS[:4]]
-    without, with_two = (crawl(paths, spider, NEARDUP_WORKERS=many, **settings) for many in (0, 2))
-    assert without.items
-    assert without.stats["arrived"] == with_two.stats["arrived"]
-    assert told(with_two) == told(without)
-    assert counts(with_two) == counts(without)
 
 
 def test_a_page_that_takes_long_is_overtaken_and_one_that_takes_too_long_is_ended(site: Site, crawl: Crawl) -> None:
@@ -174,10 +168,13 @@ def tell(*crawlers):
 
 {start}
 """
-#: A script that starts two crawls at once, and a notebook, in which a loop runs already.
-TWO = """
+#: A script that starts a crawl for each extractor, all at once, and a notebook, in which a loop runs already.
+PROCESS = """
 process = CrawlerProcess()
-crawlers = [process.create_crawler(Village) for _ in range(2)]
+crawlers = []
+for extractor in EXTRACTORS:
+    settings = {**Village.custom_settings, "NEARDUP_EXTRACTOR": extractor}
+    crawlers.append(process.create_crawler(type("Village", (Village,), {"custom_settings": settings})))
 for crawler in crawlers:
     process.crawl(crawler)
 process.start()
@@ -191,84 +188,74 @@ async def cell():
 
 asyncio.run(cell())
 """
+QUIET = {"ADDONS": ADDONS, "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "NEARDUP_MAX_SECONDS": 30}
 
 
-@pytest.fixture
-def script(village: Site, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def run(start: str, **settings: Any) -> subprocess.CompletedProcess[str]:
-        quiet = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "NEARDUP_MAX_SECONDS": 30}
-        settings = {"ADDONS": ADDONS, "NEARDUP_STORE": "memory:", "NEARDUP_WORKERS": 2, **quiet, **settings}
-        urls = [f"{village.base}/a/{slug}" for slug in SLUGS]
-        file = tmp_path / "crawl.py"
-        file.write_text(SCRIPT.format(urls=urls, settings=settings, start=start), encoding="utf-8")
-        env = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(tmp_path)}
-        return subprocess.run(
-            [sys.executable, str(file)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=90
-        )
-
-    return run
-
-
-@pytest.mark.parametrize("start", [TWO, NOTEBOOK], ids=["two crawls", "notebook"])
-def test_a_script_without_a_guard_runs_once(script: Any, start: str, tmp_path: Path) -> None:
-    done = script(start)
-    assert done.stdout.splitlines() == ["the script runs", *["8 None"] * (2 if start is TWO else 1)], done.stderr
-    assert "Traceback" not in done.stderr
-    assert processes(tmp_path) == []
+def start_script(folder: Path, start: str, urls: list[str], **settings: Any) -> subprocess.Popen[str]:
+    settings = {**QUIET, "NEARDUP_WORKERS": 2, **settings}
+    file = folder / "crawl.py"
+    file.write_text(SCRIPT.format(urls=urls, settings=settings, start=start), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(folder)}
+    command = [sys.executable, str(file)]
+    return subprocess.Popen(
+        command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(
-    ("extractor", "said"), [("__main__.own", "which workers cannot"), ("made_up.own", "no worker could be started")]
+    ("start", "many", "said"),
+    [
+        (f'EXTRACTORS = ["", "", "__main__.own"]\n{PROCESS}', 3, "which workers cannot"),
+        (f'EXTRACTORS = ["", "made_up.own"]\n{PROCESS}', 2, "no worker could be started"),
+        (NOTEBOOK, 1, ""),
+    ],
+    ids=["three crawls", "a module that was made up", "notebook"],
 )
-def test_an_extractor_that_other_processes_cannot_import_is_called_here(script: Any, extractor: str, said: str) -> None:
-    done = script(TWO, NEARDUP_EXTRACTOR=extractor)
-    assert done.stdout.splitlines() == ["the script runs", "8 None", "8 None"], done.stderr
-    warnings = [line for line in done.stderr.splitlines() if "NEARDUP_WORKERS is off" in line]
-    assert len(warnings) == 2, "one for each crawl"
-    assert all(said in line for line in warnings)
+def test_a_script_without_a_guard_runs_once_and_calls_what_other_processes_cannot_import(
+    village: Site, tmp_path: Path, start: str, many: int, said: str
+) -> None:
+    urls = [f"{village.base}/a/{slug}" for slug in SLUGS]
+    with start_script(tmp_path, start, urls, NEARDUP_STORE="memory:") as process:
+        out, log = process.communicate(timeout=90)
+    assert out.splitlines() == ["the script runs", *["8 None"] * many], log
+    assert "Traceback" not in log or "made_up" in start, log
+    assert processes(tmp_path) == []
+    warnings = [line for line in log.splitlines() if "NEARDUP_WORKERS is off" in line]
+    assert [said in line for line in warnings] == [True] * bool(said)
 
 
 # Ends.
 
 
-@pytest.fixture
-def job(village: Site, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A crawl with two workers, each of which is at a page that takes some seconds."""
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
+def test_ctrl_c_and_a_kill_leave_no_process_behind(village: Site, tmp_path: Path) -> None:
+    """Crawls with two workers, each of which is at a page that takes some seconds."""
     village.content |= {f"/long/{n}": takes(4, SLUGS[n]) for n in range(2)}
-    settings = {"ADDONS": ADDONS, "NEARDUP_WORKERS": 2, "NEARDUP_MAX_SECONDS": 30, "NEARDUP_EXTRACTOR": SLOW}
-    settings |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     urls = [f"{village.base}/long/{n}" for n in range(2)]
     start = "process = CrawlerProcess()\nprocess.crawl(Village)\nprocess.start()"
-    file = tmp_path / "crawl.py"
-    file.write_text(SCRIPT.format(urls=urls, settings=settings, start=start), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(tmp_path)}
-    command = [sys.executable, str(file)]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
-        deadline = time.monotonic() + 60
-        while len(processes(tmp_path)) < 3:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    signals = {"one": [signal.SIGINT], "two": [signal.SIGINT, signal.SIGINT], "kill": [signal.SIGKILL]}
+    with ExitStack() as stack:
+        crawls = {}
+        for name in signals:
+            (tmp_path / name).mkdir()
+            crawls[name] = process = start_script(tmp_path / name, start, urls, NEARDUP_EXTRACTOR=SLOW)
+            stack.enter_context(process)
+            stack.callback(process.kill)
+        wait_until(lambda: all(len(processes(tmp_path / name)) >= 3 for name in signals), 60)
         time.sleep(1.5)  # by now they have started, and read
-        yield process
-        process.kill()
+        for name, process in crawls.items():
+            for one in signals[name]:
+                process.send_signal(one)
+                time.sleep(0.3)
+        logs = {name: process.communicate(timeout=60)[1] for name, process in crawls.items()}
+    assert "Spider closed (shutdown)" in logs["one"]
+    assert "'neardup/unique': 2" in logs["one"], "what is being read is waited for"
+    assert not any("Traceback" in log for log in logs.values())
+    wait_until(lambda: not any(processes(tmp_path / name) for name in signals), 30)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]])
-def test_ctrl_c_and_a_kill_leave_no_process_behind(
-    job: subprocess.Popen[str], tmp_path: Path, signals: list[signal.Signals]
-) -> None:
-    for one in signals:
-        job.send_signal(one)
-        time.sleep(0.3)
-    _, log = job.communicate(timeout=60)
-    if len(signals) == 1 and signals != [signal.SIGKILL]:
-        assert "Spider closed (shutdown)" in log
-        assert "'neardup/unique': 2" in log, "what is being read is waited for"
-    assert "Traceback" not in log
-    deadline = time.monotonic() + 30
-    while processes(tmp_path):
-        assert time.monotonic() < deadline, "it reads for nobody"
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -245,27 +245,6 @@ def test_where_an_archive_is_broken_the_last_record_is_named(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("gzipped", "left_out", "before"),
-    [
-        (True, 9, 2),
-        (True, 4, 2),  # within what gzip writes behind the bytes
-        (True, 1000, 2),
-        (False, 4, 2),
-        (False, 1000, 2),
-    ],
-)
-def test_a_packed_archive_that_breaks_off_is_read_until_there(
-    tmp_path: Path, gzipped: bool, left_out: int, before: int
-) -> None:
-    made = Archive(gzipped=gzipped).add(PAGE).add(PAGE).add(LONG).bytes()
-    file = tmp_path / "crawl.warc.gz"
-    file.write_bytes((made if gzipped else gzip.compress(made))[:-left_out])
-    found, error = read_until_error(file)
-    assert [one.html for one in found if isinstance(one, Entry)] == [PAGE, PAGE, LONG][:before]
-    assert f"cannot be read after record {before}" in error
-
-
 @pytest.mark.parametrize("kind", ["plain", "packed", "packed by record"])
 def test_wherever_an_archive_ends_nothing_is_lost_in_silence(tmp_path: Path, kind: str) -> None:
     made = Archive(gzipped=kind == "packed by record").add(PAGE)

@@ -19,7 +19,6 @@ from scrapy_neardup.files.compression import (
     unpack,
     zstd,
 )
-from scrapy_neardup.files.entry import file_errors
 from tests.files.samples import PACKERS
 
 TEXT = "渡口 and ferry, line after line\n".encode() * 5000
@@ -35,9 +34,9 @@ def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])
 def test_what_is_written_is_read_again_and_always_the_same(tmp_path: Path, suffix: str) -> None:
-    names = tmp_path / f"a.txt{suffix}", tmp_path / "b.part"
+    names = tmp_path / f"a.txt{suffix}", tmp_path / f"b{suffix}"
     for file in names:
-        with open_packed_for_writing(file, like=f"x{suffix}") as written:
+        with open_packed_for_writing(file) as written:
             for at in range(0, len(TEXT), 1000):
                 written.write(TEXT[at : at + 1000])
     assert names[0].read_bytes() == names[1].read_bytes()
@@ -94,8 +93,3 @@ def test_a_packed_file_is_copied_to_be_read_in_any_order(tmp_path: Path, suffix:
         assert anywhere.read() == TEXT[-5:]
         anywhere.seek(0)
         assert anywhere.read() == TEXT
-
-
-def test_other_errors_than_those_of_files_are_not_touched() -> None:
-    with pytest.raises(ZeroDivisionError), file_errors("feed.jsonl"):
-        _ = 1 / 0

@@ -10,9 +10,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, Malformed, entry
 from scrapy_neardup.files.folders import read_folder
-from tests.files.samples import PACKERS, RECORDS, fields, lines, page, read
-
-PAGES = {f"{number}.html": page(record) for number, record in enumerate(RECORDS)}
+from tests.files.samples import PACKERS, RECORDS, fields, lines, read
 
 
 def fill(folder: Path, files: dict[str, bytes]) -> None:

@@ -54,4 +54,3 @@ def test_no_more_are_named_than_asked_for() -> None:
         id = store.new_id()
         store.add(Record(id, url, id))
     assert len(near_urls(store, "https://a.example/b")) == 5
-    assert len(near_urls(store, "https://a.example/b", limit=2)) == 2

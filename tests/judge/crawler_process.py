@@ -23,7 +23,8 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import open_at, parse_url
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import parse_url
 from tests.build import story
 
 ARTICLES = 30

@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
-from scrapy_neardup.judge.copies import Standing
+from scrapy_neardup.judge.copies import Role
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
@@ -35,7 +35,7 @@ class Version(IntEnum):
     WITNESS = 2
     #: A copy of the witness, and not of the first.
     FURTHER = 3
-    #: Standing of the first: a copy where the policy says so.
+    #: Role of the first: a copy where the policy says so.
     EXCERPT = 4
     #: Too little to be judged.
     SHORT = 5
@@ -104,7 +104,7 @@ class Known:
     ``leads``: it was better than the page that stood for its group. ``dropped``: of a copy that was dropped its text,
     what counted as a copy then beside what the method says is one, and as what it was dropped; None if by hand.
     ``since``: the id of the first version that was delivered, 0 for that version. ``is_kept_as_original``: it passed
-    though it copies others, see ``Standing.ORIGINAL``.
+    though it copies others, see ``Role.ORIGINAL``.
     """
 
     id: int
@@ -221,9 +221,9 @@ class State(Pages[Known]):
         """The pages that may go: those that are sealed, and in whose place no other one is."""
         return {id for id, page in self.pages.items() if id not in self.unsealed and self.newest.get(page.url) == id}
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         before = dict(self.newest)
-        super().withdraw(id)
+        super().roll_back(id)
         for url, newest in self.newest.items():
             if newest != before[url]:
                 self.sights[url] = int(self.now)
@@ -284,29 +284,29 @@ class State(Pages[Known]):
         found = max(leading, key=lambda one: one.id) if leading else self.pages.get(group)
         return found if found is not None and found.url != besides else None
 
-    def role(self, url: str, text: Text, group: int, policy: Policy) -> Standing:
+    def role(self, url: str, text: Text, group: int, policy: Policy) -> Role:
         """What a copy is to its group."""
         known, standing, first = self.find(url), self.standing(group, besides=url), self.pages.get(group)
         assert standing is not None
         if known is not None and known.leads and known.original == group:
             newest = self.standing(group)
             if newest is not None and newest.url == url:
-                return Standing.LEADING
+                return Role.LEADING
         if first is None or first.url == url:
             first = standing
         is_copy = compared(text, first.text).is_copy(policy.also_copies)
         if is_copy and policy.likes_better(url, text, standing):
             if policy.keep != LONGEST:
-                return Standing.BETTER
+                return Role.BETTER
             if _holds_nearly_all(text, first.text) and _holds_nearly_all(text, standing.text):
-                return Standing.ORIGINAL if length(text) > 1.25 * length(first.text) else Standing.BETTER
+                return Role.ORIGINAL if length(text) > 1.25 * length(first.text) else Role.BETTER
         if known is None or not known.is_delivered:
-            return Standing.COPY
+            return Role.COPY
         if standing.leads:
-            return Standing.FOLLOWS
+            return Role.FOLLOWS
         copies = _copies(text, policy)
         older = (one for one in self.candidates(url) if _is_older(one, known) and copies(one))
-        return Standing.ORIGINAL if next(older, None) is None else Standing.COPY
+        return Role.ORIGINAL if next(older, None) is None else Role.COPY
 
     def rivals(self, group: int) -> frozenset[str]:
         """The URLs of pages on their way that are to lead a group."""

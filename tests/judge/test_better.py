@@ -19,10 +19,11 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import STORES, memory_state, open_at
-from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.opening import memory_state, open_at
+from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.records import Clock
-from tests.build import answer, find_record, kind, make_detector, page, reserve, story
+from scrapy_neardup.state.urls import STORES
+from tests.build import answer, find_record, kind, make_detector, make_former, page, reserve, story
 from tests.state.test_contract import copy_as_killed
 
 TEXT = story(1, 30)
@@ -76,7 +77,16 @@ def test_a_better_page_passes_and_says_what_it_supersedes(store: PageStore) -> N
     assert is_sound(store)
 
 
-# What changes
+def test_pages_of_a_former_recipe_show_the_same_group_as_its_better_page(store: PageStore) -> None:
+    """As after a migration that has a text of the better page only."""
+    detector = crawl(store)
+    first = answer(detector, WIRE)
+    for one in (PAPER, BLOG):
+        answer(detector, one)
+    make_former(store, detector.method, WIRE)
+    found = [answer(crawl(store), one) for one in (BLOG, WIRE)]
+    assert [said(one) for one in found] == [(Kind.DUPLICATE, PAPER.url), (Kind.UNCHANGED, PAPER.url)]
+    assert {one.similar_id for one in found} == {first.similar_id}
 
 
 # What is on its way
@@ -100,13 +110,13 @@ def test_better_pages_that_are_taken_back_leave_their_places_to_those_before_the
         detector.commit(reservation, sealed=False)
         ids.append(reservation.record.id)
     group = find_record(store, WIRE).id
-    detector.withdraw(ids[1])
-    assert leader(store, group) == find_record(store, PAPER)
+    detector.roll_back(ids[1])
+    assert newest_replacement(store, group) == find_record(store, PAPER)
     assert kind(detector, TIMES) is Kind.BETTER
-    detector.withdraw(ids[0])
-    assert leader(store, group) == find_record(store, TIMES)
-    detector.withdraw(find_record(store, TIMES).id)
-    assert leader(store, group) is None
+    detector.roll_back(ids[0])
+    assert newest_replacement(store, group) == find_record(store, TIMES)
+    detector.roll_back(find_record(store, TIMES).id)
+    assert newest_replacement(store, group) is None
     assert said(answer(detector, LATE)) == (Kind.DUPLICATE, WIRE.url)
 
 
@@ -130,7 +140,7 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
     assert kind(detector, BLOG) is Kind.DUPLICATE
     copy_as_killed(root / "one", root / "two")
     killed = open_at(STORES[scheme], str(root / "two" / "state"), recipe)
-    assert killed.taken_back.pages == 1
+    assert killed.rolled_back.pages == 1
     assert killed.find(TIMES.url) is None
     assert said(answer(crawl(killed), WIRE)) == (Kind.UNCHANGED, WIRE.url)
     assert said(answer(crawl(killed), BLOG)) == (Kind.DUPLICATE, WIRE.url)
@@ -142,7 +152,7 @@ def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_th
     copy_as_killed(root / "one", root / "three")
     store.close()
     stored = open_at(STORES[scheme], str(root / "three" / "state"), recipe)
-    assert stored.taken_back.pages == 0
+    assert stored.rolled_back.pages == 0
     assert said(answer(crawl(stored), WIRE)) == (Kind.UNCHANGED, TIMES.url)
     assert said(answer(crawl(stored), LATE)) == (Kind.DUPLICATE, TIMES.url)
     assert is_sound(stored)
@@ -212,7 +222,7 @@ def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_her
     merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
     here = find_record(ours, WIRE)
     assert here.id != find_record(theirs, WIRE).id
-    assert leader(ours, here.id) == find_record(ours, TIMES)
+    assert newest_replacement(ours, here.id) == find_record(ours, TIMES)
     assert said(answer(crawl(ours), LATE)) == (Kind.DUPLICATE, TIMES.url)
     assert is_sound(ours)
 
@@ -224,7 +234,7 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
     answer(crawl(theirs), TIMES)
     merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
     assert find_record(ours, TIMES).original == find_record(ours, BLOG).id
-    assert leader(ours, find_record(ours, BLOG).id) is None
+    assert newest_replacement(ours, find_record(ours, BLOG).id) is None
     assert said(answer(crawl(ours), TIMES)) == (Kind.UNCHANGED, BLOG.url)
     assert is_sound(ours)
 

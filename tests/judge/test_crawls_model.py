@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from scrapy_neardup.judge.copies import Standing
+from scrapy_neardup.judge.copies import Role
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
@@ -41,9 +41,10 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
@@ -275,7 +276,7 @@ class Crawls(RuleBasedStateMachine):
     def stays_an_original(self, at: int, url: str, text: Text, ruling: Ruled, expected: Expected) -> bool:
         """All that a delivered page copies came after it, or it is much longer than what it copies."""
         roles = {self.model.role(url, text, group, self.crawls[at].policy) for group, _ in expected.originals}
-        assert Standing.ORIGINAL in roles
+        assert Role.ORIGINAL in roles
         assert ruling.reservation is not None
         self.seen["as original"] += 1
         id = ruling.reservation.record.id
@@ -303,7 +304,7 @@ class Crawls(RuleBasedStateMachine):
         witness = {is_witness for id, is_witness in expected.originals if id == group}
         assert witness, f"{verdict.sentence()}, and not {expected}"
         assert verdict.by_hand is expected.by_hand
-        role = Standing.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
+        role = Role.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
         self.seen[f"as {role.value}"] += 1
         assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
         assert int(verdict.similar_id, 16) == group
@@ -312,7 +313,7 @@ class Crawls(RuleBasedStateMachine):
             standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
-        passes = expected.passes or role is not Standing.COPY
+        passes = expected.passes or role is not Role.COPY
         self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
         dropped = None if passes or verdict.by_hand else (text, self.crawls[at].policy.also_copies, verdict.likeness)
         kept = 0 if passes else self.model.keeps_its_place(url, group)
@@ -388,7 +389,7 @@ class Crawls(RuleBasedStateMachine):
         """One that this crawl committed, sealed or not; taken back once more it stays gone."""
         committed = self.crawls[at].committed
         if which < len(committed):
-            self.withdraw(at, committed[-1 - which])
+            self.roll_back(at, committed[-1 - which])
 
     @precondition(lambda self: self.model.newest)
     @rule(at=CRAWL, which=st.integers(0, 4), one=TEXTS, other=TEXTS, item=ITEMS)
@@ -400,14 +401,14 @@ class Crawls(RuleBasedStateMachine):
         self.comes_at(at, url, one, "through")
         if (id := self.model.newest.get(url, 0)) in self.crawls[at].committed:
             passes = self.judge(at, url, other)
-            self.withdraw(at, id)
+            self.roll_back(at, id)
             if passes and self.arrives(item):
                 self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
 
-    def withdraw(self, at: int, id: int) -> None:
+    def roll_back(self, at: int, id: int) -> None:
         for side in self.sides:
-            side.detectors[at].withdraw(id)
-        self.model.withdraw(id)
+            side.detectors[at].roll_back(id)
+        self.model.roll_back(id)
         self.safe = {url: safe for url, safe in self.safe.items() if safe != id}
 
     @rule(at=CRAWL, of=st.lists(st.booleans(), max_size=5))
@@ -540,7 +541,7 @@ class Crawls(RuleBasedStateMachine):
         for side in self.sides:
             side.woken.clear()
             side.open()
-            assert side.store.taken_back == taken_back
+            assert side.store.rolled_back == taken_back
             there = {record.url: record.id for record in side.store.records()}
             assert there == self.safe
             assert side.store.pages == len(there)
@@ -595,7 +596,7 @@ class Crawls(RuleBasedStateMachine):
             assert sum(1 for row in store.rows(b"k") for _ in pairs(row)) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
-            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)
+            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.is_persistent else 0)
 
     @invariant()
     def what_is_safe_is_there(self) -> None:
@@ -683,7 +684,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
     assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
-    assert {f"as {role.value}" for role in (Standing.COPY, Standing.BETTER)} <= seen.keys(), seen
+    assert {f"as {role.value}" for role in (Role.COPY, Role.BETTER)} <= seen.keys(), seen
     assert seen["by hand"]
 
 
@@ -702,5 +703,5 @@ def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme:
     for part in range(20):  # what Hypothesis holds of its runs grows with their number
         (quick / str(part)).mkdir()
         seen += walk([scheme], quick / str(part), 1000)
-    assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
+    assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
     assert seen["returns"]

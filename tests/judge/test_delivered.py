@@ -14,7 +14,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sentence_counts import Sentences
-from tests.build import answer, find_record, judge_page, kind, make_detector, page, reserve, story
+from tests.build import answer, find_record, judge_page, kind, make_detector, make_former, page, reserve, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -69,6 +69,24 @@ def test_only_a_witness_has_keys(store: PageStore) -> None:
     assert kind(detector, THIRD) is Kind.DUPLICATE
 
 
+def test_a_witness_of_a_former_recipe_counts_its_sentences_for_its_own_site_alone(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = crawl(store, drops=True)
+    for one in (FIRST, WITNESS):
+        answer(first, one)
+    for one in (FIRST, WITNESS):
+        make_former(store, first.method, one)
+    second, counted = crawl(store, drops=True), dict[str, bool]()
+
+    def note(sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
+        counted[site] = everywhere
+
+    monkeypatch.setattr(store, "note", note)
+    assert kind(second, replace(WITNESS, site="w.example")) is kind(second, FIRST) is Kind.UNCHANGED
+    assert counted == {"w.example": False, "a.example": True}
+
+
 def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> None:
     detector = crawl(store)
     answer(detector, FIRST)
@@ -96,7 +114,7 @@ def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: Page
     answer(detector, FIRST)
     detector.commit(reserve(detector, COPY), sealed=False)
     assert detector.end() == 1
-    detector.withdraw(find_record(store, COPY).id)
+    detector.roll_back(find_record(store, COPY).id)
     assert (store.find(COPY.url), store.pages) == (None, 1)
 
 

@@ -14,8 +14,9 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page
-from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import answer, judge_page, kind, page, reserve, story, summary
 
 

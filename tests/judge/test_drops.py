@@ -21,8 +21,9 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import drop_key
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import answer, kind, make_detector, page, story
 from tests.faults import lasting_state
 from tests.judge.test_delivered import COPY, FIRST
@@ -129,7 +130,7 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
     monkeypatch.setattr(drops, "_STEP", 3)
     location = str(tmp_path / "state")
     store: PageStore = lasting_state({}) if scheme == "memory" else open_at(STORES[scheme], location, {})
-    monkeypatch.setattr(store, "lasts", True)
+    monkeypatch.setattr(store, "is_persistent", True)
     one, other = crawl(store), crawl(store)
     answer(one, FIRST)
     urls = [f"http://{number}.example/" for number in range(25)]

@@ -58,7 +58,7 @@ def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Clock, "now", lambda _: 4_000_000_000.0)
-    monkeypatch.setattr(store, "lasts", True)
+    monkeypatch.setattr(store, "is_persistent", True)
     before = sum(1 for _ in store.rows(b"d"))
     assert kind(crawl(store), THIRD) is Kind.DUPLICATE
     assert sum(1 for _ in store.rows(b"d")) == before + 1

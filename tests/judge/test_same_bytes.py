@@ -291,7 +291,7 @@ def test_a_page_that_is_on_its_way_is_waited_for_and_read_if_it_is_lost(store: P
 def test_a_page_that_is_withdrawn_or_forgotten_is_known_by_nothing(store: PageStore) -> None:
     crawl = Crawl(store)
     first = crawl.judge(ONE, FIRST, sealed=False)
-    crawl.detector.withdraw(first.id)
+    crawl.detector.roll_back(first.id)
     assert list(store.rows(b"x")) == []
     again = crawl.judge(MIRROR, FIRST)
     store.forget([again.id])

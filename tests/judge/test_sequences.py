@@ -280,7 +280,7 @@ def settle(detector: Detector, what: str, reservation: Reservation | None, wante
     """The item of a page comes through or is lost, or a committed page is withdrawn."""
     if reservation is None:
         assert what == "withdraw"
-        detector.withdraw(find_record(detector.store, wanted).id)
+        detector.roll_back(find_record(detector.store, wanted).id)
     elif what == "commit":
         detector.commit(reservation, sealed=True)
     else:

@@ -24,7 +24,8 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import close_store, open_at, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_at, open_store
+from scrapy_neardup.state.urls import parse_url
 from tests.build import story
 from tests.server.redis_server import Server
 

@@ -15,8 +15,9 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.opening import open_at, parse_url
-from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.pages import PageStore, newest_replacement
+from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 from scrapy_neardup.workers.tasks import FingerprintOptions, FingerprintTask, WorkerOptions
@@ -70,7 +71,7 @@ def test_a_crawl_finds_originals_witnesses_and_those_that_lead_again(url: str) -
     led = detector.judge_now(page(1, "better", "又及。"), sealed=True)
     assert led.kind is Kind.BETTER
     detector.end()
-    if store.lasts:
+    if store.is_persistent:
         store.close()
         store = opened(url)
     with closing(store):
@@ -83,13 +84,13 @@ def test_a_crawl_finds_originals_witnesses_and_those_that_lead_again(url: str) -
         assert (found.kind, found.match and found.match.url) == (Kind.DUPLICATE, page(1, "better").url)
         first = store.find(page(1, "first").url)
         assert first is not None
-        standing = leader(store, first.id)
+        standing = newest_replacement(store, first.id)
         assert standing is not None
         assert standing.url == page(1, "better").url
         assert detector.judge_now(page(90, "first"), sealed=True).kind is Kind.UNIQUE
         assert detector.judge_now(page(90, "copy"), sealed=True).kind is Kind.DUPLICATE
         store.forget([standing.id])
-        assert leader(store, first.id) is None
+        assert newest_replacement(store, first.id) is None
         detector.end()
         assert check(store).sound
 

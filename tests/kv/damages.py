@@ -26,7 +26,8 @@ from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from tests.build import record as page
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -41,7 +42,8 @@ Mutation = Callable[[Path], None]
 
 _FILLING = """
 import sys
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from tests.kv.damages import RECIPE
 from tests.build import record as page
 

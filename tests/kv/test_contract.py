@@ -16,7 +16,7 @@ from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.kv.snapshot import Snapshot
 from scrapy_neardup.kv.transaction import Temporary, Transaction
-from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
 
 #: Stores, and what lies below a transaction.

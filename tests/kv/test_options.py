@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.kv.options import DEFAULT, Options
-from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.faults import engine_of
 
 RECIPE = {"method": "minhash", "seed": 7}

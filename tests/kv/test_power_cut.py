@@ -17,7 +17,8 @@ import pytest
 
 from scrapy_neardup.kv import tally
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from tests.build import record as page
 from tests.kv.damages import RECIPE
 
@@ -25,7 +26,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 _WRITING = """
 import sys, time
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from tests.build import record as page
 from tests.kv.damages import RECIPE
 
@@ -85,7 +87,7 @@ def test_what_was_synced_before_a_power_cut_is_there_and_none_of_it_is_called_da
         sealed = max(int(n) for what, n, _ in done if what == "sealed")
         synced = [int(n) for _, n, when in done if float(when) < began - 1.5]
         for n in range(max([sealed + 1, *(n + 1 for n in synced)])):
-            # Of those that are not sealed each third one was taken back.
+            # Of those that are not sealed each third one was rolled back.
             assert store.find(page(n).url) == (None if n > sealed and not n % 3 else page(n)), n
-        lost = len(done) - store.pages - store.taken_back.pages
+        lost = len(done) - store.pages - store.rolled_back.pages
         print(f"{kind}: of {len(done)} pages {max(0, lost)} are lost, none that was sealed")  # noqa: T201

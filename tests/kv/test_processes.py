@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreLocked
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.build import record
 
 RECIPE = {"method": "minhash", "seed": 7}
 CHILD = """
 import os, sys
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.urls import STORES
 from scrapy_neardup.state.record import Record
 
 def say(*words):
@@ -154,11 +156,11 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(
             found = store.find(url)
             assert (found and found.id, found) == (int(id) if state == "sealed" else None, store.record(int(id)))
         unsealed = sum(state == "unsealed" for state, *_ in told)
-        assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
-        assert store.taken_back.crawls == ("the killed crawl",)
+        assert unsealed <= store.rolled_back.pages <= unsealed + 1  # and one that it could not tell of any more
+        assert store.rolled_back.crawls == ("the killed crawl",)
         left = ids_of(store)
     with closing(opened(kind, tmp_path / "state")) as store:
-        assert (store.taken_back.pages, ids_of(store)) == (0, left)
+        assert (store.rolled_back.pages, ids_of(store)) == (0, left)
 
 
 @each_kind

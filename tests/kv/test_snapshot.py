@@ -23,12 +23,13 @@ from scrapy_neardup.kv.checkpoint import read_manifest
 from scrapy_neardup.kv.integrity import CheckedStore
 from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
 from scrapy_neardup.kv.tally import KEY, RowTally
-from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
+from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 
 ROOT = Path(__file__).parents[2]
-KINDS = [scheme for scheme, kind in STORES.items() if kind.lasts]
+KINDS = [scheme for scheme, kind in STORES.items() if kind.is_persistent]
 
 
 @pytest.fixture(params=KINDS)
@@ -122,16 +123,16 @@ def test_of_a_closed_state_nothing_changes_and_nothing_is_left(url: str, tmp_pat
         assert store.pages == 1
 
 
-def test_what_a_killed_crawl_left_is_there_as_what_it_is_and_is_not_taken_back(url: str, tmp_path: Path) -> None:
+def test_what_a_killed_crawl_left_is_there_as_what_it_is_and_is_not_rolled_back(url: str, tmp_path: Path) -> None:
     left_open(url, tmp_path)
     before = files(tmp_path)
     for _ in range(2):
         with seen(url) as look:
-            assert (look.is_held, look.pages, look.taken_back.pages) == (False, 3, 0)
+            assert (look.is_held, look.pages, look.rolled_back.pages) == (False, 3, 0)
             assert (look.pending().pages, look.pending().crawls) == (2, ("morning",))
     assert files(tmp_path) == before
     with at_work(url) as store:
-        assert (store.taken_back.pages, urls(store)) == (2, ["http://a.example/1"])
+        assert (store.rolled_back.pages, urls(store)) == (2, ["http://a.example/1"])
 
 
 def test_a_crawl_can_begin_and_end_while_it_is_looked_at(url: str) -> None:

@@ -15,9 +15,10 @@ from scrapy_neardup.kv import tally as witness
 from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.opening import STORES, default_url, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES, default_url
 from tests.faults import engine_of
 from tests.state.test_contract import copy_as_killed
 
@@ -416,12 +417,12 @@ def test_the_tally_is_right_whatever_is_written(spot: Spot) -> None:
         store.add(Record(2, page(2).url, 2, 1.0, (9, 10)), replaces=2)
         store.touch(page(3))
         store.forget([4, 4, 77])
-        store.withdraw(generation, 20)
-        store.withdraw(generation, 20)
+        store.roll_back(generation, 20)
+        store.roll_back(generation, 20)
         store.seal(generation, [21, 22, 31])
         assert list(store.tally_problems()) == []
         assert store.pages == sum(1 for _ in store.rows(b"r")) == RowTally.unpack(store.value(KEY) or b"").pages
         killed = spot.copied("killed")
     with closing(killed.open()) as store:
         assert list(store.tally_problems()) == []
-        assert store.taken_back.pages == 7
+        assert store.rolled_back.pages == 7

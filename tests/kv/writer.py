@@ -2,7 +2,7 @@
 
     python -m tests.kv.writer URL
 
-Pages come, are updated, sealed and withdrawn; a line is printed once the first ones are there. Records are
+Pages come, are updated, sealed and rolled back; a line is printed once the first ones are there. Records are
 large, so that tables are made and merged all the time.
 """
 
@@ -40,7 +40,7 @@ def step(store: PageStore, generation: int, draw: random.Random, urls: list[str]
     if kind < 0.05:
         last = next(store.unsealed(generation), 0)
         if last:
-            store.withdraw(generation, last)
+            store.roll_back(generation, last)
         return
     known = store.find(draw.choice(urls)) if urls and kind < 0.2 else None
     url = known.url if known else f"http://{draw.randrange(50)}.example/{draw.getrandbits(60)}"

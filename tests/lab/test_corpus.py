@@ -120,16 +120,10 @@ def test_documents_that_are_too_short_depend_on_the_language_of_most(
     assert list(make_corpus(tmp_path, [], texts).labels.values())[-1] == expected
 
 
-def test_exact_pairs_of_a_made_corpus_give_the_labels_it_was_made_for(tmp_path: Path) -> None:
-    for chinese in (True, False):
-        labels = list(read(mixed(chinese=chinese).write(tmp_path / str(chinese))).labels.values())
-        assert labels == ["neg"] * 21 + ["pos"] * 7 + ["skip"] * 2
-
-
 GOLD = [{"a": "d00", "b": "d21", "drop": "yes", "label": "repost"}, {"a": "d06", "b": "d07", "drop": "no"}]
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_files_of_pairs_lie_beside_the_documents_or_are_named(tmp_path: Path, suffix: str) -> None:
     folder = mixed().write(tmp_path / "town")
     pairs = folder / f"pairs.jsonl{suffix}"

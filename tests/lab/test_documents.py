@@ -49,7 +49,7 @@ def test_a_record_is_a_document_under_its_name(
         assert found == expected
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_folder_holds_documents_or_pages_or_texts(tmp_path: Path, suffix: str) -> None:
     pack = PACKERS[suffix]
     (tmp_path / f"b.txt{suffix}").write_bytes(pack("\ufeff旧桥\n修好了。\n".encode()))

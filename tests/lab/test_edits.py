@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
-from itertools import pairwise, product
+from itertools import product
 from random import Random
 
 import pytest
@@ -110,14 +109,6 @@ def test_add_inserts_the_amount_and_keeps_all_that_was_there(language: str, amou
         assert [piece.strip() for piece in split_sentences(result) if piece.strip() in whole] == whole, seed
 
 
-def test_added_sentences_come_from_the_material() -> None:
-    result = add(ZH, 0.2, rng(), Material(sentences=("山坡上的桃子熟了。",)))
-    assert result.count("山坡上的桃子熟了。") == 3
-    assert result.count("山坡上\n") == 1  # of the last one only the beginning
-    assert result.replace("山坡上的桃子熟了。", "").replace("山坡上\n", "") == ZH
-    assert add(ZH, 0.2, rng(), Material()) == ZH
-
-
 @each_language_and_amount
 def test_delete_takes_the_amount_and_leaves_the_rest_in_order(language: str, amount: float) -> None:
     text = LONG[language]
@@ -140,13 +131,6 @@ def test_replace_changes_the_amount_of_characters_and_words(language: str, amoun
             assert ("\u3400" <= old[0] <= "\u9fff") == ("\u3400" <= new[0] <= "\u9fff"), (seed, old, new)
 
 
-def test_replace_scatters() -> None:
-    before, after = units(LONG["zh"]), units(replace(LONG["zh"], 0.1, rng(), MATERIAL))
-    places = [index for index, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-    assert max(b - a for a, b in pairwise(places)) < len(before) / 4
-    assert sum(b - a > 1 for a, b in pairwise(places)) > len(places) / 2
-
-
 def test_replace_without_material_of_a_kind_leaves_that_kind() -> None:
     english = Material.of(LENDERS[1:])
     assert replace("渡口开了", 1.0, rng(), english) == "渡口开了"
@@ -160,15 +144,6 @@ def test_reorder_keeps_every_sentence(text: str) -> None:
         result = reorder(text, 0.0, rng(seed), MATERIAL)
         before, after = ([piece.strip() for piece in split_sentences(one)] for one in (text, result))
         assert sorted(after) == sorted(before), seed
-
-
-def test_reorder_moves_a_random_number_of_times() -> None:
-    text = "".join(f"第{number}句话在这里。" for number in range(100, 140))
-    own = split_sentences(text)
-    moved = [split_sentences(reorder(text, 0.0, rng(seed), MATERIAL)) for seed in range(30)]
-    alike = {round(SequenceMatcher(None, own, one).ratio(), 1) for one in moved}
-    assert len(alike) >= 4
-    assert min(alike) < 0.6
 
 
 @pytest.mark.parametrize(("text", "word", "foreign"), [(ZH, "本站", "site"), (EN, "site", "本站")])
@@ -191,14 +166,6 @@ def test_small_edits() -> None:
     assert width("Ab9~ ！ｚ、 ", 0.0, rng(), MATERIAL) == "Ａｂ９～ !z、 "
     assert retitle("果园丰收", 0.0, rng(), MATERIAL) == "Library stays open"
     assert retitle("果园丰收", 0.0, rng(), Material(titles=("果园丰收",))) == "果园丰收"
-
-
-def test_delete_takes_runs_not_single_characters() -> None:
-    text = "".join(map(chr, range(0x4E00, 0x4E00 + 1000)))  # no character twice
-    for seed in range(20):
-        gone = sorted(set(map(ord, text)) - set(map(ord, delete(text, 0.2, rng(seed), MATERIAL))))
-        assert len(gone) == 200
-        assert 1 + sum(b - a > 1 for a, b in pairwise(gone)) <= 11
 
 
 def test_without_opencc_the_reason_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,29 +202,15 @@ def test_script_goes_both_ways_and_leaves_english() -> None:
     assert script(EN, 0.0, rng(), MATERIAL) == EN
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_an_edit_repeats_and_takes_any_text(name: str) -> None:
-    for text, material, amount in product([*ODD, ZH, EN], [MATERIAL, Material()], [0.01, 1.0]):
-        page = Page("http://a.example/", "渡口 No. 7", text=text)
+@given(st.one_of(ANY_TEXT, st.sampled_from([*ODD, ZH, EN])), st.sampled_from(sorted(EDITS)), st.floats(0.01, 1))
+def test_an_edit_repeats_and_takes_any_text(text: str, name: str, amount: float) -> None:
+    page = Page("http://a.example/", text, text=text)
+    for material in (Material.of([page, *LENDERS]), Material()):
         once, again = (edit_page(page, name, amount, rng("same"), material) for _ in range(2))
-        case = (text, bool(material.sentences), amount)
-        assert once == again, case
-        assert once.url == page.url, case
-        assert once.title == page.title or "title" in EDITS[name].parts, case
-        assert once.text == page.text or "text" in EDITS[name].parts, case
-
-
-@pytest.mark.parametrize("name", EDITS)
-def test_an_edit_changes_a_page_and_another_seed_another_way(name: str) -> None:
-    page = Page("", "渡口开了", text=ZH)
-    found = {edit_page(page, name, 0.1, rng(seed), MATERIAL) for seed in range(6)}
-    assert page not in found
-    assert len(found) == {"retitle": 2, "width": 1, "script": 1}.get(name, 6)
-
-
-@given(ANY_TEXT, st.sampled_from(sorted(EDITS)), st.floats(0.01, 1), st.integers())
-def test_no_text_harms_an_edit(text: str, name: str, amount: float, seed: int) -> None:
-    edit_page(Page("", text, text=text), name, amount, rng(seed), Material.of([Page("", text, text=text), *LENDERS]))
+        assert once == again
+        assert once.url == page.url
+        assert once.title == page.title or "title" in EDITS[name].parts
+        assert once.text == page.text or "text" in EDITS[name].parts
 
 
 def test_an_unknown_edit_is_refused_with_the_list() -> None:

@@ -20,7 +20,7 @@ from scrapy_neardup.lab.exact import (
     measure_similarity,
     open_gram_file,
 )
-from tests.lab.corpus import five_grams, mixed
+from tests.lab.corpus import five_grams
 
 
 class Sets:
@@ -88,18 +88,3 @@ def test_sets_of_a_file_come_back_and_a_short_text_has_none() -> None:
         assert measure_similarity(3, 0, sets) == Alike(0, 3, 0.0, 0.0)
         assert measure_similarity(1, 2, sets) == Alike(1, 2, 0.0, 0.0)
     assert len("渡口今天早上开航") - GRAM + 1 == 4
-
-
-def test_on_a_corpus_they_are_the_reference_pairs_that_it_was_made_with() -> None:
-    made = mixed()
-    with open_gram_file() as sets:
-        for document in made.documents:
-            sets.add(document["text"])
-        found = {(one.a, one.b): one for one in find_similar_pairs(sets)}
-    place = {document["id"]: at for at, document in enumerate(made.documents)}
-    expected = {(place[pair["a"]], place[pair["b"]]): pair["jaccard"] for pair in made.pairs()}
-    assert len(expected) > 5
-    # A text of fewer letters than a gram is a pair there, and none here.
-    assert {key: one.jaccard for key, one in found.items()} == pytest.approx(
-        {key: value for key, value in expected.items() if value > 0}
-    )

@@ -132,6 +132,7 @@ def test_the_row_of_two_documents() -> None:
     }
     unknown = compare_documents(Alike(0, 1, 1.0, 1.0), Document(Page("a")), Document(Page("b"))).row()
     assert (unknown["title"], unknown["title_same"], unknown["same_site"]) == (None, True, None)
+    assert compare_documents(Alike(0, 1, 1.0, 1.0), Document(Page("a", "船")), Document(Page("b", "船"))).title == 1.0
 
 
 def drawn(a: str) -> Pair:

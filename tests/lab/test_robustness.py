@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from pathlib import Path
-from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,10 +13,10 @@ from scrapy_neardup.lab.curves import check_drawable, draw_curves
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.edits import EDITS
 from scrapy_neardup.lab.robustness import AMOUNTS, CONTROL, Point, format_method, measure_robustness, sample_documents
-from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.methods.base import Parameters
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 from tests.lab.corpus import article, document
+from tests.lab.methods import First
 
 
 def documents(count: int = 8) -> list[Document]:
@@ -29,13 +28,8 @@ def documents(count: int = 8) -> list[Document]:
 THIRD = documents()[2].page.text[:20]
 
 
-class Fake(Method):
+class Fake(First):
     """Says what it is told to say, under keys that two versions share or not."""
-
-    version: ClassVar[int] = 1
-    parameters_type: ClassVar[type[Parameters]] = Parameters
-    threshold: ClassVar[str] = ""
-    sweep: ClassVar[tuple[float, ...]] = ()
 
     def __init__(self, name: str, *, says: bool, filed: bool = True, fails_on: str = "\0") -> None:
         super().__init__()
@@ -51,9 +45,6 @@ class Fake(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         return Comparison(1.0, 1.0, self.says, self.says, identical=False)
-
-    def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        return ()
 
 
 def shares(points: list[Point]) -> set[tuple[float, float]]:
@@ -226,16 +217,6 @@ def test_a_picture_of_little_is_drawn_and_leaves_the_settings_of_matplotlib_alon
     before = mpl.rcParams.copy()
     assert draw(tmp_path, points).tag == f"{SVG}svg"
     assert mpl.rcParams.copy() == before
-
-
-@pytest.mark.slow
-def test_the_same_points_give_the_same_file(tmp_path: Path) -> None:
-    for suffix, begin in ((".svg", b"<?xml"), (".pdf", b"%PDF"), (".png", b"\x89PNG")):
-        one, other = tmp_path / f"one{suffix}", tmp_path / f"other{suffix}"
-        draw_curves(some_points(("one",))[:1], one)
-        draw_curves(some_points(("one",))[:1], other)
-        assert one.read_bytes() == other.read_bytes()
-        assert one.read_bytes().startswith(begin)
 
 
 def test_a_file_that_cannot_be_drawn_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

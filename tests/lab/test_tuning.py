@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, NearDupError
-from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods, count_copies
+from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
@@ -234,12 +233,6 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
 
     assert width(unequal) > 1.8 * width(equal)
     assert width(equal) == pytest.approx(1000 * (wilson_interval(0.5, 20)[1] - wilson_interval(0.5, 20)[0]))
-
-
-def test_copies_of_each_method_are_counted_with_those_of_each_other_one() -> None:
-    verdicts = {"a": [True, True, False, True], "b": [False, True, True, True]}
-    called = {"a": {"a": 3, "b": 2}, "b": {"a": 2, "b": 3}}
-    assert asdict(count_copies(verdicts)) == {"pairs": 4, "called": called}
 
 
 @pytest.mark.parametrize(("english", "is_refused"), [(2, False), (3, True)])

@@ -30,9 +30,10 @@ from scrapy_neardup.maintenance.export import (
 )
 from scrapy_neardup.maintenance.lines import PageEntry, page_from_data, page_to_data, verdict_to_data
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import STORES, memory_state, open_at
+from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.maintenance.exchange_states import (
     RECIPE,
     Killed,
@@ -137,7 +138,7 @@ def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -
         copy.close()
         if other != "memory":
             copy = open_at(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
-            assert (rows(copy), copy.taken_back.pages) == (rows(store), 0)
+            assert (rows(copy), copy.rolled_back.pages) == (rows(store), 0)
             check(copy)
             copy.close()
     store.close()
@@ -182,7 +183,7 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
         store = open_at(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
         assert store.pages == (len(KINDS) if sealed else 0)
-        assert store.taken_back.pages == (0 if sealed else max(0, writes - 1))
+        assert store.rolled_back.pages == (0 if sealed else max(0, writes - 1))
         check(store)
         store.close()
     with killed_before(whole := memory_state(RECIPE), len(KINDS) + 4):

@@ -114,7 +114,7 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[PageEntry], 
             with killed_before(one, writes):
                 merged(one, state(theirs))
         except Killed:
-            one.journal.roll_back(one.journal.crawls())
+            one.journal.roll_back_crawls(one.journal.crawls())
             assert one.pages == sum(1 for _ in one.records())
         else:
             break

@@ -30,9 +30,10 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.history import FORMER_KEY as FORMER
 from scrapy_neardup.state.history import decide, decisions_of, former_recipes
 from scrapy_neardup.state.layout import former_key
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import parse_url
 from tests.build import (
     BAKERY,
     BREAD,

@@ -21,9 +21,10 @@ from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_key
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.build import EDITED, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_files
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -276,7 +277,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     mended = mend(kind, source)
     assert (mended.saved.unsealed, mended.saved.pages, mended.lost) == (2, PAGES, 0)
     with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
-        assert store.taken_back.pages == 0
+        assert store.rolled_back.pages == 0
         assert store.find(new.url) is None
         assert store.find(page(1).url) == page(1)
 

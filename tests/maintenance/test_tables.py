@@ -25,10 +25,11 @@ from scrapy_neardup.maintenance.tables import (
 )
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import crawl_key, feed_key, site_key
-from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.table import Table
+from scrapy_neardup.state.urls import parse_url
 from tests.state.test_contract import Place, lasting
 
 __all__ = ["lasting"]

@@ -12,8 +12,9 @@ from scrapy_neardup.errors import LexiconNeeded, SettingsError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.urls import STORES
 from tests.methods.test_contract import PAGES, made
 
 ON_DISK = [scheme for scheme in STORES if scheme != "memory" and (scheme != "leveldb" or find_spec("plyvel"))]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.state.opening import SERVERS, existing_states, parse_url, placeholders_filled
+from scrapy_neardup.state.urls import SERVERS, existing_states, parse_url, placeholders_filled
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,8 @@ import sys
 sys.modules["redis"] = None
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.crawl.server_crawl import need_asyncio
-from scrapy_neardup.state.opening import SERVERS, open_store, parse_url
+from scrapy_neardup.state.opening import open_store
+from scrapy_neardup.state.urls import SERVERS, parse_url
 assert "redis+cluster://" in SERVERS.forms() and parse_url("redis://host")[1]
 try:
     open_store("redis://localhost/0", {})

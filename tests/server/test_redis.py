@@ -29,15 +29,10 @@ from scrapy_neardup.server.store import RedisStore, SharedJournal, SharedRows
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.journal import TakenBack
-from scrapy_neardup.state.opening import (
-    close_store,
-    open_at,
-    open_store,
-    parse_url,
-    url_of,
-)
+from scrapy_neardup.state.journal import RolledBack
+from scrapy_neardup.state.opening import close_store, open_at, open_store, url_of
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import parse_url
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
 from tests.server.redis_cluster import free_ports
@@ -82,13 +77,13 @@ def stops(store: RedisStore) -> None:
 # Leases
 
 
-def test_what_another_crawler_is_at_work_on_is_not_taken_back(opening: Open) -> None:
+def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) -> None:
     one = opening()
     crawl = one.begin("one")
     page = put(one, URL, 5, generation=crawl)
     time.sleep(3 * one.leases.seconds)  # it is renewed
     other = opening()
-    assert other.taken_back == TakenBack(0, ())
+    assert other.rolled_back == RolledBack(0, ())
     assert other.is_held
     assert other.find(URL) == page
     assert (other.pending().pages, other.pending().crawls, other.is_pending(page.id)) == (1, ("one",), True)
@@ -97,23 +92,23 @@ def test_what_another_crawler_is_at_work_on_is_not_taken_back(opening: Open) -> 
     assert not opening().is_held
 
 
-def test_what_a_crawler_that_is_no_more_had_not_sealed_is_taken_back_once_its_lease_has_ended(opening: Open) -> None:
+def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_lease_has_ended(opening: Open) -> None:
     one = opening()
     crawl = one.begin("one")
     sealed, lost = put(one, URL, generation=crawl), put(one, f"{URL}?lost", 5, generation=crawl)
     one.seal(crawl, [sealed.id])
     stops(one)
-    assert opening().taken_back == TakenBack(0, ())
+    assert opening().rolled_back == RolledBack(0, ())
     time.sleep(1.5 * one.leases.seconds)
     other = opening()
-    assert other.taken_back == TakenBack(1, ("one",))
+    assert other.rolled_back == RolledBack(1, ("one",))
     assert [record.url for record in other.records()] == [URL]
     assert other.postings(5, 9) == []
-    assert opening().taken_back == TakenBack(0, ())
+    assert opening().rolled_back == RolledBack(0, ())
     for write in (
         lambda: one.seal(crawl, [lost.id]),
         lambda: put(one, f"{URL}?late", generation=crawl),
-        lambda: one.withdraw(crawl, lost.id),
+        lambda: one.roll_back(crawl, lost.id),
     ):
         with pytest.raises(StoreError, match="others rolled back"):
             write()
@@ -128,7 +123,7 @@ def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open
     time.sleep(1.5 * one.leases.seconds)
     one.seal(crawl, [page.id])
     later = put(one, f"{URL}?later", generation=crawl)
-    assert opening().taken_back == TakenBack(0, ())
+    assert opening().rolled_back == RolledBack(0, ())
     one.seal(crawl, [later.id])
     assert one.end(crawl) == 0
 
@@ -142,7 +137,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
     stops(one)
     time.sleep(1.5 * one.leases.seconds)
     with monkeypatch.context() as patch:
-        patch.setattr("scrapy_neardup.state.journal._BATCH", 1)
+        patch.setattr(SharedJournal, "batch", 1)
         batches: list[object] = []
         some = SharedJournal._roll_back_some
 
@@ -160,7 +155,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
     time.sleep(1.5 * one.leases.seconds)
     with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
         killed.seal(crawl, [record.id for record in killed.records()])
-    assert opening().taken_back == TakenBack(1, ("one",))
+    assert opening().rolled_back == RolledBack(1, ("one",))
 
 
 @pytest.mark.parametrize("bounds", [Bounds(max_pages=1), Bounds(ttl=0.01)])
@@ -294,7 +289,7 @@ def test_two_who_begin_a_state_at_once_have_one_secret(redis_server: Server, mon
 
 
 def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) -> None:
-    """Each replaces the versions of the others at the same few URLs, and some are taken back."""
+    """Each replaces the versions of the others at the same few URLs, and some are rolled back."""
     opening()
     errors: list[BaseException] = []
 
@@ -307,7 +302,7 @@ def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) ->
                 known = store.find(url)
                 page = put(store, url, turn % 3, generation=crawl, replaces=known.id if known else 0)
                 if turn % 3 == 0:
-                    store.withdraw(crawl, page.id)
+                    store.roll_back(crawl, page.id)
                 elif turn % 3 == 1:
                     store.seal(crawl, [page.id])
         except BaseException as error:

@@ -18,8 +18,9 @@ from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.errors import Unlocated
 from scrapy_neardup.server.nodes import Address, Slot
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import parse_url
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
@@ -125,7 +126,7 @@ def test_a_store_goes_on_when_its_node_is_killed_and_is_opened_by_the_others(clu
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         with closing(store_at(cluster.url(state, of=2))) as again:
-            assert again.taken_back.pages == 0
+            assert again.rolled_back.pages == 0
             assert paths(again) == ["after", "before"]
 
 

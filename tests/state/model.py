@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from scrapy_neardup.state.journal import TakenBack
+from scrapy_neardup.state.journal import RolledBack
 
 
 class Numbered(Protocol):
@@ -61,7 +61,7 @@ class Pages(Generic[P]):
             self.remove(id)
             _, id = self.unsealed.pop(id, (0, 0))
 
-    def withdraw(self, id: int) -> None:
+    def roll_back(self, id: int) -> None:
         _, replaced = self.unsealed.pop(id, (0, 0))
         page = self.pages.get(id)
         if page is None:
@@ -76,9 +76,9 @@ class Pages(Generic[P]):
                 if names == id:
                     self.unsealed[later] = generation, replaced
 
-    def take_back(self) -> TakenBack:
-        told = TakenBack(len(self.unsealed), tuple(self.crawls.values()))
+    def take_back(self) -> RolledBack:
+        told = RolledBack(len(self.unsealed), tuple(self.crawls.values()))
         for id in sorted(self.unsealed, reverse=True):
-            self.withdraw(id)
+            self.roll_back(id)
         self.crawls.clear()
         return told

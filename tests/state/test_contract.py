@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
@@ -36,20 +36,11 @@ from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import (
-    SERVERS,
-    STORES,
-    close_store,
-    default_url,
-    memory_state,
-    open_at,
-    open_rows,
-    open_store,
-    parse_url,
-)
+from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
@@ -200,13 +191,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER, ON_CLUSTER])
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.is_persistent), ON_SERVER, ON_CLUSTER])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store that outlives its process."""
     yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.is_persistent])
 def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store that lies at a path, and that one process has to itself."""
     yield from _place(request.param, tmp_path / "here", request)
@@ -248,7 +239,7 @@ def records(store: PageStore) -> int:
 
 def test_a_new_state_is_empty(store: PageStore) -> None:
     assert store.pages == 0
-    assert store.taken_back == journal.TakenBack(0, ())
+    assert store.rolled_back == journal.RolledBack(0, ())
     assert store.find(URL) is None
     assert store.record(1) is None
     assert store.postings(5, 10) == []
@@ -321,7 +312,7 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
     store.add(record)
     assert store.record(record.id) == record
     assert store.find(record.url) == record
-    if place.kind.lasts:
+    if place.kind.is_persistent:
         store = place.reopen(store)
         assert store.record(record.id) == record
         assert store.find(record.url) == record
@@ -361,7 +352,7 @@ def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore)
         assert len(back.url) > 20_000
         assert store.find(record.url) == store.find(back.url) == back
         assert store.last_seen(record.url) > 0
-        store.withdraw(0, record.id)
+        store.roll_back(0, record.id)
         assert store.postings(4, 10) == []
 
 
@@ -373,12 +364,12 @@ def test_two_urls_with_one_hash_are_never_taken_for_each_other(
     assert store.find("https://b.example/") == second
     assert store.find("https://a.example/") is None
     assert store.record(first.id) == first
-    store.withdraw(0, first.id)
+    store.roll_back(0, first.id)
     assert store.find("https://b.example/") == second
     assert store.record(second.id) == second
 
 
-def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_hash(
+def test_rolling_back_an_update_does_not_take_the_place_of_a_url_with_the_same_hash(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
@@ -386,7 +377,7 @@ def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_ha
     old = put(store, "https://a.example/")
     new = put(store, "https://a.example/", generation=generation, replaces=old.id)
     other = put(store, "https://b.example/")
-    store.withdraw(generation, new.id)
+    store.roll_back(generation, new.id)
     assert store.find("https://b.example/") == other
 
 
@@ -408,7 +399,7 @@ def test_a_page_may_be_filed_anew_under_its_own_id(store: PageStore) -> None:
 # Generations
 
 
-def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting: Place) -> None:
+def test_pages_that_were_not_sealed_are_rolled_back_and_sealed_ones_stay(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("spider news, job 1")
     for_good = put(store, f"{URL}?1", 1)
@@ -419,29 +410,29 @@ def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting:
     assert store.end(generation) == 2
 
     store = lasting.reopen(store)
-    assert store.taken_back == journal.TakenBack(2, ("spider news, job 1",))
+    assert store.rolled_back == journal.RolledBack(2, ("spider news, job 1",))
     assert store.postings(1, 9) == [sealed.id, for_good.id]
     assert [store.find(record.url) for record in lost] == [None, None]
     assert [store.record(record.id) for record in lost] == [None, None]
     assert store.last_seen(lost[0].url) == 0
     assert store.pages == records(store) == 2
 
-    assert lasting.reopen(store).taken_back == journal.TakenBack(0, ())
+    assert lasting.reopen(store).rolled_back == journal.RolledBack(0, ())
 
 
 @pytest.mark.slow
-def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Place) -> None:
+def test_more_unsealed_pages_than_one_batch_holds_are_all_rolled_back(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     version = first
-    for n in range(journal._BATCH + 100):
+    for n in range(journal.Journal.batch + 100):
         if n % 100:
             put(store, f"{URL}?{n}", 1, generation=generation)
         else:  # versions of one URL in both batches
             version = put(store, URL, 1, generation=generation, replaces=version.id)
     store = lasting.reopen(store)
-    assert store.taken_back.pages == journal._BATCH + 100
+    assert store.rolled_back.pages == journal.Journal.batch + 100
     assert store.find(URL) == first
     assert store.postings(1, 5000) == [first.id]
     assert store.pages == records(store) == 1
@@ -450,7 +441,7 @@ def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Pl
 def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
-    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal._BATCH + 5)]
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal.Journal.batch + 5)]
     store.seal(generation, iter(ids))
     assert store.end(generation) == 0
     store = lasting.reopen(store)
@@ -461,19 +452,19 @@ def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_after_the_version_in_the_middle_is_withdrawn_the_newest_stands_on_the_oldest(
+def test_after_the_version_in_the_middle_is_rolled_back_the_newest_stands_on_the_oldest(
     store: PageStore, sealed: bool
 ) -> None:
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     second = put(store, URL, 1, generation=generation, replaces=first.id)
     third = put(store, URL, 1, generation=generation, replaces=second.id)
-    store.withdraw(generation, second.id)
+    store.roll_back(generation, second.id)
     if sealed:
         store.seal(generation, [third.id])
         left = third
     else:
-        store.withdraw(generation, third.id)
+        store.roll_back(generation, third.id)
         left = first
     assert store.find(URL) == left
     assert store.postings(1, 9) == [left.id]
@@ -494,17 +485,17 @@ def test_when_a_version_is_sealed_over_several_unsealed_ones_all_of_them_go_at_t
     assert store.pages == records(store) == 1
 
 
-# Withdrawing
+# Rolling back
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_a_withdrawn_page_leaves_nothing_behind(store: PageStore, sealed: bool) -> None:
+def test_a_page_rolled_back_leaves_nothing_behind(store: PageStore, sealed: bool) -> None:
     generation = store.begin("crawl")
     put(store, "https://another.example/", 1)
     before = content(store)
     page = put(store, URL, 1, 2, generation=0 if sealed else generation)
     assert content(store) != before
-    store.withdraw(generation, page.id)
+    store.roll_back(generation, page.id)
     assert content(store) == before
     assert store.pages == records(store) == 1
     assert store.end(generation) == 0
@@ -566,7 +557,7 @@ def test_after_a_kill_sealed_pages_are_there_and_counted_and_unsealed_ones_are_g
     unsealed = [put(store, f"{URL}?unsealed{n}", 1, generation=generation) for n in range(4)]
 
     after = lasting.as_left_by_a_kill().open()
-    assert after.taken_back == journal.TakenBack(4, ("killed crawl",))
+    assert after.rolled_back == journal.RolledBack(4, ("killed crawl",))
     assert after.pages == records(after) == 5
     for record in (*sealed, sealed_later):
         assert after.find(record.url) == record
@@ -688,15 +679,15 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_di
     assert stood(store, np.array([7, 70, 900], np.uint32)) == [256, 256, 101]  # the one that was copied from goes on
 
 
-def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place) -> None:
+def test_rolling_pages_back_in_a_crawl_or_an_opening_leaves_the_counts(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("killed crawl")
     pages = [put(store, f"{URL}?{n}", generation=generation) for n in range(4)]
     note(store, 4)
-    store.withdraw(generation, pages[0].id)
+    store.roll_back(generation, pages[0].id)
     assert stood(store) == [4, 4, 4]
     store = lasting.reopen(store)
-    assert store.taken_back.pages == 3
+    assert store.rolled_back.pages == 3
     assert store.pages == records(store) == 0
     assert stood(store) == [4, 4, 4]
 
@@ -741,7 +732,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     kv.close(Changes())
     store = lasting.open()
     assert common(store) == [True] * 3
-    assert store.taken_back == journal.TakenBack(1, ("killed crawl",))
+    assert store.rolled_back == journal.RolledBack(1, ("killed crawl",))
 
 
 def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
@@ -893,6 +884,13 @@ def test_a_state_that_was_opened_in_one_thread_can_be_closed_in_another(lasting:
     assert lasting.reopen(store).find(URL) == page
 
 
+def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
+    first = open_store(f"sqlite://{tmp_path}/state", {})
+    with pytest.raises(StoreMismatch):
+        open_store(f"leveldb://{tmp_path}/state", {})
+    close_store(first)
+
+
 # Closing
 
 AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
@@ -904,7 +902,7 @@ AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
     "add": lambda store, page: store.add(page),
     "touch": lambda store, page: store.touch(page),
     "seal": lambda store, page: store.seal(1, [page.id]),
-    "withdraw": lambda store, page: store.withdraw(1, page.id),
+    "roll_back": lambda store, page: store.roll_back(1, page.id),
     "end": lambda store, page: store.end(1),
 }
 
@@ -966,102 +964,3 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
         open_at(STORES["leveldb"], str(tmp_path / "state"), RECIPE)
     assert not (tmp_path / "state").exists()
-
-
-# URLs of stores
-
-
-@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
-def test_a_url_names_a_store_and_an_absolute_path(scheme: str, tmp_path: Path) -> None:
-    plain = tmp_path.resolve() / "state"
-    assert parse_url(f"{scheme}://{plain}") == (STORES[scheme], str(plain))
-    assert parse_url(f"{scheme}:{plain}") == (STORES[scheme], str(plain))
-    assert parse_url(f"{scheme.upper()}://{plain}") == (STORES[scheme], str(plain))
-    assert parse_url(f"{scheme}://{plain}/../state/") == (STORES[scheme], str(plain))
-    assert parse_url(f"{scheme}://{plain}%20%E7%8A%B6") == (STORES[scheme], f"{plain} 状")
-
-
-def test_memory_is_named_without_a_path() -> None:
-    assert parse_url("memory:") == (STORES["memory"], "memory:")
-    assert parse_url("memory://") == (STORES["memory"], "memory:")
-
-
-@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
-@pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
-def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
-    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character"):
-        parse_url(f"{kind}:///var/lib/sta{character}te")
-
-
-@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
-def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: str, tmp_path: Path) -> None:
-    if kind == "leveldb":
-        pytest.importorskip("plyvel")
-    url = STORES[kind].url(str(tmp_path / ("a" * 300)))
-    assert not STORES[kind].exists(parse_url(url)[1])
-    with pytest.raises(StoreError, match="too long"):
-        open_store(url, RECIPE)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "memory",
-        "sqlite:///var/lib/sta\nte",
-        "/var/lib/state",
-        "state.sqlite",
-        "file:///var/lib/state",
-        "leveldb:",
-        "leveldb://",
-        "leveldb:///",
-        "leveldb://state",
-        "leveldb://var/lib/state",
-        "leveldb:state",
-        "sqlite:",
-        "sqlite:///",
-        "sqlite://state.sqlite",
-        "sqlite:state.sqlite",
-        "sqlite:./state.sqlite",
-        "sqlite://[half/state.sqlite",
-    ],
-)
-def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do(url: str) -> None:
-    with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
-        parse_url(url)
-    assert "///path" in str(refused.value)
-    assert repr(url) in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["plain", "with space", "百分%20号", "a#b?c", "x%2Fy"])
-def test_the_default_url_leads_back_to_its_directory(name: str, tmp_path: Path) -> None:
-    directory = tmp_path.resolve() / name
-    kind, location = parse_url(default_url(directory))
-    assert Path(location).parent == directory
-    assert kind.scheme in Path(location).name
-
-
-@pytest.mark.parametrize(("installed", "scheme"), [(object(), "leveldb"), (None, "sqlite")])
-def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
-    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
-    assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
-
-
-@pytest.mark.parametrize("installed", [object(), None])
-@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-def test_the_default_keeps_to_the_state_that_is_already_there(
-    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
-    existing = tmp_path.resolve() / f"state.{scheme}"
-    existing.touch()
-    assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
-
-
-def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
-    first = open_store(f"sqlite://{tmp_path}/state", {})
-    with pytest.raises(StoreMismatch):
-        open_store(f"leveldb://{tmp_path}/state", {})
-    close_store(first)

@@ -24,9 +24,10 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
-from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.build import judge_page, page, story
 
 RECIPE = {"method": "any", "version": 1}
@@ -157,12 +158,12 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     kept, lost = put(store, "kept", told), put(store, "lost", told)
     assert store.evidence(kept.id) == told
     assert store.evidence(put(store, "silent").id) is None
-    store.withdraw(0, lost.id)
+    store.roll_back(0, lost.id)
     assert store.evidence(lost.id) is None
     assert store.evidence(kept.id) == told
 
 
-def test_evidence_of_pages_that_are_taken_back_goes_too(tmp_path: Path) -> None:
+def test_evidence_of_pages_that_are_rolled_back_goes_too(tmp_path: Path) -> None:
     place = url("sqlite", tmp_path)
     store = open_store(place, RECIPE)
     gone = put(store, "gone", Evidence("near"), generation=store.begin("killed"))

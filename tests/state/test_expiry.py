@@ -13,10 +13,11 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS, Bounds
-from scrapy_neardup.state.opening import STORES, memory_state
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.state.clock import HOUR, Clock
 from tests.state.test_contract import ON_SERVER, Place, _place
 
@@ -33,7 +34,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER])
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.is_persistent), ON_SERVER])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here", request)
 
@@ -119,14 +120,14 @@ def test_the_sight_of_a_copy_is_one_of_the_pages_by_which_it_is_one(store: PageS
     for number in range(10, 14):
         clock.now += 20 * HOUR
         id = store.new_id()
-        store.add(Record(id, url(number), original.id), of=(original, witness))
+        store.add(Record(id, url(number), original.id), copied_from=(original, witness))
         steps(store, DAY)
         assert {1, 2} <= set(known(store))
     assert store.find(other.url) is None
     clock.now += 20 * HOUR
     copy = store.find(url(13))
     assert copy is not None
-    store.touch(copy, of=(original,))
+    store.touch(copy, copied_from=(original,))
     clock.now += 20 * HOUR
     steps(store, DAY)
     assert known(store) == [1, 13]
@@ -137,15 +138,15 @@ def test_a_copy_says_nothing_of_the_time_of_a_later_version_of_its_original(stor
     generation = store.begin("crawl")
     later = put(store, 1, generation=generation, replaces=original.id)
     clock.now += HOUR
-    store.add(Record(store.new_id(), url(2), original.id), of=(original,))
+    store.add(Record(store.new_id(), url(2), original.id), copied_from=(original,))
     assert store.find(url(1)) == later
-    store.withdraw(generation, later.id)
+    store.roll_back(generation, later.id)
     assert store.find(url(1)) == original
 
 
 def test_the_sight_of_a_copy_takes_no_later_one_back(store: PageStore, clock: Clock) -> None:
     original = put(store, 1)
-    store.add(Record(store.new_id(), url(2), original.id), seen=clock.now - HOUR, of=(original,))
+    store.add(Record(store.new_id(), url(2), original.id), seen=clock.now - HOUR, copied_from=(original,))
     assert store.last_seen(url(1)) == int(clock.now)
 
 
@@ -236,14 +237,14 @@ def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
     store = clock.govern(lasting.open())
     generation = store.begin("crawl")
     sealed_late = [put(store, number, generation=generation).id for number in range(4)]
-    taken_back = put(store, 4)
-    later = put(store, 4, generation=generation, replaces=taken_back.id)
+    rolled_back = put(store, 4)
+    later = put(store, 4, generation=generation, replaces=rolled_back.id)
     for number in range(5, 30):
         clock.now += HOUR
         put(store, number)
     for _ in range(many):
         store.expire(Bounds(max_pages=store.pages - 1))
-    store.withdraw(generation, later.id)
+    store.roll_back(generation, later.id)
     store.seal(generation, sealed_late)
     store = clock.govern(lasting.reopen(store))
     before = known(store)
@@ -260,7 +261,7 @@ def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: PageStore
     later = [put(store, number, generation=generation, replaces=one.id) for number, one in enumerate(before)]
     assert steps(store, Bounds(max_pages=0)) == 0
     for one in later:
-        store.withdraw(generation, one.id)
+        store.roll_back(generation, one.id)
     assert steps(store, Bounds(max_pages=0)) == many
     assert known(store) == []
 
@@ -272,14 +273,14 @@ def test_what_a_page_on_its_way_would_replace_stays_as_it_may_be_wanted_again(st
     new = put(store, 1, generation=generation, replaces=old.id)
     clock.now += 48 * HOUR
     assert steps(store, Bounds(ttl=24 * HOUR, max_pages=1)) == 0
-    store.withdraw(generation, new.id)
+    store.roll_back(generation, new.id)
     assert store.find(url(1)) == old
     clock.now += 25 * HOUR
     steps(store, DAY)
     assert known(store) == []
 
 
-def test_after_a_kill_what_was_not_sealed_is_taken_back_and_what_expired_is_gone(lasting: Place, clock: Clock) -> None:
+def test_after_a_kill_what_was_not_sealed_is_rolled_back_and_what_expired_is_gone(lasting: Place, clock: Clock) -> None:
     store = clock.govern(lasting.open())
     old = [put(store, number) for number in range(20)]
     generation = store.begin("crawl")
@@ -290,7 +291,7 @@ def test_after_a_kill_what_was_not_sealed_is_taken_back_and_what_expired_is_gone
     steps(store, DAY)
     assert known(store) == [*range(5), *range(5), 50]
     killed = clock.govern(lasting.as_left_by_a_kill().open())
-    assert killed.taken_back.pages == 6
+    assert killed.rolled_back.pages == 6
     assert known(killed) == [0, 1, 2, 3, 4]
     assert check(killed).sound
     steps(killed, DAY)

@@ -83,8 +83,8 @@ STEPS: dict[str, Callable[[PageStore], object]] = {
     "touch": lambda store: store.touch(page(5, "b")),
     "add more": lambda store: store.add(page(6, "c"), generation=CRAWL),
     "seal some": lambda store: store.seal(CRAWL, [2, 3]),
-    "withdraw an update": lambda store: store.withdraw(CRAWL, 4),
-    "withdraw what was sealed": lambda store: store.withdraw(CRAWL, 5),
+    "roll back an update": lambda store: store.roll_back(CRAWL, 4),
+    "roll back what was sealed": lambda store: store.roll_back(CRAWL, 5),
     "seal the rest": lambda store: store.seal(CRAWL, [6]),
     "end": lambda store: store.end(CRAWL),
 }
@@ -146,22 +146,22 @@ def test_after_any_write_that_failed_the_crawl_goes_on_and_the_count_stays_right
 def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_be_sealed_again() -> None:
     store = open_disk()
     generation = store.begin("crawl")
-    old = [store.new_id() for _ in range(3 * journal._BATCH)]
-    new = [store.new_id() for _ in range(3 * journal._BATCH)]
+    old = [store.new_id() for _ in range(3 * journal.Journal.batch)]
+    new = [store.new_id() for _ in range(3 * journal.Journal.batch)]
     for before, after in zip(old, new, strict=True):
         store.add(page(before, str(before)))
         store.add(page(after, str(before)), generation=generation, replaces=before)
-    assert store.pages == records(store) == 6 * journal._BATCH
+    assert store.pages == records(store) == 6 * journal.Journal.batch
     fail_at(2)
     with pytest.raises(StoreError):
         store.seal(generation, new)
-    assert store.pages == records(store) == 5 * journal._BATCH
-    assert store.end(generation) == 2 * journal._BATCH
+    assert store.pages == records(store) == 5 * journal.Journal.batch
+    assert store.end(generation) == 2 * journal.Journal.batch
     for before, after in zip(old, new, strict=True):
         unsealed = store.kv.get(layout.journal_key(generation, after)) is not None
         assert (store.record(before) is not None) == unsealed
     store.seal(generation, new)
-    assert store.pages == records(store) == 3 * journal._BATCH
+    assert store.pages == records(store) == 3 * journal.Journal.batch
     assert store.end(generation) == 0
 
 
@@ -236,7 +236,7 @@ def _left_unsealed() -> None:
     store.add(page(2, "b"))
     generation = store.begin("a crawl whose feed was not stored")
     version = 1
-    for id in range(10, 10 + journal._BATCH + 50):
+    for id in range(10, 10 + journal.Journal.batch + 50):
         if id % 50:
             store.add(page(id, str(id)), generation=generation)
         else:
@@ -258,7 +258,7 @@ def test_an_opening_that_fails_midway_is_made_good_by_the_next(write: int) -> No
     assert not list(store.kv.scan(b"g"))
     assert store.find("https://news.example.cn/a") == page(1, "a")
     assert store.postings(1, 9999) == [2, 1]
-    assert store.taken_back.crawls == ("a crawl whose feed was not stored",)
+    assert store.rolled_back.crawls == ("a crawl whose feed was not stored",)
 
 
 @pytest.mark.parametrize("write", [1])

@@ -15,7 +15,8 @@ from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.maintenance.verify import check as states_check
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import record_key
-from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import STORES, parse_url
 from tests.build import PAGES, PEAR, judge_pages, open_state, read_records
 from tests.cli import run
 

@@ -15,10 +15,11 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
-from scrapy_neardup.state.opening import STORES, open_at
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import STORES
 from tests.state.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}

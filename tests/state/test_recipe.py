@@ -106,7 +106,7 @@ def test_a_state_names_the_tools_of_now_once_it_has_taken_them_on(tmp_path: Path
         assert looked.renamed == {"extractor": ("reader 1", "reader 2")}
         looked.close()
     store = open_at(SQLite, place, OURS)
-    store.take_on(OURS)
+    store.update_recipe(OURS)
     assert (store.renamed, store.recipe["extractor"]) == ({}, "reader 2")
     store.close()
     store = open_at(SQLite, place, None)

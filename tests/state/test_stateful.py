@@ -22,10 +22,11 @@ from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.opening import SERVERS, STORES, open_at, parse_url
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
 from tests.state.model import Pages
 from tests.state.test_contract import ON_SERVER, copy_as_killed
@@ -102,14 +103,14 @@ class Steps(RuleBasedStateMachine):
         self.model.seal(generation, ids)
 
     @rule(crawl=st.integers(0, 1), which=st.integers(0, 5))
-    def withdraw(self, crawl: int, which: int) -> None:
-        """Withdraw a page that is sealed or this crawl's, or one that has long gone."""
+    def roll_back(self, crawl: int, which: int) -> None:
+        """Roll back a page that is sealed or this crawl's, or one that has long gone."""
         generation = self.generations[crawl]
         theirs = {id for id, (of_which, _) in self.model.unsealed.items() if of_which != generation}
         mine = sorted({*self.model.pages, *self.model.unsealed} - theirs, reverse=True)
         id = mine[which] if which < len(mine) else 1
-        self.store.withdraw(generation, id)
-        self.model.withdraw(id)
+        self.store.roll_back(generation, id)
+        self.model.roll_back(id)
 
     @rule(url=st.sampled_from(URLS))
     def touch(self, url: str) -> None:
@@ -178,7 +179,7 @@ class LastingSteps(Steps):
 
     def again(self) -> None:
         self.store = self.open()
-        assert self.store.taken_back == self.model.take_back()
+        assert self.store.rolled_back == self.model.take_back()
         assert not self.model.unsealed
         self.says_what_the_model_says()
         self.begin_two()
@@ -277,7 +278,7 @@ def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
-def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_one_and_taken_back(
+def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_one_and_rolled_back(
     scheme: str, tmp_path: Path
 ) -> None:
     """The first version waits for the next opening, and is named by no URL until then."""
@@ -291,7 +292,7 @@ def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_o
     store.add(Record(second, URLS[0], second), generation=crawl, replaces=first)
     third = store.new_id()
     store.add(Record(third, URLS[0], third), replaces=second)
-    store.withdraw(crawl, third)
+    store.roll_back(crawl, third)
     copy_as_killed(tmp_path / "here", tmp_path / "killed")
     store.close()
     with closing(open_at(STORES[scheme], str(tmp_path / "killed" / "state"), RECIPE)) as opened:

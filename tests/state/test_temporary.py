@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv import transaction
 from scrapy_neardup.kv.options import DEFAULT
-from scrapy_neardup.state import opening
+from scrapy_neardup.state import urls
 from scrapy_neardup.state.opening import close_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
@@ -55,7 +55,7 @@ def test_however_many_rows_memory_holds_all_are_found(
     assert store.records_of([one.id for one in records]) == records
     newest = [one.id for one in reversed(records)]
     assert store.all_postings([2**39, 3, 99], 32) == [newest[:32], [records[2].id], []]
-    store.withdraw(1, records[2].id)  # what is gone on disk is hidden in memory
+    store.roll_back(1, records[2].id)  # what is gone on disk is hidden in memory
     assert store.find(records[2].url) is None
     assert store.all_postings([3], 32) == [[]]
     assert list(store.unsealed(1)) == [one.id for one in records if one is not records[2]]
@@ -76,7 +76,7 @@ def test_a_disk_that_fails_is_told_of(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_without_plyvel_it_is_one_of_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    monkeypatch.setattr(urls, "find_spec", lambda name: None)
     store = opened(tmp_path / "here")
     records = file(store, 5)
     assert [store.find(one.url) for one in records] == records

@@ -1,4 +1,4 @@
-"""Pages of a state that a user names by URL."""
+"""Pages and documents that a user names: URLs of a state, files of records."""
 
 from __future__ import annotations
 
@@ -6,20 +6,49 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from scrapy_neardup.cli.output import describe_missing
+from scrapy_neardup.cli.output import describe_missing, progress, warn
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN, Entry, read_input
+from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.inspect.urls import near_urls
+from scrapy_neardup.lab.documents import Document, DocumentReader
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.untrusted import one_line
+
+
+def read_documents(command: str, config: Config, *names: str | Path) -> Iterator[Document]:
+    """Yield the documents of files, read as a crawl with these settings would.
+
+    Records without a document are a warning at the end. Raises NearDupError if there is no document.
+    """
+    count = 0
+    with open_source(config, marks=False) as source:
+        reader = DocumentReader(source)
+        for document in progress(reader.read(*names), what="documents read"):
+            count += 1
+            yield document
+    if reader.left_out:
+        why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in reader.left_out.most_common())
+        warn(f"{command}: left out: {why}.")
+    if not count:
+        where = ", ".join("standard input" if str(name) == STDIN else str(name) for name in names)
+        raise NearDupError(
+            f"{where} contains no document with a text. Check that it is the right file. If the text has another "
+            "field, name it in NEARDUP_FIELDS."
+        )
 
 
 def read_urls(arguments: argparse.Namespace) -> list[str]:
     """Return the URLs, each once; raises NearDupError if there is none, or if a list cannot be read."""
     urls = [one for url in arguments.urls for one in (_urls_of_lines() if url == STDIN else [url])]
-    if arguments.file:
-        urls += _urls_of_records(arguments.file, arguments.format)
+    for record in read_input(arguments.file, arguments.format) if arguments.file else ():
+        if not isinstance(record, Entry):
+            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
+        urls.append(_url_of(record.fields, record.place))
     if not urls:
         raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
     return list(dict.fromkeys(urls))
@@ -35,13 +64,6 @@ def _urls_of_lines() -> Iterator[str]:
                 raise NearDupError(f"{text.strip()[:80]!r} is no JSON. Give one URL or JSON object per line.") from None
         elif text.strip():
             yield text.strip()
-
-
-def _urls_of_records(file: str, format: str) -> Iterator[str]:
-    for record in read_input(file, format):
-        if not isinstance(record, Entry):
-            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
-        yield _url_of(record.fields, record.place)
 
 
 def _url_of(fields: object, place: str) -> str:

@@ -1,0 +1,146 @@
+"""URLs of states: the engine and location that they name, the default, and the state that a wrong one may mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.cli.opening import find_state
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_near
+
+
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("{scheme}://{folder}/state", "state"),
+        ("{scheme}:{folder}/state", "state"),
+        ("{upper}://{folder}/state", "state"),
+        ("{scheme}://{folder}/state/../state/", "state"),
+        ("{scheme}://{folder}/state%20%E7%8A%B6", "state 状"),
+    ],
+)
+def test_a_url_names_a_store_and_an_absolute_path(scheme: str, url: str, name: str, tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    url = url.format(scheme=scheme, upper=scheme.upper(), folder=folder)
+    assert parse_url(url) == (STORES[scheme], str(folder / name))
+
+
+@pytest.mark.parametrize("url", ["memory:", "memory://"])
+def test_memory_is_named_without_a_path(url: str) -> None:
+    assert parse_url(url) == (STORES["memory"], "memory:")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
+def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
+    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character"):
+        parse_url(f"{kind}:///var/lib/sta{character}te")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: str, tmp_path: Path) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    url = STORES[kind].url(str(tmp_path / ("a" * 300)))
+    assert not STORES[kind].exists(parse_url(url)[1])
+    with pytest.raises(StoreError, match="too long"):
+        open_store(url, {})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "memory",
+        "sqlite:///var/lib/sta\nte",
+        "/var/lib/state",
+        "state.sqlite",
+        "file:///var/lib/state",
+        "leveldb:",
+        "leveldb://",
+        "leveldb:///",
+        "leveldb://state",
+        "leveldb://var/lib/state",
+        "leveldb:state",
+        "sqlite:",
+        "sqlite:///",
+        "sqlite://state.sqlite",
+        "sqlite:state.sqlite",
+        "sqlite:./state.sqlite",
+        "sqlite://[half/state.sqlite",
+    ],
+)
+def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do(url: str) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
+        parse_url(url)
+    assert "///path" in str(refused.value)
+    assert repr(url) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "百分%20号", "a#b?c", "x%2Fy"])
+def test_the_default_url_leads_back_to_its_directory(name: str, tmp_path: Path) -> None:
+    directory = tmp_path.resolve() / name
+    kind, location = parse_url(default_url(directory))
+    assert Path(location).parent == directory
+    assert kind.scheme in Path(location).name
+
+
+@pytest.mark.parametrize(("installed", "scheme"), [(object(), "leveldb"), (None, "sqlite")])
+def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
+    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
+    assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
+
+
+@pytest.mark.parametrize("installed", [object(), None])
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+def test_the_default_keeps_to_the_state_that_is_already_there(
+    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
+    existing = tmp_path.resolve() / f"state.{scheme}"
+    existing.touch()
+    assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
+
+
+# The state that is there
+
+
+def made(folder: Path) -> str:
+    """The URL of a state under its usual name in a folder."""
+    url = f"sqlite://{folder}/state.sqlite"
+    close_store(open_store(url, {}))
+    return url
+
+
+@pytest.mark.parametrize("named", ["state.sqlite", ".", ""])
+def test_a_path_is_answered_with_the_url_of_the_state_that_is_there(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = made(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    path = named or str(tmp_path)
+    with pytest.raises(SettingsError) as refused:
+        parse_url(path, "--store")
+    assert str(refused.value) == f"--store is {path!r}, which names no state. Use {url}."
+
+
+def test_where_there_is_none_the_forms_are_shown(tmp_path: Path) -> None:
+    for path in (str(tmp_path / "state.sqlite"), "", "a\0b", "x" * 5000):
+        assert states_near(path) == []
+        with pytest.raises(SettingsError, match="Use leveldb:///path, sqlite:///path or memory:"):
+            parse_url(path)
+
+
+@pytest.mark.parametrize("form", ["leveldb://{}/state.sqlite", "leveldb://{}", "sqlite://{}"])
+def test_a_url_beside_it_is_answered_with_the_right_one(form: str, tmp_path: Path) -> None:
+    url = made(tmp_path)
+    with pytest.raises(StoreError, match=r"There is no state at .*--store sqlite://") as told:
+        find_state(form.format(tmp_path), Config())
+    assert str(told.value).endswith(url)
