@@ -16,7 +16,7 @@
 #include "_kernels.h"
 
 /* Raised with every change of a signature or result: compiled.py uses no module of another version. */
-#define VERSION 16
+#define VERSION 17
 
 int points_of(PyObject *text, Points *points)
 {

@@ -116,7 +116,7 @@ static void read_line(Cut *cut, Line *line, const Table *table, const Points *po
 }
 
 /* Cuts a text whose blocks of the table are all there, as ``sentences`` does; 0, or -1 with an error. */
-static int cut_lines_of(Cut *cut, Py_ssize_t room, const Table *table, const Points *points, const Key *key)
+static int cut_lines_of(Cut *cut, Py_ssize_t room, const Table *table, const Points *points)
 {
     Py_ssize_t i, count = points->count;
     Line line = {0};
@@ -135,8 +135,24 @@ static int cut_lines_of(Cut *cut, Py_ssize_t room, const Table *table, const Poi
         if (add_line(cut, &room, &line) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* Hashes all lines; 0, or -1 with an error. */
+static int hash_lines(Cut *cut, const Key *key)
+{
+    Text *texts = PyMem_Malloc((size_t)cut->count * sizeof *texts);
+    Py_ssize_t i;
+    if (!texts) {
+        PyErr_NoMemory();
+        return -1;
+    }
     for (i = 0; i < cut->count; i++)
-        cut->lines[i].hash = hash_of(key, letters_of(cut, i), length_of(cut, i));
+        texts[i] = (Text){letters_of(cut, i), length_of(cut, i), 0};
+    hash_each(key, texts, cut->count);
+    for (i = 0; i < cut->count; i++)
+        cut->lines[i].hash = texts[i].hash;
+    PyMem_Free(texts);
     return 0;
 }
 
@@ -156,7 +172,7 @@ KERNEL(cut_text)
         is_plain = fold(table, &points);
     if (is_plain > NOT_PLAIN)
         cut = make(args[0], args[1], is_plain == CHANGED, LINES, points.count + 1);
-    if (cut && cut_lines_of(cut, LINES, table, &points, &key) < 0) {
+    if (cut && (cut_lines_of(cut, LINES, table, &points) < 0 || hash_lines(cut, &key) < 0)) {
         drop(cut);
         cut = NULL;
     }

@@ -9,45 +9,46 @@ static const uint64_t IV[8] = {
 
 #define TURNED(x, n) (((x) >> (n)) | ((x) << (64 - (n))))
 
-#define G(a, b, c, d, x, y)                                                                                            \
+/* Of words, or of vectors of words; ``turned`` rotates them to the right. */
+#define G(turned, a, b, c, d, x, y)                                                                                    \
     do {                                                                                                               \
         a += b + (x);                                                                                                  \
-        d = TURNED(d ^ a, 32);                                                                                         \
+        d = turned(d ^ a, 32);                                                                                         \
         c += d;                                                                                                        \
-        b = TURNED(b ^ c, 24);                                                                                         \
+        b = turned(b ^ c, 24);                                                                                         \
         a += b + (y);                                                                                                  \
-        d = TURNED(d ^ a, 16);                                                                                         \
+        d = turned(d ^ a, 16);                                                                                         \
         c += d;                                                                                                        \
-        b = TURNED(b ^ c, 63);                                                                                         \
+        b = turned(b ^ c, 63);                                                                                         \
     } while (0)
 
 /* One of the twelve rounds, by its order of the words. Written out, they take a sixth less time. */
-#define ROUND(s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                 \
+#define ROUND(t, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                 \
     do {                                                                                                               \
-        G(v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                   \
-        G(v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                   \
-        G(v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                  \
-        G(v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                  \
-        G(v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                  \
-        G(v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                \
-        G(v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                 \
-        G(v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                 \
+        G(t, v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                   \
+        G(t, v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                   \
+        G(t, v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                  \
+        G(t, v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                  \
+        G(t, v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                  \
+        G(t, v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                \
+        G(t, v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                 \
+        G(t, v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                 \
     } while (0)
 
-#define ROUNDS()                                                                                                       \
+#define ROUNDS(t)                                                                                                      \
     do {                                                                                                               \
-        ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
-        ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
-        ROUND(11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);                                                \
-        ROUND(7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);                                                \
-        ROUND(9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);                                                \
-        ROUND(2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);                                                \
-        ROUND(12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);                                                \
-        ROUND(13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);                                                \
-        ROUND(6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);                                                \
-        ROUND(10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);                                                \
-        ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
-        ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
+        ROUND(t, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
+        ROUND(t, 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
+        ROUND(t, 11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);                                                \
+        ROUND(t, 7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);                                                \
+        ROUND(t, 9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);                                                \
+        ROUND(t, 2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);                                                \
+        ROUND(t, 12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);                                                \
+        ROUND(t, 13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);                                                \
+        ROUND(t, 6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);                                                \
+        ROUND(t, 10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);                                                \
+        ROUND(t, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
+        ROUND(t, 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
     } while (0)
 
 static inline uint64_t word_at(const uint8_t *p)
@@ -69,7 +70,7 @@ static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, uint
     }
     v[12] ^= counted;
     v[14] ^= last;
-    ROUNDS();
+    ROUNDS(TURNED);
     for (i = 0; i < 8; i++)
         h[i] ^= v[i] ^ v[i + 8];
 }
@@ -98,33 +99,142 @@ uint8_t *encode(Py_UCS4 c, uint8_t *to)
     return to;
 }
 
-uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count)
+/* A text, read block by block. */
+typedef struct {
+    const Py_UCS4 *at, *end; /* what is left of it */
+    uint64_t counted;        /* bytes of all blocks up to this one */
+    uint64_t last;           /* all bits in the last block */
+    size_t filled;           /* bytes in the block: a character may stand across the end */
+    uint8_t block[BLOCK + 4];
+} Stream;
+
+/* Begins a text, without a block; returns the first state. */
+static const uint64_t *begin(Stream *stream, const Key *key, const Py_UCS4 *at, Py_ssize_t count)
 {
-    uint8_t block[BLOCK + 4], *to = block, *const full = block + BLOCK; /* a character may stand across the end */
-    const Py_UCS4 *const end = at + count;
-    uint64_t h[8], counted = key->is_keyed ? BLOCK : 0, found = 0;
-    int i;
-    memcpy(h, key->behind, sizeof h);
-    if (!count && key->is_keyed) { /* of an empty text the block of the key is the last one */
-        memcpy(h, key->before, sizeof h);
-        memcpy(block, key->block, BLOCK);
-        to = full;
-        counted = 0;
-    }
-    for (;;) {
-        while (at < end && to <= full) /* only a block before other bytes is not the last one */
-            to = encode(*at++, to);
-        if (to <= full)
-            break;
-        compress(h, block, counted += BLOCK, 0);
-        memcpy(block, full, 4);
+    int is_key_last = !count && key->is_keyed; /* of an empty text the block of the key is the last one */
+    stream->at = at;
+    stream->end = at + count;
+    stream->counted = key->is_keyed && !is_key_last ? BLOCK : 0;
+    stream->filled = is_key_last ? BLOCK : 0;
+    if (is_key_last)
+        memcpy(stream->block, key->block, BLOCK);
+    return is_key_last ? key->before : key->behind;
+}
+
+static void fill(Stream *stream)
+{
+    uint8_t *to = stream->block + stream->filled, *const full = stream->block + BLOCK;
+    const Py_UCS4 *at = stream->at;
+    if (to > full) {
+        memcpy(stream->block, full, 4);
         to -= BLOCK;
     }
-    memset(to, 0, (size_t)(full - to));
-    compress(h, block, counted + (uint64_t)(to - block), UINT64_MAX);
-    for (i = 0; i < 8; i++) /* as a number, the first byte the highest */
-        found = found << 8 | (h[0] >> (8 * i) & 0xFF);
+    while (at < stream->end && to <= full) /* only a block before other bytes is not the last one */
+        to = encode(*at++, to);
+    stream->at = at;
+    stream->filled = (size_t)(to - stream->block);
+    stream->last = to > full ? 0 : UINT64_MAX;
+    stream->counted += to > full ? BLOCK : stream->filled;
+    if (stream->last)
+        memset(to, 0, (size_t)(full - to));
+}
+
+/* The 8 bytes of a hash as a number, the first one the highest. */
+static uint64_t reversed(uint64_t word)
+{
+    uint64_t found = 0;
+    int i;
+    for (i = 0; i < 8; i++)
+        found = found << 8 | (word >> (8 * i) & 0xFF);
     return found;
+}
+
+uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count)
+{
+    Stream stream;
+    uint64_t h[8];
+    memcpy(h, begin(&stream, key, at, count), sizeof h);
+    do {
+        fill(&stream);
+        compress(h, stream.block, stream.counted, stream.last);
+    } while (!stream.last);
+    return reversed(h[0]);
+}
+
+/* A processor with AVX2 hashes four texts in vectors in less than twice the time of one. Where a text ends, the next one takes
+ * its lane. On Windows, GCC does not align vectors. */
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(_WIN32)
+#include <immintrin.h>
+#define LANES 4
+
+typedef uint64_t Four __attribute__((vector_size(32)));
+
+/* Rotations by whole bytes take one step, that by 63 bits three. */
+#define FOUR_TURNED(x, n)                                                                                              \
+    ((n) == 63   ? TURNED(x, 63)                                                                                       \
+     : (n) == 32 ? (Four)_mm256_shuffle_epi32((__m256i)(x), 0xB1)                                                      \
+                 : (Four)_mm256_shuffle_epi8((__m256i)(x), (n) == 24 ? by_24 : by_16))
+
+__attribute__((target("avx2"))) static void compress_four(Four h[8], const Stream *s)
+{
+    const __m256i by_16 = _mm256_set_epi64x(0x09080F0E0D0C0B0A, 0x0100070605040302, 0x09080F0E0D0C0B0A, 0x0100070605040302);
+    const __m256i by_24 = _mm256_set_epi64x(0x0A09080F0E0D0C0B, 0x0201000706050403, 0x0A09080F0E0D0C0B, 0x0201000706050403);
+    Four m[16], v[16];
+    int i;
+    for (i = 0; i < 16; i++)
+        m[i] = (Four){word_at(s[0].block + 8 * i), word_at(s[1].block + 8 * i), word_at(s[2].block + 8 * i),
+                      word_at(s[3].block + 8 * i)};
+    for (i = 0; i < 8; i++) {
+        v[i] = h[i];
+        v[i + 8] = (Four){IV[i], IV[i], IV[i], IV[i]};
+    }
+    v[12] ^= (Four){s[0].counted, s[1].counted, s[2].counted, s[3].counted};
+    v[14] ^= (Four){s[0].last, s[1].last, s[2].last, s[3].last};
+    ROUNDS(FOUR_TURNED);
+    for (i = 0; i < 8; i++)
+        h[i] ^= v[i] ^ v[i + 8];
+}
+
+static void hash_in_lanes(const Key *key, Text *texts, Py_ssize_t count)
+{
+    Four h[8] = {{0}};
+    Stream streams[LANES] = {{0}};
+    Text *held[LANES] = {0}, *next = texts;
+    int i, k, running = 0;
+    do {
+        for (k = 0; k < LANES; k++) {
+            if (!held[k] && next < texts + count) {
+                const uint64_t *first = begin(&streams[k], key, next->at, next->count);
+                for (i = 0; i < 8; i++)
+                    h[i][k] = first[i];
+                held[k] = next++;
+                running++;
+            }
+            if (held[k])
+                fill(&streams[k]);
+        }
+        compress_four(h, streams);
+        for (k = 0; k < LANES; k++)
+            if (held[k] && streams[k].last) {
+                held[k]->hash = reversed(h[0][k]);
+                held[k] = NULL;
+                running--;
+            }
+    } while (running || next < texts + count);
+}
+#endif
+
+void hash_each(const Key *key, Text *texts, Py_ssize_t count)
+{
+    Py_ssize_t i;
+#ifdef LANES
+    if (count > 1 && __builtin_cpu_supports("avx2")) {
+        hash_in_lanes(key, texts, count);
+        return;
+    }
+#endif
+    for (i = 0; i < count; i++)
+        texts[i].hash = hash_of(key, texts[i].at, texts[i].count);
 }
 
 int key_of(PyObject *packed, Key *key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 #: Bits and bytes of a key.
 BITS = 40
@@ -36,5 +37,11 @@ def pack_key(key: int) -> bytes:
 
 def pack_keys(keys: Sequence[int], before: bytes = b"") -> list[bytes]:
     """``pack_key`` of each of several numbers of at most 64 bits, behind the bytes ``before``."""
-    packed = struct.pack(f">{len(keys)}Q", *keys)  # in one call, as each page packs its keys twice
-    return [before + packed[end - SIZE : end] for end in range(8, len(packed) + 1, 8)]
+    numbers, lowest = _structs(len(keys))  # two calls for all keys, as each page packs its keys twice
+    return [before + key for key in lowest.unpack(numbers.pack(*keys))]
+
+
+@lru_cache
+def _structs(count: int) -> tuple[struct.Struct, struct.Struct]:
+    """Return what packs numbers, and what takes the bytes of a key from each."""
+    return struct.Struct(f">{count}Q"), struct.Struct(f"{8 - SIZE}x{SIZE}s" * count)

@@ -49,6 +49,8 @@ class CrawlContext:
     generation: int
     searcher: Searcher
     former_methods: FormerMethods
+    #: False saves a look-up for each page.
+    has_manual_verdicts: bool
     #: The list of dropped pages, if the state keeps one.
     drops: Drops | None
     #: The method and all settings that decide, as text to be hashed: see ``copies.drop_mark``.
@@ -84,7 +86,9 @@ class Context:
         #: The newest record of the URL.
         self.known: Record | None = crawl.store.find(page.url)
         #: The manual verdict on the URL.
-        self.manual_verdict: ManualVerdict | None = find_manual_verdict(crawl.store, page.url)
+        self.manual_verdict: ManualVerdict | None = (
+            find_manual_verdict(crawl.store, page.url) if crawl.has_manual_verdicts else None
+        )
         self.fingerprint = fingerprint
         self.reason = reason
         self._given_up = given_up

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
@@ -15,6 +14,7 @@ from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
+from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
 from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_source, judge
@@ -90,6 +90,7 @@ class Detector:
             generation=self.generation,
             searcher=Searcher(method, store, policy.also_copies),
             former_methods=FormerMethods(store),
+            has_manual_verdicts=may_have_manual_verdicts(store),
             drops=Drops(store, self.generation) if store.is_persistent and policy.keep is not Keep.NOTHING else None,
             settings_text=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
         )
@@ -272,10 +273,18 @@ class Detector:
             self._on_expired(expired)
         return expired
 
-    @contextmanager
-    def _timed_store(self) -> Iterator[None]:
-        begun = perf_counter()
-        try:
-            yield
-        finally:
-            self.spent["store"] += perf_counter() - begun
+    def _timed_store(self) -> _StoreTimer:
+        return _StoreTimer(self.spent)
+
+
+class _StoreTimer:
+    """Adds the seconds of a block to those of the store. A class, because generators are slow."""
+
+    def __init__(self, spent: dict[str, float]) -> None:
+        self._spent = spent
+
+    def __enter__(self) -> None:
+        self._begun = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._spent["store"] += perf_counter() - self._begun

@@ -56,6 +56,11 @@ class ManualVerdict:
         return verdict
 
 
+def may_have_manual_verdicts(store: PageStore) -> bool:
+    """Whether somebody gave a verdict by hand, or another process may do so while the state is open here."""
+    return store.is_shared or next(store.rows(b"n"), None) is not None
+
+
 def find_manual_verdict(store: PageStore, url: str) -> ManualVerdict | None:
     """The manual verdict on the page at a URL; raises StoreDamaged if it cannot be read."""
     key = judgement_key(url, store.hashes)
