@@ -18,7 +18,7 @@ from importlib.metadata import version
 from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, KATAKANA, SINGLES
 
 _WORD = re.compile(rf"[{HAN}]+|[{KATAKANA}]+|[{SINGLES}]|[^\W_{HAN}{SINGLES}{KATAKANA}]+")
-_NO_HAN = re.compile(rf"[^{HAN}]+")
+_HAN_RUN = re.compile(f"[{HAN}]+")
 _NO_HAN_WORD = re.compile(rf"[{KATAKANA}{SINGLES}]|[^\W_{HAN}]")
 _SPACED = re.compile(rf"[^\W_{HAN}{SINGLES}{KATAKANA}]+")
 #: Occurrences of a word to check before the whole text is split.
@@ -49,7 +49,7 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     """
     # One call of the segmenter takes all: each call costs as much as ten characters. A line break is a word of its own.
     if _NO_HAN_WORD.search(normalized) is None:
-        cut = _cut(_NO_HAN.sub("\n", normalized).strip("\n"))
+        cut = _cut("\n".join(_HAN_RUN.findall(normalized)))
         return [word for word in cut if word != "\n"] if singles else [word for word in cut if len(word) > 1]
     runs = _WORD.findall(normalized)
     cut = _cut("\n".join([run for run in runs if HAN_CHARACTER.match(run)]))
