@@ -99,7 +99,13 @@ class Stream(io.TextIOWrapper):
 def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
     """Run ``scrapy neardup`` in this process as a shell does: with the project of the folder, and all of Scrapy."""
     out, err = Stream(), Stream()
-    modules, code = set(sys.modules), 0
+    project, code = {entry.name.partition(".")[0] for entry in cwd.iterdir()}, 0
+
+    def forget_project() -> None:
+        for name in [name for name in sys.modules if name.partition(".")[0] in project]:
+            del sys.modules[name]
+
+    forget_project()  # another test may have imported one of the same name from another folder
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(cwd)
         for name in set(os.environ) - set(environment()):
@@ -113,9 +119,7 @@ def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
         except SystemExit as end:
             code = int(end.code or 0)
         os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
-    for name in set(sys.modules) - modules:
-        if (getattr(sys.modules[name], "__file__", "") or "").startswith(f"{cwd}/"):
-            del sys.modules[name]  # the project's
+    forget_project()
     for stream in (out, err):
         stream.flush()
     return subprocess.CompletedProcess([], code, out.written.getvalue().decode(), err.written.getvalue().decode())
