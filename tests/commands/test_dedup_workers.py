@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import story
-from tests.cli import command_line, environment, run_process, run_scrapy
+from tests.cli import command_line, environment, run_scrapy
 from tests.crawl.pages import ARTICLES, html
 from tests.processes import MARK, processes
 from tests.workers.test_prefetch import odd_records
