@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page import extraction, samples
+from scrapy_neardup.page import extraction, main_text, samples
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.samples import PAGES, reader_sample
 from scrapy_neardup.text import samples as texts
@@ -48,8 +48,8 @@ def test_the_sample_pages_have_all_readers() -> None:
 def test_another_result_of_trafilatura_changes_the_digest(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]
 ) -> None:
-    real = extraction.trafilatura_text
-    monkeypatch.setattr(extraction, "trafilatura_text", lambda page, url: change(real(page, url) or ""))
+    real = main_text.trafilatura_text
+    monkeypatch.setattr(main_text, "trafilatura_text", lambda root, **named: change(real(root, **named) or ""))
     assert fresh() != READ
 
 
@@ -61,9 +61,14 @@ def test_another_result_of_our_reader_changes_the_digest(monkeypatch: pytest.Mon
     assert fresh() != READ
 
 
+def test_another_version_of_our_reader_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "VERSION", extraction.VERSION + 1)
+    assert fresh() != READ
+
+
 def test_another_version_with_equal_results_keeps_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = extraction.trafilatura_text
-    monkeypatch.setattr(extraction, "trafilatura_text", lambda page, url: f"{real(page, url) or ''}\n")
+    real = main_text.trafilatura_text
+    monkeypatch.setattr(main_text, "trafilatura_text", lambda root, **named: f"{real(root, **named) or ''}\n")
     monkeypatch.setattr(extraction, "version", lambda name: "99.9")
     assert fresh() == READ
 
