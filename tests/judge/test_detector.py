@@ -60,18 +60,6 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
     assert len(store.postings(key, 1000)) == filed
 
 
-def test_a_page_found_through_a_witness_is_no_witness(detector: Detector, store: PageStore) -> None:
-    text, other = story(1, 40), story(2, 40)
-    judge_page(detector, page("first", text, "标题甲"))
-    judge_page(detector, page("second", text[:34] + other[:4], "标题甲"))
-    judge_page(detector, page("third", text[3:32] + other[:6], "标题乙"))
-    second, third = store.find("http://second.example/"), store.find("http://third.example/")
-    assert second is not None
-    assert third is not None
-    assert second.sketch
-    assert not third.sketch
-
-
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: Detector) -> None:
     method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1})
     poor = Detector(method, open_store("memory:", {}), who="test")
@@ -83,19 +71,6 @@ def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: 
     assert not set(method.fingerprint(named).keys) & set(method.fingerprint(page("first", text)).keys)
     assert kind(poor, named) is Kind.DUPLICATE
     assert kind(poor, page("third", story(9), canonical="http://first.example/")) is Kind.UNIQUE
-
-
-def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: Detector) -> None:
-    text = story(1)
-    first = reserve(detector, page("first", text))
-    assert detector.check(page("second", text)) == Blocked(first)
-    assert detector.check(page("first", text)) == Blocked(first)
-    told: list[bool] = []
-    first.when_settled(lambda: told.append(True))
-    detector.release(first)
-    assert told == [True]
-    assert kind(detector, page("second", text)) is Kind.UNIQUE
-    assert kind(detector, page("first", text)) is Kind.DUPLICATE
 
 
 @pytest.mark.parametrize(
@@ -134,25 +109,6 @@ def test_a_verdict_says_in_which_way_a_page_is_like_its_match(detector: Detector
     found = answer(detector, ALIKE[likeness])
     assert summary(found) == (Kind.UNIQUE if likeness in PASSING else Kind.DUPLICATE, likeness, "first")
     assert found.is_copy is (likeness not in PASSING)
-
-
-@pytest.mark.parametrize("likeness", PASSING)
-def test_what_is_like_another_page_and_no_copy_is_an_original_itself(
-    detector: Detector, store: PageStore, likeness: Likeness
-) -> None:
-    first = answer(detector, page("first", LONG, HEADLINE))
-    found = answer(detector, ALIKE[likeness])
-    assert found.match is not None
-    assert found.match.id == first.id != found.id
-    assert found.similar_id == f"{found.id:016x}" != first.similar_id
-    record = store.find(found.url)
-    assert record is not None
-    assert record.is_original
-    assert (record.id, record.original) == (found.id, found.id)
-    copy = answer(detector, replace(ALIKE[likeness], url="http://third.example/"))
-    assert summary(copy) == (Kind.DUPLICATE, Likeness.IDENTICAL, "second")
-    assert copy.similar_id == found.similar_id
-    assert summary(answer(detector, ALIKE[likeness])) == (Kind.UNCHANGED, None, "second")
 
 
 @pytest.mark.parametrize("likeness", PASSING)

@@ -241,37 +241,6 @@ def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Ope
     run(work)
 
 
-def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening) -> None:
-    async def work() -> None:
-        async with opening() as one, opening() as two, opening() as three:
-            crawlers = (one, two, three)
-            pages = [page(f"host{number}", number % 2) for number in range(30)]
-
-            async def comes_through(crawler: Crawler, wanted: Page) -> Verdict:
-                ruling = await crawler.judged(wanted, wait=20)
-                if ruling.reservation is not None:
-                    await asyncio.sleep(0.02)
-                    crawler.crawl.commit(ruling.reservation, sealed=False)
-                return ruling.verdict
-
-            found = await asyncio.gather(*(comes_through(crawlers[at % 3], one) for at, one in enumerate(pages)))
-            for crawler in crawlers:
-                await crawler.crawl.finish()
-                assert crawler.errors == []
-            kinds = [verdict.kind for verdict in found]
-            assert (kinds.count(Kind.UNIQUE), kinds.count(Kind.DUPLICATE)) == (2, 28)
-            assert one.store.pages == 30
-            for crawler in crawlers:
-                ids = list(crawler.store.unsealed(crawler.crawl.detector.generation))
-                crawler.crawl.seal(ids)
-                await crawler.crawl.finish()
-                assert crawler.crawl.detector.end() == 0
-            assert check(one.store).sound
-            assert nobody_is_on_the_way(one.store)
-
-    run(work)
-
-
 def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_ended(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
