@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import BITS, key_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -81,6 +84,20 @@ def test_a_page_with_too_little_prose_is_not_judged(detector: Detector, text: st
     for _ in range(2):
         verdict = answer(detector, Page("http://a.example/", text=text))
         assert (verdict.kind, verdict.reason) == (Kind.UNJUDGED, reason)
+
+
+@pytest.mark.parametrize("method", ["nshash", "segments", "punctuation"])
+def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(method: str) -> None:
+    """These methods hold hashes of their sketches, which are whole, against keys, which are parts of such."""
+    judge = make_method(method, {}).with_hashes(Keyed(b"secret"))
+    assert isinstance(judge, PublishedMethod)
+    made = judge.for_state(page("first", story(1, 30)), None)
+    signature = signature_of(made.sketch)
+    common = {key_of(hash) for hash in unpack_hashes(signature) if hash}
+    assert common
+    assert {key.bit_length() <= BITS for key in common} == {True}
+    assert judge.agreement(made, signature, signature, frozenset()).duplicate
+    assert not judge.agreement(made, signature, signature, common).duplicate
 
 
 # In which way a page is like another.

@@ -122,6 +122,10 @@ SEQUENCES = {
     "with another title, too": """
         FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; RENAMED unique
     """,
+    "the last text that was dropped is known": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER=FIRST+ duplicate first;
+        FURTHER unique
+    """,
     "it passes where the policy lets it": """
         FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; drops no; FURTHER unique
     """,
@@ -146,6 +150,9 @@ SEQUENCES = {
     """,
     "a kept page need be no copy at first": "FIRST unique; keep ANOTHER; ANOTHER unique; ANOTHER=COPY updated by hand",
     "a manual verdict that is taken back does not count": "FIRST unique; keep COPY; undo COPY; COPY duplicate first",
+    "of two manual verdicts the last one counts": """
+        FIRST unique; keep ANOTHER; copy ANOTHER FIRST; ANOTHER duplicate first by hand
+    """,
     "a manual copy is one whatever the method says": """
         FIRST unique; WITNESS duplicate first; copy ANOTHER WITNESS; ANOTHER duplicate first by hand;
         drops no; ANOTHER duplicate first by hand; ANOTHER unchanged first

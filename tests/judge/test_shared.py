@@ -264,6 +264,24 @@ def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_en
     run(work)
 
 
+def test_a_crawl_that_others_rolled_back_judges_no_more_pages(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Redis, "lease", 0.4)
+
+    async def work() -> None:
+        async with opening() as one:
+            await one.kept(page("first"), sealed=False)
+            await asyncio.to_thread(one.store.leases.stop_renewing)  # it is asleep
+            await asyncio.sleep(0.6)
+            async with opening() as other:
+                assert other.store.rolled_back.pages == 1
+            with pytest.raises(StoreError, match="others rolled back"):
+                await one.judged(page("late", 3))
+
+    run(work)
+
+
 def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_takes_its_place(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,16 +346,24 @@ def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page(
     run(work)
 
 
-def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(opening: Opening) -> None:
+BARE = Page("http://bare.example/", "短", text="太短。", html=77)
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "kind"), [(page("first"), page("first", 7), Kind.UPDATED), (BARE, BARE, Kind.UNCHANGED)]
+)
+def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(
+    opening: Opening, early: Page, late: Page, kind: Kind
+) -> None:
     async def work() -> None:
         async with opening() as one, opening() as other:
-            first = (await one.judged(page("first"))).reservation
-            waiting = asyncio.ensure_future(other.judged(page("first", 7)))
+            first = (await one.judged(early)).reservation
+            waiting = asyncio.ensure_future(other.judged(late))
             await asyncio.sleep(0.05)
             assert isinstance(first, Reservation)
             assert not waiting.done()
             one.crawl.commit(first, sealed=True)
-            assert (await waiting).verdict.kind is Kind.UPDATED
+            assert (await waiting).verdict.kind is kind
 
     run(work)
 
