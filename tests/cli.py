@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import re
 import subprocess
@@ -34,6 +35,16 @@ class Result(NamedTuple):
     code: int
     out: str
     err: str
+
+    @property
+    def data(self) -> Any:
+        """The JSON that it printed."""
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[Any]:
+        """The lines of JSON that it printed."""
+        return [json.loads(line) for line in self.out.splitlines()]
 
 
 class Invoke(Protocol):
