@@ -43,7 +43,7 @@ def at_work(state: str) -> Iterator[PageStore]:
     close_store(store)
 
 
-def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore, invoke: Invoke) -> None:
+def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
     _, out, told = invoke("stats", "--store", state, "--json")
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
@@ -64,7 +64,7 @@ def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke
     assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
-def test_an_export_holds_what_counts_for_good(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
+def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     file = tmp_path / "pages.jsonl.gz"
     assert re.search(
         r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", invoke("export", "--store", state, "-o", file).out
@@ -83,9 +83,7 @@ def _crawl(store: PageStore) -> tuple[int, list[int]]:
     return generation, list(store.unsealed(generation))
 
 
-def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
-    state: str, at_work: PageStore, tmp_path: Path
-) -> None:
+def test_an_unsealed_update_is_exported_in_its_former_version(state: str, at_work: PageStore, tmp_path: Path) -> None:
     before = at_work.find(BREAD)
     changed = join_text(
         "The bakery has been closed for good", "Its oven was taken to a museum in the capital last week"
@@ -118,7 +116,7 @@ def test_groups_reports_and_comparisons_need_no_lock(
 
 
 @pytest.mark.slow
-def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: PageStore, tmp_path: Path) -> None:
+def test_another_process_may_read_a_state_in_use_and_not_write(state: str, at_work: PageStore, tmp_path: Path) -> None:
     done = run_process("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)
     assert "morning is using it" in done.stderr

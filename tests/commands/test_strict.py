@@ -48,7 +48,7 @@ def test_extract_refuses_a_state_that_was_asked_for(state: str, tmp_path: Path, 
         run("extract", str(page), "--store", state, "--strict")
 
 
-def test_dedup_takes_the_state_on_and_says_what_it_decides_by(state: str, tmp_path: Path, invoke: Invoke) -> None:
+def test_dedup_continues_an_older_state_and_names_new_decisions(state: str, tmp_path: Path, invoke: Invoke) -> None:
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", state, "--id", "")
@@ -72,7 +72,7 @@ def test_a_page_that_is_known_by_its_url_cannot_be_compared(state: str) -> None:
         run("compare", PEAR, BREAD, "--store", state, **settings)
 
 
-def test_a_shared_secret_is_needed_to_migrate_and_stays_what_it_was(tmp_path: Path) -> None:
+def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/shared.sqlite"
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")

@@ -124,7 +124,7 @@ def test_a_stage_returns_the_same_both_ways(stage: str, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
-def test_so_does_it_on_hostile_texts(stage: str) -> None:
+def test_a_stage_returns_the_same_both_ways_on_hostile_texts(stage: str) -> None:
     for text in HOSTILE:
         native, python = both(lambda text=text: STAGES[stage](text))  # type: ignore[misc]
         assert native == python, text[:20]
