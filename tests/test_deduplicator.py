@@ -225,20 +225,6 @@ def test_one_that_cannot_be_made_lets_go_of_the_state(
         assert dedup.check(**page(1)).kind is Kind.UNIQUE
 
 
-def test_a_look_calls_no_writing_method_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also none that a detector may learn to call."""
-    with Deduplicator() as dedup:
-        dedup.check(**page(1))
-
-        def refuse(*_: Any, **__: Any) -> None:
-            raise AssertionError("a look has written")
-
-        monkeypatch.setattr(dedup._store.kv, "write", refuse)
-        for given in (page(1), page(1, 1), page(2)):
-            assert dedup.check(**given, remember=False).kind is not Kind.UNJUDGED
-        monkeypatch.undo()
-
-
 def test_a_look_makes_no_room_for_a_drop_that_it_does_not_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.judge.drops._MOST", 1)
     monkeypatch.setattr("scrapy_neardup.judge.drops._STEP", 1)

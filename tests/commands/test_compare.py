@@ -28,7 +28,6 @@ from tests.build import (
     make_state,
     open_state,
     state_url,
-    story,
 )
 from tests.cli import Invoke
 
@@ -266,14 +265,6 @@ def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(found: Found, st
         assert forms(*pair) == pytest.approx(share, abs=0.001), pair
 
 
-def test_an_unsealed_page_of_a_killed_crawl_stays(invoke: Invoke, state: str) -> None:
-    with open_state(state) as store:
-        judge_pages(store, [("https://evening.example/", "渡口", "".join(story(1)))], sealed=False)
-    for _ in range(2):
-        told = invoke("compare", PEAR, "d.jsonl#edited").err
-        assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in told
-
-
 def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(found: Found, state: str) -> None:
     other = found("pears", "edited", "--method", "simhash")
     assert (other["store"], "another recipe" in other["why_no_store"]) == (None, True)
@@ -284,20 +275,6 @@ def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(found: Found, sta
         found(PEAR, "edited", "--no-state")
     with pytest.raises(NearDupError, match=r"another recipe: .*method is 'cascade' in the state and 'simhash'"):
         found(PEAR, "edited", "--method", "simhash")
-
-
-@pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
-@pytest.mark.parametrize("there", ["nothing", "a folder", "an empty file"])
-def test_no_state_is_made(found: Found, folder: Path, scheme: str, there: str) -> None:
-    place = folder / "deep" / "state"
-    if there != "nothing":
-        place.parent.mkdir()
-        place.mkdir() if there == "a folder" else place.touch()
-    before = set(folder.rglob("*"))
-    for arguments in (("pears", "edited", "--store", state_url(scheme, place)), (PEAR, "edited")):
-        with pytest.raises(NearDupError, match=r"There is no state at .*\. Name"):
-            found(*arguments)
-    assert set(folder.rglob("*")) == before
 
 
 # A copy without its text: the recorded verdict
@@ -322,7 +299,7 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(fo
         (["pears", "folder.html"], "folder.html cannot be read: "),
         (["pears", "binary.html"], "binary.html has no readable page: the body is binary, not HTML"),
         (["pears", "binary.txt"], "binary.txt is not UTF-8"),
-        ([PEAR, "edited", "--store", "memory:"], "memory: is a state in memory, which ends with its crawl"),
+        ([PEAR, "edited"], "There is no state at .*\\. Name"),
     ],
 )
 def test_what_is_refused(found: Found, folder: Path, arguments: list[str], message: str) -> None:

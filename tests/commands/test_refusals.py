@@ -15,6 +15,7 @@ from tests.cli import Invoke, run
 COMMANDS = [
     ("check", []),
     ("compact", []),
+    ("compare", [PEAR, BREAD]),
     ("copy", [BREAD, PEAR]),
     ("dropped", []),
     ("expire", ["--ttl", "1d"]),

@@ -95,14 +95,6 @@ def test_a_number_is_mixed_into_the_one_that_is_written_down(value: int, mixed: 
     assert mix64(np.array([value], np.uint64)).tolist() == [mixed]
 
 
-@pytest.mark.slow
-def test_mixing_maps_no_two_of_a_sample_to_one() -> None:
-    near = np.arange(200_000, dtype=np.uint64)
-    far = np.random.default_rng(5).integers(2**20, 2**64, 200_000, np.uint64)
-    sample = np.unique(np.concatenate((near, near << np.uint64(40), far)))
-    assert len(np.unique(mix64(sample))) == len(sample) > 500_000
-
-
 @settings(deadline=None)
 @given(st.integers(0, 2**64 - 1))
 def test_mixing_can_be_undone(value: int) -> None:

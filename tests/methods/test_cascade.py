@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Likeness, Page
 from tests.methods.cascade_pages import (
     ADDED,
     BELL,
-    BICYCLE,
     DEFAULTS,
     FERRY,
     FORM,
@@ -84,16 +82,6 @@ def test_a_copy_without_one_paragraph_is_a_duplicate(text: str) -> None:
         assert judged(page(copy), page(text)).duplicate
 
 
-def test_a_copy_set_in_other_lines_is_identical() -> None:
-    copy = FERRY.replace("\n", "").replace("。", "。\n\n　　")
-    assert judged(page(copy), page(FERRY)).identical
-
-
-def test_a_text_in_english_is_treated_alike() -> None:
-    copy = LIGHTHOUSE.replace("retired", "former").replace("bucket of coal", "sack of coal")
-    assert judged(page(copy, "A light returns"), page(LIGHTHOUSE)).duplicate
-
-
 # Others
 
 
@@ -105,14 +93,6 @@ def test_another_article_under_the_same_head_is_none(text: str) -> None:
     found = judged(one, other)
     assert not found.duplicate
     assert found.similarity < 0.15
-
-
-def test_a_form_filled_in_for_another_product_is_none() -> None:
-    kettle, bicycle = FORM.format(**KETTLE), FORM.format(**BICYCLE)
-    assert 0.5 < exact_jaccard(kettle, bicycle) < 0.65
-    found = judged(page(kettle, "晨光电器召回21480台电热水壶"), page(bicycle, "北岭车业召回6395辆儿童自行车"))
-    assert not found.duplicate
-    assert 0.4 < found.similarity < 0.75
 
 
 MAKERS = "晨光电器", "北岭车业", "云溪家居用品", "三桥机电", "白鹭童装", "松原炊具"
@@ -167,12 +147,6 @@ STRANGE = (
     "Lost: a grey parrot, answers to Admiral.",
     "Piano lessons above the bakery.",
 )
-
-
-@pytest.mark.parametrize("text", [FERRY, MILL, "今天风大，渡船停航一天。"])
-@pytest.mark.parametrize("title", [TITLE, OTHER_TITLE, ""])
-def test_the_same_letters_are_identical_whatever_the_title(text: str, title: str) -> None:
-    assert judged(page(text.replace("，", " ,"), title), page(text)).likeness is Likeness.IDENTICAL
 
 
 @pytest.mark.parametrize("text", [FERRY, BELL, MILL])
@@ -253,10 +227,6 @@ def keys(one: Page, **parameters: Any) -> tuple[int, ...]:
 FULL = page(FERRY, "新渡口大桥开航", keywords=("渡口", "大桥"), description="河湾开航，柳林通船")
 
 
-def test_there_is_one_for_the_title_one_for_the_rest_of_the_head_and_some_for_the_body() -> None:
-    assert len(keys(FULL)) == 1 + 1 + DEFAULTS.sentence_keys + DEFAULTS.shingle_keys
-
-
 def test_a_head_of_one_word_makes_none() -> None:
     bare = keys(page(FERRY, ""))
     assert len(bare) == DEFAULTS.sentence_keys + DEFAULTS.shingle_keys
@@ -269,12 +239,6 @@ def test_the_order_of_title_words_makes_no_difference() -> None:
 
 def test_the_same_words_in_title_and_keywords_make_two_keys() -> None:
     assert len(keys(page("", "大桥 渡口", keywords=("大桥", "渡口")))) == 2
-
-
-@pytest.mark.parametrize(("sentence_keys", "shingle_keys"), [(1, 1), (1, 6), (3, 1), (3, 20), (12, 1)])
-def test_their_number_is_that_of_the_parameters(sentence_keys: int, shingle_keys: int) -> None:
-    found = keys(page(FERRY, ""), sentence_keys=sentence_keys, shingle_keys=shingle_keys)
-    assert len(found) == sentence_keys + shingle_keys
 
 
 @pytest.mark.parametrize(("text", "length", "other"), [(FERRY, "", "_spaced"), (MILL, "_spaced", "")])
@@ -326,13 +290,6 @@ def test_all_five_families_make_keys_if_nothing_is_said() -> None:
     assert keys(FULL) == named
     apart = [keys(FULL, keys=one) for one in ("title", "keywords,description", "sentences", "shingles")]
     assert set(named) == {key for part in apart for key in part}
-
-
-@pytest.mark.parametrize("wrong", ["headline", "title,", "title;sentences", "title, keywords", "", "Title"])
-def test_a_family_that_there_is_not_is_refused_with_those_that_there_are(wrong: str) -> None:
-    told = "cascade: keys must be one or more of title, keywords, description, sentences, shingles, separated"
-    with pytest.raises(SettingsError, match=f"{told} by commas, not "):
-        CascadeParameters(keys=wrong)
 
 
 @pytest.mark.parametrize("family", ["sentences", "shingles"])

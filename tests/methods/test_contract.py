@@ -175,11 +175,6 @@ def test_so_are_those_of_a_method_that_does_not_ask_for_it() -> None:
 
 
 @every_method
-def test_an_article_has_keys_to_be_found_by(method: Method) -> None:
-    assert [page for page in PAGES if not prints(method.name)[page].keys] == []
-
-
-@every_method
 def test_similarity_is_the_same_from_both_sides_and_a_share(method: Method) -> None:
     for (one, ours), (other, theirs) in combinations(prints(method.name).items(), 2):
         there, back = method.compare(ours, theirs.sketch, NONE), method.compare(theirs, ours.sketch, NONE)
@@ -219,11 +214,6 @@ def test_case_width_punctuation_and_invisible_marks_make_no_difference(method: M
             assert set(fingerprint.keys) & set(other.keys), (name, spelling)
 
 
-def test_every_spelling_changes_some_page() -> None:
-    for change, between in SPELLINGS.values():
-        assert any(changed(page, change, between) != page for page in PAGES.values())
-
-
 @every_method
 def test_the_address_and_the_canonical_one_are_no_part_of_the_fingerprint(method: Method) -> None:
     page = PAGES["ferry"]
@@ -241,8 +231,7 @@ def test_the_same_text_under_another_title_is_a_duplicate_but_not_identical(meth
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ["0", "4711"])
-def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
+def test_another_process_with_another_hash_seed_finds_the_same() -> None:
     code = (
         "import json, sys; from scrapy_neardup.methods import make_method; from scrapy_neardup.model import Page;"
         "given, pages = json.load(sys.stdin); pages = [Page(u, t, tuple(k), d, x) for u, t, k, d, x in pages];"
@@ -252,7 +241,7 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
     )
     given = {name: GIVEN.get(name, {}) for name in METHODS}
     pages = [(page.url, page.title, page.keywords, page.description, page.text) for page in ALL_PAGES.values()]
-    theirs = answer_with_hash_seed(seed, code, [given, pages], timeout=100)
+    theirs = answer_with_hash_seed("4711", code, [given, pages], timeout=100)
     assert list(theirs) == list(METHODS)
     for name, found in theirs.items():
         assert found == [[list(one.keys), one.sketch.hex()] for one in prints(name).values()], name

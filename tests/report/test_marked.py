@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from scrapy_neardup.page.extraction import analyse
 from scrapy_neardup.page.reading import Line, LineRole, classify_lines
 from scrapy_neardup.report.marked import render_marked_page
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
-from tests.report.browser import browser, shown
+from tests.report.browser import shown
 
 URL = "https://daybook.example/news/ferry.html"
 #: Elements that act, or load what does.
@@ -169,12 +168,6 @@ def test_nothing_of_any_page_acts_and_no_letter_is_lost(html: str) -> None:
     told = sum(map(str.isalnum, "".join(visible)))
     tree = lxml.html.document_fromstring(marked)
     assert sum(map(str.isalnum, "".join(tree.xpath("//main//span[@class]//text()")))) == told
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def test_in_a_browser_it_is_quiet_and_asks_for_nothing(chromium: Any, tmp_path: Path) -> None:

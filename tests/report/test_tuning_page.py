@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import lxml.html
 import pytest
 
 from scrapy_neardup.report.tuning import SHOWN, Question, make_question, render_questions
-from tests.report.browser import browser, shown
+from tests.report.browser import shown
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>\u202e\x1b[2J"
 
@@ -71,12 +70,6 @@ def test_the_page_is_in_the_language_of_most_pages() -> None:
     assert root.get("lang") == "zh"
     assert root.xpath("string(//button[@data-answer='copy'])").startswith("是副本")
     assert lxml.html.document_fromstring(render_questions([chinese], "", language="en")).get("lang") == "en"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def where(page: Any) -> str:
