@@ -142,6 +142,8 @@ class NearDupCommand(ScrapyCommand):
         if opts.neardup is None:
             if opts.version or opts.completion:
                 about = import_module(f"{__name__}.about")
+                for parser in self._parsers.values() if opts.completion else ():
+                    parser.fill()
                 sys.stdout.write(about.describe_versions() if opts.version else about.make_completion(self._parsers))
                 return
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\n{self.long_desc()}\n")

@@ -6,23 +6,12 @@ import argparse
 import pkgutil
 import platform
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Protocol
 
 import scrapy.commands
-from scrapy import __version__ as scrapy_version
 
-from scrapy_neardup import __version__
 from scrapy_neardup.hashing import compiled
-
-
-class CommandParser(Protocol):
-    """A parser whose options are added by ``fill``."""
-
-    _actions: list[argparse.Action]
-
-    def fill(self) -> None: ...
-
 
 #: For bash, and for zsh with bashcompinit. What stands at a place is completed from a list, else from the files.
 _SCRIPT = """\
@@ -42,18 +31,17 @@ def describe_versions() -> str:
     """Return versions, the kind of states, and whether the kernels are compiled."""
     state = "LevelDB" if find_spec("plyvel") else "SQLite, because plyvel is not installed"
     return (
-        f"scrapy-neardup {__version__}, Scrapy {scrapy_version}, {platform.python_implementation()} "
+        f"scrapy-neardup {version('scrapy-neardup')}, Scrapy {version('scrapy')}, {platform.python_implementation()} "
         f"{platform.python_version()} on {platform.system()} {platform.machine()}\n"
         f"{compiled.sentence()}\nStates are {state}.\n"
     )
 
 
-def make_completion(parsers: Mapping[str, CommandParser]) -> str:
-    """Return a script that completes commands and options."""
+def make_completion(parsers: Mapping[str, argparse.ArgumentParser]) -> str:
+    """Return a script that completes the commands and their options."""
     own = sorted(module.name for module in pkgutil.iter_modules(scrapy.commands.__path__))
     cases = [_case("1 *", ["neardup", *own]), _case("2 neardup *", [*parsers, "--help", "--version"])]
     for name, parser in parsers.items():
-        parser.fill()
         shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
         cases.append(_case(f"* neardup {name}", (flag for action in shown for flag in action.option_strings)))
     return _SCRIPT % "\n".join(cases)

@@ -10,12 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from scrapy.utils.project import get_project_settings
 
-import scrapy_neardup
 from scrapy_neardup.cli import COMMANDS, GROUPS, NearDupCommand, list_commands, load
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing import compiled
@@ -70,7 +70,7 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
     group, options, rest = parsed("--version")
     group.run(rest, options)
     said = capsys.readouterr().out
-    assert said.startswith(f"scrapy-neardup {scrapy_neardup.__version__}, Scrapy ")
+    assert said.startswith(f"scrapy-neardup {version('scrapy-neardup')}, Scrapy ")
     assert compiled.sentence() in said
     assert group.exitcode == 0
 
