@@ -1,4 +1,4 @@
-"""Every number of a report against a plain recount of the state."""
+"""Every number of a report against a plain count of the state."""
 
 from __future__ import annotations
 
@@ -306,9 +306,6 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
         ("Known", "Known too"),
     ]
     assert gather(state.store, texts=lambda urls: {}) == gather(state.store)
-
-
-# The table of copies.
 
 
 # Clocks.

@@ -1,4 +1,4 @@
-"""The page of pairs to be labelled: text and nothing else, and its keys in a browser."""
+"""The page of pairs for labels: its text, and its keys in a browser."""
 
 from __future__ import annotations
 

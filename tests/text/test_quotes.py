@@ -98,6 +98,9 @@ def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_n
         0,
         1,
     }
+    # In a message the last lines may be a signature.
+    signed = [["Ada wrote:", *lines[1:], "--", "Bob"], [Markup.NONE, Markup.QUOTED, *[Markup.NONE] * 3]]
+    assert find_quotes(*signed) == {0, 1, 3, 4}
     # Prompts and menus begin with the same mark.
     assert find_quotes([f"> {ASKED}", f"> {ASKED}", ANSWERED], [Markup.NONE] * 3) == set()
 
