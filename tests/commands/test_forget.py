@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,7 +34,7 @@ from tests.build import (
     read_records,
     set_last_seen,
 )
-from tests.cli import Invoke, run
+from tests.cli import Invoke, command_line, environment, run
 
 ALL = {url for url, *_ in PAGES}
 DAY = 86400
@@ -99,6 +102,38 @@ def test_a_url_that_is_not_there_is_named_and_the_others_go(sqlite: str, said: C
     assert (found["urls"], found["missing"], found["code"]) == ([SHORT], [f"{BREAD}/"], 1)
     assert left(sqlite) == ALL - {SHORT}
     assert said("nothing", state=sqlite)["code"] == 1
+
+
+@pytest.mark.parametrize("options", [["--yes"], ["--yes", "--json"]])
+def test_all_pages_go_where_the_question_is_answered_by_an_option(sqlite: str, options: list[str]) -> None:
+    assert run("forget", "--all", *options, "--store", sqlite) == 0
+    assert left(sqlite) == set()
+
+
+def test_without_a_terminal_nobody_can_answer(sqlite: str) -> None:
+    with pytest.raises(SettingsError, match="--yes"):
+        run("forget", "--all", "--store", sqlite)
+    with pytest.raises(SettingsError, match="--all"):
+        run("forget", "--all", PEAR, "--yes", "--store", sqlite)
+    assert run("forget", "--all", "--dry-run", "--store", sqlite) == 0
+    assert left(sqlite) == ALL
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_on_a_terminal_it_asks_and_keys_typed_before_are_no_answer(sqlite: str, answer: str) -> None:
+    terminal, end = os.openpty()
+    os.write(terminal, b"yes\nno\n")
+    command = command_line("forget", "--all", "--store", sqlite)
+    with subprocess.Popen(command, env=environment(), stdin=end, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.read(14) == b"Forget all 8 p"
+        os.write(terminal, f"{answer}\n".encode())
+        assert running.wait(60) == (answer == "no")
+    os.close(terminal)
+    os.close(end)
+    assert left(sqlite) == (ALL if answer == "no" else set())
 
 
 def test_a_dry_run_changes_nothing(state: str, said: Callable[..., dict[str, Any]]) -> None:
