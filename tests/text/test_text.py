@@ -124,6 +124,8 @@ def test_invisible_characters_and_marks_change_no_letters() -> None:
             assert letters(hidden) == letters(text), hex(ord(mark))
         assert letters(mark) == ""
         assert has_prose(mark * 100, 1) is False
+    for beside in "\u115e\u1161\u17b3\u3163\u3165\uff9f\uffa1":  # the ranges of invisible characters end here
+        assert letters(beside) == beside, hex(ord(beside))
     for mark in "\u200b\ufeff \u3000，,_“—":
         assert letters(normalize(mark.join("渡口Ferry７"))) == "渡口ferry7", hex(ord(mark))
 
