@@ -132,6 +132,10 @@ class Sample(Parameters):
     words: str = file("a list of words", stop_words)
 
 
+def make_sample(given: dict[str, Any]) -> Sample:
+    return Sample(**given)
+
+
 def test_an_error_names_the_possible_values() -> None:
     Sample(n=1, share=1, power=128, sort="b", some="c,a", on=False, simplified=True)
     for name, value, said in (
@@ -149,7 +153,7 @@ def test_an_error_names_the_possible_values() -> None:
         ("words", "/no/such", "the path of a list of words, or an empty string"),
     ):
         with pytest.raises(SettingsError, match=f"^sample: {name} must be {re.escape(said)}"):
-            Sample(**{name: value})
+            make_sample({name: value})
 
 
 def test_a_file_counts_by_its_content_and_not_by_its_path(tmp_path: Path) -> None:
