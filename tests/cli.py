@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import re
 import subprocess
@@ -34,6 +35,16 @@ class Result(NamedTuple):
     code: int
     out: str
     err: str
+
+    @property
+    def data(self) -> Any:
+        """The JSON that it printed."""
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[Any]:
+        """The lines of JSON that it printed."""
+        return [json.loads(line) for line in self.out.splitlines()]
 
 
 class Invoke(Protocol):
@@ -99,7 +110,7 @@ class Stream(io.TextIOWrapper):
 def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
     """Run ``scrapy neardup`` in this process as a shell does: with the project of the folder, and all of Scrapy."""
     out, err = Stream(), Stream()
-    project, code = {entry.name.partition(".")[0] for entry in cwd.iterdir()}, 0
+    project, code = {entry.stem for entry in cwd.iterdir() if entry.suffix == ".py" or entry.is_dir()}, 0
 
     def forget_project() -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] in project]:

@@ -1,16 +1,15 @@
 """The hash that finds pages, and mixers for hashed numbers.
 
-Of farmhash only ``fingerprint64`` is the same on every machine; ``hash64`` depends on the build and must never reach a
+Of FarmHash only ``fingerprint64`` is the same on every machine; ``hash64`` depends on the build and must never reach a
 state.
 """
 
 from __future__ import annotations
 
-import farmhash
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.hashing.farmhash import fingerprint_bytes
 
 #: The name in the recipe of every state: change it with the functions below.
 HASH_NAME = "blake2b under a secret, farmhash.fingerprint64"
@@ -20,12 +19,6 @@ _ALL = 2**64 - 1
 _SHIFT = np.uint64(33)
 _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
-if not hasattr(farmhash, "fingerprint64"):
-    raise NearDupError(
-        "Another package, such as cityhash, has overwritten the module 'farmhash'. "
-        "Run: pip uninstall -y cityhash pyfarmhash && pip install pyfarmhash"
-    )
-
 
 def fingerprint64(text: str) -> int:
     """Return the 64-bit fingerprint of a text's UTF-8 bytes; lone surrogates are replaced.
@@ -33,10 +26,7 @@ def fingerprint64(text: str) -> int:
     >>> hex(fingerprint64("近似网页"))
     '0x3beb437dd06bf736'
     """
-    try:
-        return int(farmhash.fingerprint64(text))
-    except UnicodeEncodeError:
-        return int(farmhash.fingerprint64(text.encode("utf-8", "replace").decode("utf-8")))
+    return fingerprint_bytes(text.encode("utf-8", "replace"))
 
 
 def mix_one(value: int) -> int:

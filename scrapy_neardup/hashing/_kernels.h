@@ -59,6 +59,13 @@ PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count);
 
 /* ---- hashes of texts (_kernels_hashes.c) ----------------------------------------------------------------------- */
 
+/* Eight bytes as a number, the lowest first. */
+static inline uint64_t word_at(const uint8_t *p)
+{
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
+           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
 #define BLOCK 128
 
 /* A prepared secret: the state before and after its block, and the block, which is the last one of an empty text. */
@@ -200,6 +207,7 @@ KERNEL(words);
 KERNEL(core_words);
 KERNEL(are_common);
 KERNEL(count_page);
+KERNEL(fingerprint64);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

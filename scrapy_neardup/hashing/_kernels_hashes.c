@@ -51,12 +51,6 @@ static const uint64_t IV[8] = {
         ROUND(t, 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
     } while (0)
 
-static inline uint64_t word_at(const uint8_t *p)
-{
-    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
-           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-}
-
 /* Texts are shorter than 2**64 bytes, so the upper word of the counter stays 0; ``last`` has all bits of a last block. */
 static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, uint64_t last)
 {

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 18
+_VERSION = 19
 
 
 class Kernels(Protocol):
@@ -89,6 +89,9 @@ class Kernels(Protocol):
 
     def are_common(self, asked: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
         """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""
+
+    def fingerprint64(self, data: bytes, /) -> int:
+        """See ``farmhash.python_fingerprint``."""
 
     def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
         """See ``Counts.note``: the site's table, a bit or None, the other table, the page's number or None."""

@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import farmhash
-
 from scrapy_neardup.atomic import open_private, sync_directory
+from scrapy_neardup.hashing.farmhash import fingerprint_bytes
 
 # A checksum over all rows, which reveals missing and changed rows. It is a row itself, part of every batch. It cannot
 # reveal that the whole database is an older copy; the witness does.
@@ -63,10 +62,9 @@ class RowTally(NamedTuple):
 def of_row(key: bytes, value: bytes) -> int:
     """Return the checksum of a row. The length of the key counts too.
 
-    Farmhash, because a disk forges nothing; a cryptographic hash takes five times as long for every row.
+    FarmHash, because a disk forges nothing; a cryptographic hash takes five times as long for every row.
     """
-    share: int = farmhash.fingerprint64(key + value) + len(key)
-    return share
+    return fingerprint_bytes(key + value) + len(key)
 
 
 def of_rows(rows: dict[bytes, bytes], largest: int) -> tuple[int, int, list[bytes]]:

@@ -1,8 +1,7 @@
-"""``scrapy neardup check``: what is said of states that are whole, damaged, unreadable, and of mended copies."""
+"""``scrapy neardup check`` of whole, damaged and unreadable states, its repaired copies, and ``compact``."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -10,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 from tests.build import HOSTILE, KINDS, judge_pages, make_state, open_state, read_records, state_files
 from tests.cli import Invoke, is_harmless, run, run_process
 from tests.faults import engine_of
@@ -23,46 +23,34 @@ from tests.faults import engine_of
 ADVICE = "scrapy neardup check --repair TO\n"
 
 
-def test_what_opening_refuses_is_a_problem(tmp_path: Path, invoke: Invoke) -> None:
-    state = make_state("leveldb", tmp_path)
-    (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
-    before = state_files(tmp_path, tmp_path / "state.leveldb")
-    done = invoke("check", "--store", state)
-    assert (done.code, done.err) == (1, "")
-    assert "is damaged: these files have changed or are missing since it was closed: CUR" in done.out
-    assert done.out.endswith(ADVICE)
-    assert state_files(tmp_path, tmp_path / "state.leveldb") == before
+def failing(error: Exception, after: Callable[[PageStore], None] | None = None) -> Callable[[PageStore], None]:
+    """A method of a store that fails, ``after`` it did its work."""
+
+    def fail(self: PageStore) -> None:
+        if after:
+            after(self)
+        raise error
+
+    return fail
 
 
 @pytest.mark.parametrize(("name", "value"), [("recipe", b"{"), ("recipe", b"7"), ("tally", b"many")])
-def test_what_is_read_first_may_be_noise(
-    sqlite: str, capsys: pytest.CaptureFixture[str], name: str, value: bytes
-) -> None:
+def test_noise_in_the_recipe_or_tally_is_damage(sqlite: str, name: str, value: bytes, invoke: Invoke) -> None:
     store = open_at(SQLite, sqlite.partition("://")[2], None)
-    if name == "tally":  # which a close would write once more
+    if name == "tally":  # a close would write it once more
         engine_of(store).write(Changes({meta_key(name): value}), sync=True)
         store.kv.close()
     else:
         store.write(Changes({meta_key(name): value}))
         store.close()
-    assert run("check", "--store", sqlite) == 1
-    said = capsys.readouterr().out
-    assert "  damaged: " in said
-    assert said.endswith(ADVICE)
+    done = invoke("check", "--store", sqlite)
+    assert (done.code, "  damaged: " in done.out, done.out.endswith(ADVICE)) == (1, True, True)
 
 
-def test_a_state_that_cannot_be_closed_is_found(
-    sqlite: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    close = PageStore.close
-
-    def fail(self: PageStore) -> None:
-        close(self)
-        raise StoreError("There is no room.")
-
-    monkeypatch.setattr(PageStore, "close", fail)
-    assert run("check", "--store", sqlite) == 1
-    assert "  unwritable: There is no room.\n" in capsys.readouterr().out
+def test_a_state_that_cannot_be_closed_is_found(sqlite: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PageStore, "close", failing(StoreError("There is no room."), PageStore.close))
+    done = invoke("check", "--store", sqlite)
+    assert (done.code, "  unwritable: There is no room.\n" in done.out) == (1, True)
 
 
 @pytest.mark.slow
@@ -77,48 +65,51 @@ def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) ->
         run("check", "--store", sqlite)
 
 
-def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_strings_are_shown_as_text(sqlite: str, invoke: Invoke) -> None:
     url = f"https://evil.example/{HOSTILE}"
     with open_state(sqlite) as store:
         judge_pages(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
         store.kv.write(Changes(deletes={url_key(url, store.hashes)}), sync=True)
     for arguments in ([], ["--json"]):
-        assert run("check", "--store", sqlite, *arguments) == 1
-        said = capsys.readouterr().out
-        assert is_harmless(said)
-        assert "梨" in said
+        done = invoke("check", "--store", sqlite, *arguments)
+        assert (done.code, is_harmless(done.out), "梨" in done.out) == (1, True, True)
 
 
-# Mended copies
+# Repaired copies
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_mended_copy(kind: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
+    kind: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     state = make_state(kind, tmp_path)
     pages = read_records(state)
     if kind == "leveldb":
         (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
     before = state_files(tmp_path, tmp_path / f"state.{kind}")
+    if kind == "leveldb":
+        done = invoke("check", "--store", state)
+        assert (done.code, done.err, done.out.endswith(ADVICE)) == (1, "", True)
+        assert "is damaged: these files have changed or are missing since it was closed: CUR" in done.out
     done = invoke("check", "--repair", f"mended.{kind}", "--store", state)
     assert (done.code, done.err, "is sound (pages: 8, " in done.out) == (0, "", True)
     assert state_files(tmp_path, tmp_path / f"state.{kind}") == before
     assert read_records((tmp_path / f"mended.{kind}").as_uri().replace("file", kind, 1)) == pages
 
 
-def test_what_is_lost_or_left_out_is_counted(sqlite: str, invoke: Invoke, tmp_path: Path) -> None:
+def test_lost_and_unsealed_pages_are_counted(sqlite: str, invoke: Invoke, tmp_path: Path) -> None:
     with open_state(sqlite) as store:
         store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
         text = "A text of the evening, long enough to be judged by itself."
         judge_pages(store, [("https://evening.example/", "", text)], sealed=False)
     drop_recipe(sqlite)
-    done = invoke("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", "--json")
-    found = json.loads(done.out)
+    found = invoke("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", "--json").data
     assert [found[name] for name in ("known_lost", "pages_before", "unsealed", "recipe_assumed")] == [1, 9, 1, True]
 
 
 def drop_recipe(state: str) -> None:
-    """Without opening it, which would take pages back."""
+    """Delete the recipe of a state without opening it, as that would roll pages back."""
     with closing(sqlite3.connect(state.partition("://")[2])) as db:
         db.execute("DELETE FROM kv WHERE k = ?", (meta_key("recipe"),))
         db.commit()
@@ -146,7 +137,7 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
         (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
     ],
 )
-def test_where_the_copy_cannot_be(
+def test_a_copy_is_refused_where_it_cannot_be(
     tmp_path: Path, target: Callable[[Path], Path | str], error: type[Exception], said: str
 ) -> None:
     state = make_state("leveldb", tmp_path)
@@ -156,3 +147,30 @@ def test_where_the_copy_cannot_be(
         run("check", "--store", state, "--repair", target(tmp_path))
     assert state_files(tmp_path, tmp_path / "state.leveldb") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
+
+
+# Compact
+
+
+def test_compact_frees_the_room_of_forgotten_pages(state: str, invoke: Invoke) -> None:
+    with open_state(state) as store:
+        ids = [store.new_id() for _ in range(300)]
+        for id in ids:
+            store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
+    with open_state(state) as store:
+        assert store.forget(ids) == 300
+    first, second = (invoke("compact", "--store", state, "--json").data for _ in range(2))
+    assert 0 < first["bytes_after"] < first["bytes_before"]
+    assert second["bytes_after"] == pytest.approx(first["bytes_after"], rel=0.2)
+
+
+def test_compact_says_how_much_room_it_needs(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = read_records(sqlite)
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLite, "compact", failing(StoreError("The disk is full.")))
+        with pytest.raises(StoreError, match=r"The disk is full\. The state is not compacted, and no page .* kB free"):
+            run("compact", "--store", sqlite)
+        patched.setattr(SQLite, "compact", failing(StoreDamaged("It is damaged.")))
+        with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
+            run("compact", "--store", sqlite)
+    assert read_records(sqlite) == before

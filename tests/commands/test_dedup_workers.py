@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import story
-from tests.cli import command_line, environment, run_process, run_scrapy
+from tests.cli import command_line, environment, run_scrapy
 from tests.crawl.pages import ARTICLES, html
 from tests.processes import MARK, processes
 from tests.workers.test_prefetch import odd_records
@@ -24,7 +24,7 @@ from tests.workers.test_prefetch import odd_records
 pytestmark = pytest.mark.slow  # commands in processes of their own
 
 ROOT = Path(__file__).parents[2]
-SLUGS = sorted(path.stem for path in ARTICLES.glob("*.txt"))[:24]
+SLUGS = sorted(path.stem for path in ARTICLES.glob("*.txt"))[:12]
 SECRET = "one secret for all of them"
 SLOW = "tests.crawl.project.slow_extractor"
 RISKY = html("metro-zh").replace("</article>", f"<p>{'<br>' * 9_000}</article>")
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
     """What dedup writes, but for times: the same in one process and with workers, as are rejects and messages."""
     found = []
-    for workers, run in (("0", run_scrapy), ("2", run_process)):
+    for workers, run in (("0", run_scrapy), ("2", run_scrapy)):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
         files: list[str | Path] = ["-o", out, "--rejects", rejects]
         settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}"]
@@ -66,7 +66,7 @@ def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
 
 
 @pytest.mark.parametrize("tag", ["--tag", ""])
-def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(folder: Path, tag: str) -> None:
+def test_unread_records_with_the_same_bytes_are_written(folder: Path, tag: str) -> None:
     """A document that is written is read for its text; the first, second and third of each are of other sites."""
     for number, copy in enumerate(("a", "b", "c")):
         (folder / "pages" / copy).mkdir()
@@ -83,9 +83,9 @@ def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(
 
 
 @pytest.mark.parametrize("settings", [[], ["-s", f"NEARDUP_EXTRACTOR={SLOW}"]], ids=["ours", "out of order"])
-def test_what_is_written_is_the_same_byte_for_byte(folder: Path, settings: list[str]) -> None:
+def test_workers_write_the_same_bytes(folder: Path, settings: list[str]) -> None:
     written = dedup_twice(folder, "pages", "feed.jsonl", "--tag", "--json", *settings, code=1)
-    assert written.count(b'"duplicate"') > 10
+    assert written.count(b'"duplicate"') > 5
     assert written.count(b"\n") == 2 * len(SLUGS) + 7
 
 
@@ -125,7 +125,7 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
 def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
-    feed = [json.dumps({"id": str(n), "html": f"<!-- takes 3 -->{html(SLUGS[n])}"}) for n in range(20)]
+    feed = [json.dumps({"id": str(n), "html": f"<!-- takes 3 -->{html(SLUGS[n % 12])}"}) for n in range(20)]
     (folder / "slow.jsonl").write_text("\n".join(feed), "utf-8")
     options = ["-o", "out.jsonl", "--workers", "2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
     env = {**environment(), "PYTHONPATH": str(ROOT), MARK: str(folder)}

@@ -1,114 +1,106 @@
-"""``scrapy neardup explain``: what is told of pages of every sort, and of those that are not there."""
+"""``scrapy neardup explain``, ``groups`` and ``stats``: pages of every sort, and pages that are not there."""
 
 from __future__ import annotations
 
-import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.cli import groups
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.record import Record
 from tests.build import (
     BREAD,
     EDITED,
     EXCERPT,
+    KINDS,
+    PAGES,
     PEAR,
     SAME,
     SHORT,
     judge_pages,
     make_state,
     open_state,
+    read_records,
+    state_url,
 )
-from tests.cli import mask, run
+from tests.cli import Invoke, mask, run
+
+#: A second copy of the bakery.
+BREAD_AGAIN = "https://mirror.example/bread"
+WINTER = """\
+The orchard is closed for the winter and its shop has moved into the old mill. Two hundred young trees were planted \
+along the brook on the last weekend of October. Whoever adopts one of them gets a crate of its first pears in three \
+years. """
 
 
-def test_of_a_page_that_passed_the_nearest_original_is_named_and_what_decides(
-    sqlite: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("explain", PEAR, EDITED, EXCERPT, BREAD, SHORT, "--store", sqlite, "--json") == 0
-    original, copy, excerpt, alone, short = json.loads(capsys.readouterr().out)["pages"]
+def forget(state: str, *urls: str) -> None:
+    """Forget pages, but not their copies."""
+    ids = [read_records(state)[url].id for url in urls]
+    with open_state(state) as store:
+        store.forget(ids)
+
+
+def test_the_nearest_original_of_a_page_that_passed_is_named(sqlite: str, invoke: Invoke) -> None:
+    done = invoke("explain", PEAR, EDITED, EXCERPT, BREAD, SHORT, "--store", sqlite, "--json")
+    original, copy, excerpt, alone, short = done.data["pages"]
     assert [one["nearest"] for one in (copy, short, alone)] == [None] * 3
     assert [bool(one["passed"]) for one in (copy, short, alone)] == [False, False, True]
-    assert (excerpt["nearest"]["url"], excerpt["nearest"]["came_first"]) == (PEAR, True)
-    assert excerpt["nearest"]["is_copy"] is False
-    assert excerpt["nearest"]["decision"]
-    assert excerpt["nearest"]["containment"] > 0.9
+    nearest = excerpt["nearest"]
+    assert (nearest["url"], nearest["came_first"], nearest["is_copy"]) == (PEAR, True, False)
+    assert nearest["decision"]
+    assert nearest["containment"] > 0.9
     assert (original["nearest"]["url"], original["nearest"]["came_first"]) == (EXCERPT, False)
     assert original["site"] == {"name": "orchard.example", "pages": 1, "forms": 0.0}
-    # What would be dropped under the policy of the project is told so.
-    assert run("explain", EXCERPT, "--store", sqlite, "--json", NEARDUP_POLICY={"excerpt": "drop"}) == 0
-    assert json.loads(capsys.readouterr().out)["pages"][0]["nearest"]["is_copy"] is True
-
-
-def test_a_state_of_another_method_than_the_settings_is_asked_by_its_own(
-    sqlite: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("explain", EXCERPT, "--store", sqlite, "--json", NEARDUP_METHOD="simhash") == 0
-    assert json.loads(capsys.readouterr().out)["pages"][0]["nearest"]["url"] == PEAR
+    done = invoke("explain", EXCERPT, "--store", sqlite, "--json", NEARDUP_POLICY={"excerpt": "drop"})
+    assert done.data["pages"][0]["nearest"]["is_copy"] is True, "the policy of the project would drop it"
+    done = invoke("explain", EXCERPT, "--store", sqlite, "--json", NEARDUP_METHOD="simhash")
+    assert done.data["pages"][0]["nearest"]["url"] == PEAR, "the method of the state decides"
 
 
 @pytest.mark.parametrize(
-    ("typed", "there"),
+    ("typed", "near"),
     [
-        ("https://orchard.example/pears/", PEAR),
-        ("http://mirror.example/p/7", EDITED),
+        (f"{PEAR}/", [PEAR]),
+        (EDITED.replace("https://www.", "http://"), [EDITED]),
+        *((odd, []) for odd in ("https://[half/", "https://a.example:port/", "", "://", "https://a.example/\udcff")),
     ],
 )
-def test_urls_that_are_written_nearly_alike_are_named(
-    sqlite: str, capsys: pytest.CaptureFixture[str], typed: str, there: str
+def test_a_url_that_is_not_there_is_shown_with_similar_ones(
+    sqlite: str, invoke: Invoke, typed: str, near: list[str]
 ) -> None:
-    assert run("explain", typed, "--store", sqlite) == 1
-    assert (
-        mask(capsys.readouterr().out, sqlite)
-        == f"{typed}\n  is not in the state at STATE. Similar URLs:\n    {there}\n"
-    )
-    assert run("explain", typed, PEAR, "--store", sqlite, "--json") == 1
-    first, second = json.loads(capsys.readouterr().out)["pages"]
-    assert first == {"url": typed, "found": False, "near": [there]}
-    assert second["found"]
+    done = invoke("explain", typed, "--store", sqlite)
+    said = f"Similar URLs:\n    {near[0]}\n" if near else "Write the URL as crawled."
+    assert (done.code, f"is not in the state at STATE. {said}" in mask(done.out, sqlite)) == (1, True)
+    if near:
+        done = invoke("explain", typed, PEAR, "--store", sqlite, "--json")
+        first, second = done.data["pages"]
+        assert (done.code, first, second["found"]) == (1, {"url": typed, "found": False, "near": near}, True)
 
 
-@pytest.mark.parametrize(
-    "typed", ["https://[half/", "https://a.example:port/", "", "://", "https://nowhere.example/\udcff"]
-)
-def test_a_url_that_is_like_none_is_just_not_there(sqlite: str, capsys: pytest.CaptureFixture[str], typed: str) -> None:
-    assert run("explain", typed, "--store", sqlite) == 1
-    assert "is not in the state at STATE. Write the URL as crawled." in mask(capsys.readouterr().out, sqlite)
-
-
-def test_only_the_newest_pages_of_a_group_are_listed(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("explain", PEAR, "--store", sqlite, "--limit", "1") == 0
-    said = mask(capsys.readouterr().out, sqlite)
+def test_the_newest_pages_of_a_group_are_listed(sqlite: str, invoke: Invoke) -> None:
+    said = mask(invoke("explain", PEAR, "--store", sqlite, "--limit", "1").out, sqlite)
     assert said.endswith(f"ID, 3 pages, the newest 1 of them:\n                TIME  identical   {SAME}\n")
 
 
-def test_a_copy_whose_original_is_gone(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_whose_original_is_gone_says_so(sqlite: str, invoke: Invoke) -> None:
     with open_state(sqlite) as store:
-        assert judge_pages(store, [(PEAR, "A new page", "".join(f"{one}. " for one in reversed(BAKERY_LIKE)))]) == [
-            "updated"
-        ]
-    assert run("explain", EDITED, "--store", sqlite) == 0
-    said = mask(capsys.readouterr().out, sqlite)
+        assert judge_pages(store, [(PEAR, "A new page", WINTER)]) == ["updated"]
+    said = mask(invoke("explain", EDITED, "--store", sqlite).out, sqlite)
     assert "  original      ID, no longer in the state (updated or forgotten)\n" in said
     assert "  group         ID, 2 pages:\n" in said
-    assert run("explain", EDITED, "--store", sqlite, "--json") == 0
-    [page] = json.loads(capsys.readouterr().out)["pages"]
+    [page] = invoke("explain", EDITED, "--store", sqlite, "--json").data["pages"]
     assert (page["original"], page["original_is_gone"]) == (None, True)
-    assert run("explain", EXCERPT, "--store", sqlite) == 0
-    assert "  like          an excerpt of a page no longer in the state\n" in capsys.readouterr().out
+    said = invoke("explain", EXCERPT, "--store", sqlite).out
+    assert "  like          an excerpt of a page no longer in the state\n" in said
 
 
-BAKERY_LIKE = [
-    "The orchard is closed for the winter and its shop has moved into the old mill",
-    "Two hundred young trees were planted along the brook on the last weekend of October",
-    "Whoever adopts one of them gets a crate of its first pears in three years",
-]
-
-
-def test_a_state_without_evidence_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_state_without_evidence_says_so(tmp_path: Path, invoke: Invoke) -> None:
     state = make_state("sqlite", tmp_path, keep=Keep.NOTHING)
-    assert run("explain", EDITED, EXCERPT, "--store", state) == 0
-    copy, excerpt = mask(capsys.readouterr().out, state).split("\n\n")
+    copy, excerpt = mask(invoke("explain", EDITED, EXCERPT, "--store", state).out, state).split("\n\n")
     assert '  evidence      not kept (NEARDUP_KEEP was "nothing")' in copy
     assert "  verdict       duplicate\n" in copy
     assert "  similarity    0.NNNN\n" in copy
@@ -116,3 +108,104 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, capsys: pytest.Capture
     assert "title" not in copy
     seen = "  first seen    TIME\n  last seen     TIME\n"
     assert excerpt.startswith(f"{EXCERPT}\n  verdict       unique\n{seen}  nearest now   {PEAR}\n")
+    found = invoke("stats", "--store", state, "--json").data
+    assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
+
+
+# Groups
+
+
+@pytest.fixture
+def grouped(state: str) -> str:
+    """A state with a group of three pages and a group of two."""
+    with open_state(state) as store:
+        assert judge_pages(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
+    return state
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sizes"),
+    [
+        ([], [3, 2]),
+        (["--min", "3"], [3]),
+        (["--min", "1"], [3, 2, 1, 1, 1]),
+        (["--limit", "1"], [3]),
+        (["--limit", "0", "--json"], [3, 2]),
+    ],
+)
+def test_groups_have_limits(grouped: str, invoke: Invoke, arguments: list[str], sizes: list[int]) -> None:
+    rows = invoke("groups", "--store", grouped, *arguments).rows
+    assert [row["size"] for row in rows] == sizes == [len(row["pages"]) for row in rows]
+
+
+def test_groups_are_written_completely_or_not_at_all(
+    grouped: str, invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(data: object, **options: object) -> str:
+        raise OSError("No space left on device")
+
+    target = tmp_path / "groups.jsonl"
+    target.write_text("before")
+    printed = invoke("groups", "--store", grouped).out
+    assert invoke("groups", "--store", grouped, "-o", target).out == ""
+    assert target.read_text(encoding="utf-8") == printed
+    with pytest.raises(NearDupError, match="cannot be written"):
+        run("groups", "--store", grouped, "-o", tmp_path / "none" / "groups.jsonl")
+    target.write_text("before")
+    monkeypatch.setattr(groups, "as_json", full)
+    with pytest.raises(NearDupError, match="No space left"):
+        run("groups", "--store", grouped, "-o", target)
+    assert target.read_text() == "before"
+    assert sorted(file.name for file in tmp_path.iterdir() if "groups" in file.name) == ["groups.jsonl"]
+
+
+def test_copies_whose_original_is_gone_are_a_group(grouped: str, invoke: Invoke) -> None:
+    forget(grouped, PEAR, BREAD)
+    [group] = invoke("groups", "--store", grouped).rows
+    assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
+    assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
+
+
+def test_a_terminal_shows_a_list_of_groups_and_cuts_large_ones(
+    grouped: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = read_records(grouped)[PEAR].id
+    with open_state(grouped) as store:
+        for n in range(20):
+            store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
+    assert len(invoke("groups", "--store", grouped, "--limit", "1").rows[0]["pages"]) == 23
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    said = invoke("groups", "--store", grouped, "--limit", "1").out
+    assert f"original        {PEAR}" in said
+    assert "0.90 copy       https://many.example/6\n" in said
+    assert "many.example/7" not in said
+    assert "  (and 13 more)\n" in said
+    assert said.endswith("2 groups, 1 not shown; --limit 0 shows all.\n")
+    assert len(invoke("groups", "--store", grouped, "--json").rows) == 2
+    forget(grouped, PEAR)
+    said = invoke("groups", "--store", grouped).out
+    assert "  (the original is no longer in the state: updated or forgotten)\n" in said
+    assert said.endswith("\n2 groups.\n")
+
+
+# Statistics
+
+
+def test_copies_whose_original_is_gone_are_counted(sqlite: str, invoke: Invoke) -> None:
+    forget(sqlite, PEAR)
+    said = invoke("stats", "--store", sqlite).out
+    assert "| - copies without an original (updated or forgotten) |       2 |" in said
+    assert "1 of two or more pages; the largest has 2\n" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_state_has_statistics(tmp_path: Path, invoke: Invoke, kind: str) -> None:
+    state = state_url(kind, tmp_path / "state")
+    with open_state(state):
+        pass
+    said = invoke("stats", "--store", state).out
+    assert "first seen    (nothing)" in said
+    assert re.search(r"\| pages +\| +0 \| +0\.0% \|", said)
+    found = invoke("stats", "--store", state, "--json").data
+    assert [found[name] for name in ("pages", "groups", "largest_group", "sites", "top_sites")] == [0, 0, 0, 0, []]
+    assert (found["first_seen"], found["last_seen"], found["bytes_per_page"]) == (None, None, None)

@@ -19,7 +19,7 @@ from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
 from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
-from tests.cli import run, run_process
+from tests.cli import Invoke, run, run_process
 
 Captured = pytest.CaptureFixture[str]
 NEW, NEW_TEXT = (
@@ -43,9 +43,8 @@ def at_work(state: str) -> Iterator[PageStore]:
     close_store(store)
 
 
-def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore, capsys: Captured) -> None:
-    assert run("stats", "--store", state, "--json") == 0
-    out, told = capsys.readouterr()
+def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
+    _, out, told = invoke("stats", "--store", state, "--json")
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
@@ -53,29 +52,26 @@ def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore
         told,
     )
     assert found["as_of"] in told
-    assert run("stats", "--store", state) == 0
-    assert re.search(r"\| unsealed among all pages +\| +1 \|", capsys.readouterr().out)
+    assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)
     assert at_work.pages == 9
 
 
-def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, capsys: Captured) -> None:
-    assert run("explain", NEW, PEAR, "--store", state, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke: Invoke) -> None:
+    found = invoke("explain", NEW, PEAR, "--store", state, "--json").data
     assert [page["sealed"] for page in found["pages"]] == [False, True]
     assert (found["in_use"], found["as_of"][:2]) == (True, "20")
-    assert run("explain", NEW, PEAR, "--store", state) == 0
-    out = capsys.readouterr().out
+    out = invoke("explain", NEW, PEAR, "--store", state).out
     assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
-def test_an_export_holds_what_counts_for_good(state: str, at_work: PageStore, tmp_path: Path, capsys: Captured) -> None:
+def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     file = tmp_path / "pages.jsonl.gz"
-    assert run("export", "--store", state, "-o", file) == 0
-    assert re.search(r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", capsys.readouterr().out)
+    assert re.search(
+        r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", invoke("export", "--store", state, "-o", file).out
+    )
     assert {filed.record.url for filed in ExportFile(file).pages()} == {page[0] for page in PAGES}
     at_work.seal(*_crawl(at_work))
-    assert run("export", "--store", state, "-o", file, "--force") == 0
-    assert "9 pages" in (out := capsys.readouterr().out)
+    assert "9 pages" in (out := invoke("export", "--store", state, "-o", file, "--force").out)
     assert "left out" not in out
     assert NEW in {filed.record.url for filed in ExportFile(file).pages()}
 
@@ -87,9 +83,7 @@ def _crawl(store: PageStore) -> tuple[int, list[int]]:
     return generation, list(store.unsealed(generation))
 
 
-def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
-    state: str, at_work: PageStore, tmp_path: Path
-) -> None:
+def test_an_unsealed_update_is_exported_in_its_former_version(state: str, at_work: PageStore, tmp_path: Path) -> None:
     before = at_work.find(BREAD)
     changed = join_text(
         "The bakery has been closed for good", "Its oven was taken to a museum in the capital last week"
@@ -103,21 +97,26 @@ def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
 
 
 def test_groups_reports_and_comparisons_need_no_lock(
-    state: str, at_work: PageStore, tmp_path: Path, capsys: Captured
+    state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke
 ) -> None:
-    assert run("groups", "--store", state, "--json") == 0
-    assert [json.loads(line)["original"] for line in capsys.readouterr().out.splitlines()] == [PEAR]
-    assert run("report", "--store", state, "-o", tmp_path / "report.html") == 0
-    assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert run("compare", PEAR, EDITED, "--store", state, "--json") == 0
     page = tmp_path / "page.txt.html"
     page.write_text(f"<html><body><article><p>{NEW_TEXT * 3}</p></article></body></html>", encoding="utf-8")
-    assert run("extract", str(page), "--store", state, "--json") == 0
-    assert capsys.readouterr().err.count("morning is using it") == 3  # the last three
+    groups, *others = (
+        invoke(*line, "--store", state)
+        for line in (
+            ("groups", "--json"),
+            ("report", "-o", tmp_path / "report.html"),
+            ("compare", PEAR, EDITED, "--json"),
+            ("extract", page, "--json"),
+        )
+    )
+    assert [one["original"] for one in groups.rows] == [PEAR]
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert [(one.code, "morning is using it" in one.err) for one in others] == [(0, True)] * 3
 
 
 @pytest.mark.slow
-def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: PageStore, tmp_path: Path) -> None:
+def test_another_process_may_read_a_state_in_use_and_not_write(state: str, at_work: PageStore, tmp_path: Path) -> None:
     done = run_process("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)
     assert "morning is using it" in done.stderr

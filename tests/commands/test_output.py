@@ -59,7 +59,7 @@ def test_a_method_with_its_parameters(text: str, expected: tuple[str, dict[str, 
     assert parse_method(text) == expected
 
 
-def test_what_standard_output_cannot_take_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_standard_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(taken, encoding="ascii"))
     write("bridge 桥 –\n")
@@ -88,7 +88,7 @@ def slow(pages: int, seconds: float) -> list[int]:
         (io.StringIO, {"TERM": "xterm"}, False),
     ],
 )
-def test_colours_are_for_terminals_of_those_who_want_them(
+def test_colours_are_for_terminals_unless_the_environment_forbids_them(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], expected: bool
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -102,7 +102,7 @@ def test_colours_are_for_terminals_of_those_who_want_them(
 @pytest.mark.parametrize(
     ("stream", "seconds", "shown"), [(Terminal, 0.4, True), (Terminal, 0.0, False), (io.StringIO, 0.4, False)]
 )
-def test_a_bar_is_for_those_who_wait_at_a_terminal(
+def test_a_progress_bar_is_for_long_work_at_a_terminal(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], seconds: float, shown: bool
 ) -> None:
     errors = stream()

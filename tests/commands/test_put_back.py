@@ -1,4 +1,4 @@
-"""``dropped``, ``keep``, ``copy``, ``judgements``: what was dropped, and what somebody says of it."""
+"""``dropped``, ``keep``, ``copy``, ``judgements``: dropped pages and manual verdicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.build import (
     judge_pages,
     open_state,
 )
-from tests.cli import run
+from tests.cli import Invoke, run
 from tests.lab.corpus import read
 
 Capture = pytest.CaptureFixture[str]
@@ -49,44 +49,36 @@ def crawled(url: str, who: str, *, ended: int = 0, counts: dict[str, float] | No
         CRAWLS.write(store, Crawl(generation, who, ended, counts or {}))
 
 
-def test_all_that_was_dropped_is_told_with_its_original_and_its_crawl(sqlite: str, capsys: Capture) -> None:
+def test_a_drop_is_listed_with_its_original_and_its_crawl(sqlite: str, capsys: Capture) -> None:
     crawled(sqlite, "morning", ended=int(time.time()))
     first, second = lines(capsys, "--store", sqlite)
-    assert {name: first[name] for name in ("url", "title", "original", "kind", "crawl", "judged")} == {
-        "url": EDITED,
-        "title": "两个星期的惊喜",
-        "original": PEAR,
-        "kind": "retitled",
-        "crawl": "morning",
-        "judged": None,
-    }
+    named = {"url": EDITED, "title": "两个星期的惊喜", "original": PEAR, "kind": "retitled", "crawl": "morning"}
+    assert {**first, **named, "judged": None} == first
     assert 0.5 < first["similarity"] < 1
     assert (second["url"], second["original"], second["kind"], second["similarity"]) == (SAME, PEAR, "identical", 1.0)
     assert first["begun"] <= first["when"] <= second["when"]
     assert run("dropped", "--store", sqlite, "--limit", "1") == 0
-    told = capsys.readouterr().out
-    assert f"identical 1.00  {SAME}" in told
-    assert f"for {PEAR}" in told
-    assert "(and 1 before these; --limit 0 shows all)" in told
-    assert EDITED not in told
+    shown = capsys.readouterr().out
+    assert f"identical 1.00  {SAME}" in shown
+    assert f"for {PEAR}" in shown
+    assert "(and 1 before these; --limit 0 shows all)" in shown
+    assert EDITED not in shown
 
 
-def test_the_last_crawl_is_named_and_told_of_plainly_if_it_dropped_nothing(sqlite: str, capsys: Capture) -> None:
-    assert run("dropped", "--last", "--store", sqlite) == 0
-    assert capsys.readouterr().err == "The state remembers no crawl, so --last finds nothing.\n"
+def test_the_last_crawl_is_named_if_it_dropped_nothing(sqlite: str, invoke: Invoke) -> None:
+    def last() -> tuple[str, str]:
+        return invoke("dropped", "--last", "--store", sqlite)[1:]
+
+    assert last()[1] == "The state remembers no crawl, so --last finds nothing.\n"
     crawled(sqlite, "morning")
-    assert len(lines(capsys, "--last", "--store", sqlite)) == 2
-    with open_state(sqlite) as store:
-        CRAWLS.write(store, Crawl(2**62, "evening", 1_700_000_000))
-    assert run("dropped", "--last", "--store", sqlite) == 0
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("The last crawl, evening, began 2116-")
-    assert err.endswith("ended 2023-11-14T22:13:20+00:00.\nIt dropped nothing.\n")
-    with open_state(sqlite) as store:
-        CRAWLS.write(store, Crawl(2**62, "evening", 1_700_000_000, {"duplicate": 3}))
-    assert run("dropped", "--last", "--store", sqlite) == 0
-    assert "its 3 copies passed, or NEARDUP_KEEP was 'nothing'" in capsys.readouterr().err
+    assert len(invoke("dropped", "--last", "--store", sqlite, "--json").rows) == 2
+    for counts, said in (({}, "It dropped nothing."), ({"duplicate": 3}, "its 3 copies passed, or NEARDUP_KEEP was")):
+        with open_state(sqlite) as store:
+            CRAWLS.write(store, Crawl(2**62, "evening", 1_700_000_000, counts))
+        out, err = last()
+        assert (out, said in err) == ("", True)
+        assert err.startswith("The last crawl, evening, began 2116-")
+        assert "ended 2023-11-14T22:13:20+00:00.\n" in err
 
 
 def test_a_site_and_a_time_choose(sqlite: str, capsys: Capture) -> None:
@@ -95,9 +87,7 @@ def test_a_site_and_a_time_choose(sqlite: str, capsys: Capture) -> None:
     assert len(lines(capsys, "--since", "1h", "--store", sqlite)) == 2
 
 
-def test_the_drops_of_the_last_crawl_are_kept_at_once_but_for_those_judged_by_hand(
-    sqlite: str, capsys: Capture
-) -> None:
+def test_all_drops_of_the_last_crawl_are_kept_but_those_with_a_manual_verdict(sqlite: str, invoke: Invoke) -> None:
     assert run("keep", "--last", "--store", sqlite) == 0, "no crawl is remembered"
     crawled(sqlite, "morning")
     for site in ("orchard.example", "mirror.example.evil.example"):
@@ -108,12 +98,10 @@ def test_the_drops_of_the_last_crawl_are_kept_at_once_but_for_those_judged_by_ha
     assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.COPY, PEAR)}
 
 
-def test_what_was_forgotten_since_is_counted(sqlite: str, capsys: Capture) -> None:
+def test_dropped_pages_that_were_forgotten_since_are_counted(sqlite: str, invoke: Invoke) -> None:
     with open_state(sqlite) as store:
         store.forget([record.id for record in store.records() if record.url == SAME])
-    capsys.readouterr()
-    assert run("dropped", "--store", sqlite) == 0
-    out, err = capsys.readouterr()
+    _, out, err = invoke("dropped", "--store", sqlite)
     assert SAME not in out
     assert err == "1 more dropped page forgotten since.\n"
 
@@ -174,22 +162,21 @@ def test_a_list_that_names_no_page_is_refused_and_nothing_is_done(
     assert said(sqlite) == {}
 
 
-def test_judgements_are_taken_back(sqlite: str, capsys: Capture) -> None:
+def test_manual_verdicts_are_removed(sqlite: str, invoke: Invoke) -> None:
     assert run("keep", SAME, "--store", sqlite) == 0
     assert run("copy", BREAD, PEAR, "--store", sqlite) == 0
-    assert run("keep", "--remove", SAME, EDITED, "--store", sqlite) == 1
-    assert f"{EDITED}\n  has no manual verdict" in capsys.readouterr().err
-    assert list(said(sqlite)) == [BREAD]
-    assert run("copy", "--remove", BREAD, "--store", sqlite, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"removed": [BREAD], "missing": []}
-    assert said(sqlite) == {}
+    done = invoke("keep", "--remove", SAME, EDITED, "--store", sqlite)
+    assert (done.code, f"{EDITED}\n  has no manual verdict" in done.err, list(said(sqlite))) == (1, True, [BREAD])
+    done = invoke("copy", "--remove", BREAD, "--store", sqlite, "--json")
+    assert (done.data, said(sqlite)) == ({"removed": [BREAD], "missing": []}, {})
 
 
-def test_a_copy_is_one_of_the_original_of_the_page_that_is_named(sqlite: str, capsys: Capture) -> None:
-    assert run("copy", BREAD, EDITED, "--store", sqlite) == 0
-    assert capsys.readouterr().out == f"{BREAD}\n  is a copy of {PEAR}, when it comes again.\n"
-    assert run("copy", "https://new.example/", PEAR, "--store", sqlite) == 0
-    assert "The state does not know it yet." in capsys.readouterr().out
+def test_a_copy_of_a_copy_is_one_of_its_original(sqlite: str, invoke: Invoke) -> None:
+    assert (
+        invoke("copy", BREAD, EDITED, "--store", sqlite).out
+        == f"{BREAD}\n  is a copy of {PEAR}, when it comes again.\n"
+    )
+    assert "The state does not know it yet." in invoke("copy", "https://new.example/", PEAR, "--store", sqlite).out
     assert said(sqlite)[BREAD] == (ManualKind.COPY, EDITED)
 
 
@@ -202,18 +189,19 @@ def test_a_copy_is_one_of_the_original_of_the_page_that_is_named(sqlite: str, ca
         ([PEAR, BREAD + "/"], "Similar URLs:"),
     ],
 )
-def test_what_can_be_no_copy_is_refused(sqlite: str, pair: list[str], why: str) -> None:
+def test_a_page_that_cannot_be_a_copy_is_refused(sqlite: str, pair: list[str], why: str) -> None:
     with pytest.raises(NearDupError, match=why):
         run("copy", *pair, "--store", sqlite)
     assert said(sqlite) == {}
 
 
-def test_judgements_are_labels_that_evaluate_takes(sqlite: str, tmp_path: Path, capsys: Capture) -> None:
+def test_manual_verdicts_are_labels_for_evaluate(sqlite: str, tmp_path: Path, invoke: Invoke) -> None:
     assert run("keep", SAME, PEAR, "--store", sqlite) == 0
     assert run("copy", BREAD, PEAR, "--store", sqlite) == 0
-    capsys.readouterr()
-    assert run("judgements", "-o", tmp_path / "labels.jsonl", "--store", sqlite) == 0
-    assert "1 more manual verdict without a known original" in capsys.readouterr().err
+    assert (
+        "1 more manual verdict without a known original"
+        in invoke("judgements", "-o", tmp_path / "labels.jsonl", "--store", sqlite).err
+    )
     labels = {line["b"]: line for line in map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())}
     assert labels[SAME] == {"a": PEAR, "b": SAME, "label": "different", "jaccard": 0, "containment": 0}
     assert labels[BREAD]["label"] == "copy"

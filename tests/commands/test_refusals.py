@@ -15,6 +15,7 @@ from tests.cli import Invoke, run
 COMMANDS = [
     ("check", []),
     ("compact", []),
+    ("compare", [PEAR, BREAD]),
     ("copy", [BREAD, PEAR]),
     ("dropped", []),
     ("expire", ["--ttl", "1d"]),
@@ -31,7 +32,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("command", "arguments"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_there_must_be_a_state_that_lasts_and_none_is_made(
+def test_a_missing_state_is_refused_and_not_made(
     command: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

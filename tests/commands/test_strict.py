@@ -11,7 +11,7 @@ from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import BAKERY, BREAD, EDITED, PEAR, join_text, make_state
-from tests.cli import run
+from tests.cli import Invoke, run
 from tests.crawl.test_recipe import by_version
 
 OLD = "visible prose and trafilatura 1.9 fast"
@@ -32,39 +32,34 @@ def reader_of(url: str) -> str:
         close_store(store)
 
 
-def test_compare_warns_and_leaves_the_state_as_it_is(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("compare", PEAR, EDITED, "--store", state) == 0
-    assert f"the extractor was {OLD} and is visible prose" in capsys.readouterr().err
+def test_compare_warns_and_leaves_the_state_as_it_is(state: str, invoke: Invoke) -> None:
+    assert f"the extractor was {OLD} and is visible prose" in invoke("compare", PEAR, EDITED, "--store", state).err
     assert reader_of(state) == OLD
     for strict in (("--strict",), ()):
         with pytest.raises(StoreMismatch, match=r"NEARDUP_STRICT refuses it.* scrapy neardup migrate"):
             run("compare", PEAR, EDITED, "--store", state, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
 
 
-def test_extract_refuses_a_state_that_was_asked_for(
-    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_extract_refuses_a_state_that_was_asked_for(state: str, tmp_path: Path, invoke: Invoke) -> None:
     page = tmp_path / "page.html"
     page.write_text(f"<title>Bakery</title><p>{join_text(*BAKERY)}</p>", encoding="utf-8")
-    assert run("extract", str(page), "--store", state) == 0
-    assert "Both read the test samples alike" in capsys.readouterr().err
+    assert "Both read the test samples alike" in invoke("extract", str(page), "--store", state).err
     with pytest.raises(StoreMismatch, match="NEARDUP_STRICT"):
         run("extract", str(page), "--store", state, "--strict")
 
 
-def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
-    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dedup_continues_an_older_state_and_names_new_decisions(state: str, tmp_path: Path, invoke: Invoke) -> None:
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", state, "--id", "")
     with pytest.raises(StoreMismatch):
         run("dedup", *given, "--strict")
-    assert run("dedup", *given) == 0
-    assert "Both read the test samples alike" in capsys.readouterr().err
+    assert "Both read the test samples alike" in invoke("dedup", *given).err
     assert reader_of(state) != OLD
-    assert run("dedup", *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}) == 0
-    assert "state.sqlite now decides by base = 0.7; before by 0.52." in capsys.readouterr().err
+    assert (
+        "state.sqlite now decides by base = 0.7; before by 0.52."
+        in invoke("dedup", *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}).err
+    )
     store = open_store(state, None)
     assert decisions_of(store)["NEARDUP_MIN_LETTERS"] == 40
     close_store(store)
@@ -77,7 +72,7 @@ def test_a_page_that_is_known_by_its_url_cannot_be_compared(state: str) -> None:
         run("compare", PEAR, BREAD, "--store", state, **settings)
 
 
-def test_a_shared_secret_is_needed_to_migrate_and_stays_what_it_was(tmp_path: Path) -> None:
+def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/shared.sqlite"
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")

@@ -75,7 +75,7 @@ def test_dedup_names_fields_and_malformed_records_harmlessly(store: str, invoke:
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_no_command_prints_what_could_steer_the_terminal(
+def test_no_command_steers_the_terminal(
     store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
     fill(store)

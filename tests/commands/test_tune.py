@@ -14,7 +14,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.state.evidence import Keep
 from tests.build import make_state
-from tests.cli import run
+from tests.cli import Invoke, run
 from tests.lab.corpus import drafts, write_feed
 
 QUIET = ("--against", "none")
@@ -50,38 +50,31 @@ def read_through(feed: Path, folder: Path, *, pairs: int = 20) -> Path:
 
 
 def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     out = tmp_path / "labels.jsonl"
     options = (feed, "-o", out, "--pairs", "6", *QUIET)
     typed(monkeypatch, "y", "what?", "N", "quit")
-    assert run("tune", *options) == 0
-    shown, told = capsys.readouterr()
+    _, shown, told = invoke("tune", *options)
     assert [one["label"] for one in labels(out)] == ["copy", "different"]
     assert "Pair 3 of 6" in shown
     assert "Pair 4 of 6" not in shown
     assert "by 2 labels" in shown
     assert "4 pairs left" in told
     typed(monkeypatch, "skip", "yes", "no", "s")
-    assert run("tune", *options) == 0
-    shown, told = capsys.readouterr()
+    _, shown, told = invoke("tune", *options)
     assert "has answers to 2 of 6 pairs" in shown
     assert shown.index("Pair 3 of 6") < shown.index("Pair 6 of 6")
     assert [one["label"] for one in labels(out)] == ["copy", "different", "skip", "copy", "different", "skip"]
     assert len({(one["a"], one["b"]) for one in labels(out)}) == 6
     assert told == ""
     typed(monkeypatch)
-    assert run("tune", *options) == 0
-    assert "Pair" not in capsys.readouterr().out
+    assert "Pair" not in invoke("tune", *options).out
 
 
-def test_labels_say_what_each_value_would_have_done(
-    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_predict_errors_of_each_threshold(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path, pairs=1000)
-    capsys.readouterr()
-    assert run("tune", feed, "--labels", read, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = invoke("tune", feed, "--labels", read, "--json").data
     rows = labels(read)
     assert found["labels"] == found["candidates"] == len(rows)
     by_value = {one["value"]: one for one in found["values"]}
@@ -118,11 +111,9 @@ def test_the_page_leaves_out_pairs_that_have_labels(
         run("tune", feed, "--html", page, "--labels", known, "--pairs", "8")
 
 
-def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tune_prints_settings_to_paste(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path)
-    capsys.readouterr()
-    assert run("tune", feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade") == 0
-    shown = capsys.readouterr().out
+    shown = invoke("tune", feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade").out
     assert "0.75 (now)" in shown
     assert "NEARDUP_METHOD = 'minhash'" in shown
     [line] = [one for one in shown.splitlines() if "NEARDUP_PARAMETERS" in one]
@@ -134,20 +125,19 @@ def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytes
 
 
 def test_a_state_needs_texts_and_is_read_where_it_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     with pytest.raises(NearDupError, match='NEARDUP_KEEP = "texts"'):
         run("tune", make_state("sqlite", tmp_path), *QUIET)
     typed(monkeypatch, "y", "y", "y")
     (tmp_path / "texts").mkdir()
     url = make_state("sqlite", tmp_path / "texts", keep=Keep.TEXTS)
-    assert run("tune", url, "-o", tmp_path / "labels.jsonl", *QUIET) == 0
-    shown = capsys.readouterr().out
+    shown = invoke("tune", url, "-o", tmp_path / "labels.jsonl", *QUIET).out
     assert "EARLIER: 秋月梨早熟\nhttps://orchard.example/pears" in shown
     assert {one["a"] for one in labels(tmp_path / "labels.jsonl")} >= {"https://orchard.example/pears"}
 
 
-def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Path) -> None:
+def test_tune_refuses_wrong_options_before_it_reads(tmp_path: Path, feed: Path) -> None:
     with pytest.raises(SettingsError, match="--cost"):
         run("tune", tmp_path / "missing.jsonl", "--cost", "0")
     with pytest.raises(NearDupError, match="does not exist"):
@@ -161,14 +151,13 @@ def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Pa
 
 
 def test_on_a_terminal_the_dialogue_has_colours(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     typed(monkeypatch, "y", "n", "q")
-    assert run("tune", feed, "-o", tmp_path / "labels.jsonl", "--pairs", "3", *QUIET) == 0
-    shown = capsys.readouterr().out
+    shown = invoke("tune", feed, "-o", tmp_path / "labels.jsonl", "--pairs", "3", *QUIET).out
     assert "by 2 labels" in shown
     assert ("\x1b[90m" in shown) == (sys.platform != "win32")
     assert [one["label"] for one in labels(tmp_path / "labels.jsonl")] == ["copy", "different"]

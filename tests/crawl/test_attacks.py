@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import farmhash
 import pytest
 
+from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.build import story
 from tests.crawl.engineless import crawl_items
@@ -161,8 +161,8 @@ TARGETS |= dict.fromkeys((forged_body, forged_sentences, forged_url), VICTIM)
 
 def test_what_is_said_to_be_forged_is() -> None:
     for text, gibberish in FORGED.items():
-        assert farmhash.fingerprint64(letters(normalize(text))) == farmhash.fingerprint64(gibberish)
-    assert farmhash.fingerprint64(FORGED_URL[0]) == farmhash.fingerprint64(FORGED_URL[1])
+        assert fingerprint64(letters(normalize(text))) == fingerprint64(gibberish)
+    assert fingerprint64(FORGED_URL[0]) == fingerprint64(FORGED_URL[1])
 
 
 def test_no_page_that_holds_too_little_of_an_article_has_it_dropped_nor_its_copy_kept(tmp_path: Path) -> None:

@@ -36,9 +36,8 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Crawl, reactor: str) -> None:
-    result = crawl(PATHS, reactor=reactor, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", **LIMIT)
+def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Crawl) -> None:
+    result = crawl(PATHS, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", **LIMIT)
     assert sorted(result.paths) == sorted(PATHS)
     before = result.paths[: result.paths.index("/wide")]  # all of them, where the machine has nothing else to do
     assert set(before) & {f"/{slug}" for slug in ORDINARY}, "they wait for the page that takes 2 s"

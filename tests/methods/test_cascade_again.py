@@ -50,7 +50,7 @@ LINES = st.builds(
 
 
 @given(LINES, st.builds(Known, st.integers(0, 20)))
-def test_on_one_site_the_lines_say_what_they_say_of_two_pages(lines: Lines, counts: Known) -> None:
+def test_equal_lines_on_one_site_are_compared_as_two_pages(lines: Lines, counts: Known) -> None:
     again, compared = compare_same_lines(lines, counts), compare_on_site(lines, lines, counts, similarity=1.0)
     assert again.ruling is compared.ruling
     assert (again.shared, again.new, again.old) == (compared.shared, 0, 0)
@@ -72,7 +72,7 @@ def test_the_sketch_is_the_one_that_the_page_would_have(site: str) -> None:
     assert again[0].likeness is Likeness.IDENTICAL
 
 
-def test_a_method_of_the_users_that_asks_what_is_common_has_pages_read() -> None:
+def test_a_user_method_with_its_own_guard_reads_equal_pages() -> None:
     class Own(NSHash):
         def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
             return super().fingerprint_own(page, is_common, site)

@@ -77,7 +77,7 @@ def test_a_parameter_that_only_decides_changes_no_byte_of_a_fingerprint(name: st
 
 
 @each_method
-def test_a_state_is_taken_on_with_another_threshold_and_refused_for_all_else(name: str, tmp_path: Path) -> None:
+def test_a_state_accepts_another_threshold_and_no_other_change(name: str, tmp_path: Path) -> None:
     written = pack_recipe(made(name).recipe())
     for parameter, value in changes(name, tmp_path, deciding=True):
         check_recipe(written, made(name, **{parameter: value}).recipe(), "a state")
@@ -122,7 +122,7 @@ def test_thresholds_whose_keys_depend_on_them_stay_in_the_recipe() -> None:
 
 
 @each_method
-def test_a_state_whose_recipe_holds_all_parameters_is_taken_on(name: str, tmp_path: Path) -> None:
+def test_a_state_with_all_parameters_in_its_recipe_is_accepted(name: str, tmp_path: Path) -> None:
     """As it was written before those that only decide were left out of it."""
     method = made(name)
     old = {**method.recipe(), "format": 2, "secret": "0" * 16, "parameters": method.parameters.as_data()}

@@ -144,17 +144,17 @@ class Sample(Parameters):
         ({"words": "/no/such"}, "sample: words must be the path of a list of words, or an empty string"),
     ],
 )
-def test_the_error_says_what_may_be(given: dict[str, Any], said: str) -> None:
+def test_an_error_names_the_possible_values(given: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError) as refused:
         Sample(**given)
     assert str(refused.value).startswith(said)
 
 
-def test_what_may_be_is_taken() -> None:
+def test_possible_values_are_accepted() -> None:
     Sample(n=1, share=1, power=128, sort="b", some="c,a", on=False, simplified=True)
 
 
-def test_a_file_counts_by_what_is_in_it_not_by_its_path(tmp_path: Path) -> None:
+def test_a_file_counts_by_its_content_and_not_by_its_path(tmp_path: Path) -> None:
     one, moved, other = (tmp_path / name for name in ("one", "moved", "other"))
     one.write_text("船", encoding="utf-8")
     moved.write_text("船", encoding="utf-8")

@@ -1,12 +1,22 @@
-"""Marked sentences: where they stand in a text."""
+"""Marked sentences of one text, and marked differences of two."""
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
+from scrapy_neardup.text.marking import (
+    Mark,
+    Part,
+    mark_differences,
+    mark_sentences,
+    own_letters,
+    sentence_letters,
+    truncate,
+)
 from scrapy_neardup.text.sentences import sentences
 
 CHINESE = "渡口开航了。“船是空的！”船长说；\n渡口开航了。"
@@ -14,7 +24,7 @@ ENGLISH = 'The ferry is back. It cost 3.5 million. "Nobody paid," he says.'
 
 
 def bracketed(parts: list[Part]) -> str:
-    """The text, with its marked parts in brackets."""
+    """The text, with its shared parts in brackets."""
     return "".join(f"[[{part.text}]]" if part.mark is Mark.SHARED else part.text for part in parts)
 
 
@@ -39,13 +49,14 @@ def test_a_sentence_is_marked_wherever_it_stands(text: str, known: list[str], ex
     assert bracketed(parts) == expected
 
 
-def test_traditional_characters_are_told_apart_only_if_asked() -> None:
+def test_traditional_characters_are_converted_only_if_asked() -> None:
+    pytest.importorskip("opencc")
     assert [own_letters("開航", simplified=simplified) for simplified in (False, True)] == ["開航", "开航"]
     one = mark_sentences("渡口開航。", lambda own: by("渡口开航").get(own, Mark.NONE), simplified=True)
     assert one[0] == Part("渡口開航", Mark.SHARED)
 
 
-def test_a_text_shares_all_its_sentences_with_itself_typeset_otherwise() -> None:
+def test_a_text_shares_all_its_sentences_with_itself_in_another_spelling() -> None:
     known = sentence_letters("the FERRY is back。 it cost 3,5 million！“nobody paid he says”")
     parts = mark_sentences(ENGLISH, lambda own: Mark.SHARED if own in known else Mark.NONE)
     assert [part.text for part in parts if part.mark is Mark.SHARED] == sentences(ENGLISH)
@@ -60,6 +71,44 @@ def test_the_parts_of_a_text_are_the_text(text: str, known: set[str]) -> None:
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, ""), (4, "The "), (7, "The [[bea]]"), (99, "The [[bear]]!")])
-def test_a_text_is_cut_in_the_middle_of_a_mark_if_need_be(limit: int, expected: str) -> None:
+def test_a_marked_text_is_cut_at_the_limit(limit: int, expected: str) -> None:
     parts = [Part("The "), Part("bear", Mark.SHARED), Part("!")]
     assert bracketed(truncate(parts, limit)) == expected
+
+
+# Differences
+
+SMALL_TEXT = st.text("ab .\n。x1 é字！", max_size=80)
+
+
+@settings(deadline=None)
+@given(SMALL_TEXT, SMALL_TEXT)
+def test_the_parts_of_two_texts_are_the_texts(one: str, other: str) -> None:
+    first, second = mark_differences(one, other)
+    assert "".join(part.text for part in first) == one
+    assert "".join(part.text for part in second) == other
+    assert all(part.mark is Mark.SHARED for part in mark_differences(one, one)[0])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("渡口九点开航。第一班船是空的。", "渡口八点开航。第一班船是空的。", (["九"], ["八"])),
+        ("The boat sank. All swam.", "All swam.", (["The boat sank. "], [])),
+        ("The boat sank.", "The boat, sank!", ([], [])),
+        ("It cost 12 crowns.", "It cost 13 crowns.", (["12 "], ["13 "])),
+        ("", "All swam.", ([], ["All swam."])),
+    ],
+)
+def test_words_and_characters_that_differ_are_not_marked(
+    one: str, other: str, expected: tuple[list[str], list[str]]
+) -> None:
+    found = [[part.text for part in parts if part.mark is Mark.NONE] for parts in mark_differences(one, other)]
+    assert tuple(found) == expected
+
+
+def test_a_text_that_repeats_itself_is_compared_quickly() -> None:
+    for one, other in ((".", "."), ("a.\n", "a.\n"), ("ab", "ba"), ("船", "来")):
+        begun = process_time()
+        mark_differences(one * 6000, other * 5999)
+        assert process_time() - begun < 2, one

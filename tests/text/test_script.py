@@ -38,7 +38,7 @@ def test_other_text_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_finds_the_copy_in_the_other_script_if_told_to(name: str) -> None:
+def test_every_method_with_simplified_finds_the_copy_in_the_other_script(name: str) -> None:
     one, other = (
         Page("http://a.example/", "老戲院", text=TRADITIONAL),
         Page("http://b.example/", "老戏院", text=SIMPLIFIED),

@@ -1,0 +1,123 @@
+/* fingerprint64 of FarmHash, see farmhash.py. */
+#include "_kernels.h"
+
+#define K0 UINT64_C(0xC3A5C85C97CB3127)
+#define K1 UINT64_C(0xB492B66FBE98F273)
+#define K2 UINT64_C(0x9AE16A3B2F90404F)
+
+typedef struct {
+    uint64_t first, second;
+} Pair;
+
+typedef struct {
+    uint64_t x, y, z;
+    Pair v, w;
+} Mixed;
+
+static uint64_t half_at(const uint8_t *p)
+{
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+}
+
+static uint64_t rotate(uint64_t value, int bits)
+{
+    return value >> bits | value << (64 - bits);
+}
+
+static uint64_t shift(uint64_t value)
+{
+    return value ^ value >> 47;
+}
+
+static uint64_t join(uint64_t one, uint64_t other, uint64_t factor)
+{
+    one = shift((one ^ other) * factor);
+    return shift((other ^ one) * factor) * factor;
+}
+
+static uint64_t hash_16(const uint8_t *data, size_t size)
+{
+    uint64_t factor = K2 + size * 2;
+    if (size >= 8) {
+        uint64_t a = word_at(data) + K2, b = word_at(data + size - 8);
+        return join(rotate(b, 37) * factor + a, (rotate(a, 25) + b) * factor, factor);
+    }
+    if (size >= 4)
+        return join(size + (half_at(data) << 3), half_at(data + size - 4), factor);
+    if (!size)
+        return K2;
+    return shift((data[0] + ((uint64_t)data[size >> 1] << 8)) * K2 ^ (size + ((uint64_t)data[size - 1] << 2)) * K0) * K2;
+}
+
+static uint64_t hash_64(const uint8_t *data, size_t size)
+{
+    uint64_t factor = K2 + size * 2, a = word_at(data) * (size <= 32 ? K1 : K2), b = word_at(data + 8);
+    uint64_t c = word_at(data + size - 8) * factor, d = word_at(data + size - 16) * K2, e, f, g, h;
+    uint64_t y = rotate(a + b, 43) + rotate(c, 30) + d, z = join(y, a + rotate(b + K2, 18) + c, factor);
+    if (size <= 32)
+        return z;
+    e = word_at(data + 16) * factor;
+    f = word_at(data + 24);
+    g = (y + word_at(data + size - 32)) * factor;
+    h = (z + word_at(data + size - 24)) * factor;
+    return join(rotate(e + f, 43) + rotate(g, 30) + h, e + rotate(f + a, 18) + g, factor);
+}
+
+/* Mixes 32 bytes into two numbers. */
+static Pair mix_half(const uint8_t *data, uint64_t a, uint64_t b)
+{
+    Pair pair;
+    uint64_t last = word_at(data + 24), c;
+    a += word_at(data);
+    b = rotate(b + a + last, 21);
+    c = a + word_at(data + 8) + word_at(data + 16);
+    pair.first = c + last;
+    pair.second = b + rotate(c, 44) + a;
+    return pair;
+}
+
+/* Mixes 64 bytes in; ``weight``: of what is mixed in besides the data. */
+static void mix_block(Mixed *m, const uint8_t *data, uint64_t factor, uint64_t weight)
+{
+    uint64_t x = rotate(m->x + m->y + m->v.first + word_at(data + 8), 37) * factor ^ m->w.second * weight;
+    uint64_t y = rotate(m->y + m->v.second + word_at(data + 48), 42) * factor + m->v.first * weight + word_at(data + 40);
+    uint64_t z = rotate(m->z + m->w.first, 33) * factor;
+    m->v = mix_half(data, m->v.second * factor, x + m->w.first);
+    m->w = mix_half(data + 32, z + m->w.second, y + word_at(data + 16));
+    m->x = z;
+    m->y = y;
+    m->z = x;
+}
+
+static uint64_t hash_long(const uint8_t *data, size_t size)
+{
+    Mixed m = {81 * K2, 81 * K1 + 113, 0, {0, 0}, {0, 0}};
+    size_t at, rest = (size - 1) & 63;
+    uint64_t factor;
+    m.x += word_at(data);
+    m.z = shift(m.y * K2 + 113) * K2;
+    for (at = 0; at < size - 1 - rest; at += 64)
+        mix_block(&m, data + at, K1, 1);
+    factor = K1 + ((m.z & 0xFF) << 1);
+    m.w.first += rest;
+    m.v.first += m.w.first;
+    m.w.first += m.v.first;
+    mix_block(&m, data + size - 64, factor, 9);
+    return join(join(m.v.first, m.w.first, factor) + shift(m.y) * K0 + m.z,
+                join(m.v.second, m.w.second, factor) + m.x, factor);
+}
+
+KERNEL(fingerprint64)
+{
+    char *text;
+    const uint8_t *data;
+    Py_ssize_t count;
+    size_t size;
+    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &text, &count) < 0)
+        return NULL;
+    data = (const uint8_t *)text;
+    size = (size_t)count;
+    return PyLong_FromUnsignedLongLong(size <= 16   ? hash_16(data, size)
+                                       : size <= 64 ? hash_64(data, size)
+                                                    : hash_long(data, size));
+}
