@@ -64,7 +64,7 @@ def crawl(project: Path, port: int, feed: str, *settings: str) -> tuple[dict[str
 
 
 def path_of(url: str) -> str:
-    """Where pages.json has the page of an address."""
+    """The path of a URL in pages.json."""
     host, name = url.removeprefix("http://").split("/")
     return f"/{host.removesuffix('.example')}/{name}"
 

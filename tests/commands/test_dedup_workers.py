@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
-    """What dedup writes, but for times: the same in one process and with workers, as are rejects and messages."""
+    """Run dedup without and with workers; return the output, which is the same except for times and ids."""
     found = []
     for workers, run in (("0", run_scrapy), ("2", run_scrapy)):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"

@@ -42,7 +42,7 @@ def build(target: Path) -> None:
 
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
-    """Where the built site is served."""
+    """The address of the built site."""
     handler = partial(_Quiet, directory=str(built))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
