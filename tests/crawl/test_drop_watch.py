@@ -99,6 +99,17 @@ def test_drops_that_begin_with_the_crawl_are_compared_with_earlier_crawls(drops:
     assert crawl.alarms == alarms
 
 
+def test_a_site_that_had_lost_pages_just_before_has_not_changed_at_once() -> None:
+    crawl = Crawl(SiteDrops(SITE, 200, 0))
+    crawl.drop()
+    crawl.drop()
+    for _ in range(3):
+        crawl.page()
+    for _ in range(15):
+        crawl.drop()
+    assert crawl.alarms == {}
+
+
 def test_a_site_of_which_nothing_is_known_and_every_page_is_dropped_is_a_mirror() -> None:
     crawl = Crawl()
     for _ in range(100):
