@@ -97,8 +97,8 @@ def test_a_tag_in_csv_has_a_column_for_each_of_its_parts() -> None:
 def test_the_add_on_adds_its_components_and_writes_csv_unless_the_project_has_an_exporter_of_its_own() -> None:
     settings = Settings()
     Addon().update_settings(settings)
-    assert settings.getwithbase("ITEM_PIPELINES").get(NearDupPipeline) == 300
-    assert settings.getwithbase("SPIDER_MIDDLEWARES").get(NearDupSpiderMiddleware) == -1_000_000
+    assert dict(settings["ITEM_PIPELINES"])[NearDupPipeline] == 300
+    assert dict(settings["SPIDER_MIDDLEWARES"])[NearDupSpiderMiddleware] == -1_000_000
     assert settings.getwithbase("FEED_EXPORTERS")["csv"] is TaggedCsvExporter
     own = Settings({"FEED_EXPORTERS": {"csv": "shop.Exporter"}})
     Addon().update_settings(own)
