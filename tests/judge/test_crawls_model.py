@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,7 +36,6 @@ from scrapy_neardup.maintenance.forget import of_host, pages_where
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
-from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
@@ -60,7 +57,10 @@ from tests.judge.model import (
 )
 from tests.server.redis_server import Server
 from tests.state.clock import HOUR, Clock
+from tests.state.model import quick, small_tables
 from tests.state.test_contract import copy_as_killed
+
+__all__ = ["quick"]
 
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
 POLICIES = st.builds(
@@ -623,26 +623,6 @@ class Crawls(RuleBasedStateMachine):
         for side in self.sides:
             side.close()
         shutil.rmtree(self.root)
-
-
-@pytest.fixture
-def quick(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory, where there is one: each run writes to the disk, and waits for it, some hundred times."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as directory:
-        yield Path(directory)
-
-
-@contextmanager
-def small_tables() -> Iterator[None]:
-    """Tables of sentences that hold 2,048 instead of 131,072, as loading those takes half of the time of a run."""
-    with pytest.MonkeyPatch.context() as patch:
-        blocks = 256 // sentence_counts.IN_BLOCK
-        patch.setattr(sentence_counts, "_BUCKETS", 256)
-        for module in (sentence_counts, boilerplate):
-            patch.setattr(module, "BLOCKS", blocks)
-        patch.setattr(boilerplate, "_FORMS", 2 * blocks)
-        yield
 
 
 def walk(schemes: Sequence[str], directory: Path, examples: int, server: Server | None = None) -> Counter[str]:

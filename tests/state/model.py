@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Generic, Protocol, TypeVar
 
+import pytest
+
+from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.journal import RolledBack
 
 
@@ -82,3 +89,23 @@ class Pages(Generic[P]):
             self.roll_back(id)
         self.crawls.clear()
         return told
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory, where there is one: each run writes to the disk, and waits for it, some hundred times."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as directory:
+        yield Path(directory)
+
+
+@contextmanager
+def small_tables() -> Iterator[None]:
+    """Tables of sentences that hold 2,048 instead of 131,072, as loading those takes half of the time of a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        blocks = 256 // sentence_counts.IN_BLOCK
+        patch.setattr(sentence_counts, "_BUCKETS", 256)
+        for module in (sentence_counts, boilerplate):
+            patch.setattr(module, "BLOCKS", blocks)
+        patch.setattr(boilerplate, "_FORMS", 2 * blocks)
+        yield

@@ -28,8 +28,10 @@ from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
-from tests.state.model import Pages
+from tests.state.model import Pages, quick, small_tables
 from tests.state.test_contract import ON_SERVER, copy_as_killed
+
+__all__ = ["quick"]
 
 RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
@@ -239,42 +241,43 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
     else:
         steps = Steps if scheme == "memory" else LastingSteps
         made = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
-    run_state_machine_as_test(
-        made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    with small_tables():
+        run_state_machine_as_test(
+            made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=30,
+                deadline=None,
+                suppress_health_check=[HealthCheck.too_slow],
+            ),
+        )
     assert next(number) >= examples
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
 def test_random_steps_leave_what_a_model_of_dictionaries_leaves(
-    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
+    scheme: str, quick: Path, request: pytest.FixtureRequest
 ) -> None:
-    walk(scheme, tmp_path, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
+    walk(scheme, quick, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 def test_random_steps_leave_it_too_where_a_key_has_many_rows(
-    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    most: int, quick: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postings, "MOST", most)
-    walk("sqlite", tmp_path, 40, lambda: pytest.fail("SQLite asks for no server."))
+    walk("sqlite", quick, 40, lambda: pytest.fail("SQLite asks for no server."))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
 def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(
-    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
+    scheme: str, quick: Path, request: pytest.FixtureRequest
 ) -> None:
-    walk(scheme, tmp_path, 2000, lambda: request.getfixturevalue("redis_server"))
+    walk(scheme, quick, 2000, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
