@@ -57,10 +57,8 @@ from tests.judge.model import (
 )
 from tests.server.redis_server import Server
 from tests.state.clock import HOUR, Clock
-from tests.state.model import quick, small_tables
+from tests.state.model import small_tables
 from tests.state.test_contract import copy_as_killed
-
-__all__ = ["quick"]
 
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
 POLICIES = st.builds(
@@ -660,9 +658,9 @@ def test_the_texts_are_what_they_are_called(family: int) -> None:
 
 
 @pytest.mark.slow
-def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(quick: Path) -> None:
+def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
-    seen = walk(schemes, quick, 20)
+    seen = walk(schemes, tmp_path, 20)
     assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
     assert {f"as {role.value}" for role in (Role.COPY, Role.BETTER)} <= seen.keys(), seen
     assert seen["by hand"]
@@ -670,18 +668,18 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_on_a_server_they_do_as_well(quick: Path, redis_server: Server) -> None:
-    assert walk(["memory", "unix"], quick, 30, redis_server)["unique"] > 0
+def test_on_a_server_they_do_as_well(tmp_path: Path, redis_server: Server) -> None:
+    assert walk(["memory", "unix"], tmp_path, 30, redis_server)["unique"] > 0
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("scheme", STORES)
-def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, quick: Path) -> None:
+def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, tmp_path: Path) -> None:
     """An hour for each store, where its files are in memory."""
     seen = Counter[str]()
     for part in range(20):  # what Hypothesis holds of its runs grows with their number
-        (quick / str(part)).mkdir()
-        seen += walk([scheme], quick / str(part), 1000)
+        (tmp_path / str(part)).mkdir()
+        seen += walk([scheme], tmp_path / str(part), 1000)
     assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
     assert seen["returns"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Generic, Protocol, TypeVar
 
 import pytest
@@ -89,14 +87,6 @@ class Pages(Generic[P]):
             self.roll_back(id)
         self.crawls.clear()
         return told
-
-
-@pytest.fixture
-def quick(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory, where there is one: each run writes to the disk, and waits for it, some hundred times."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as directory:
-        yield Path(directory)
 
 
 @contextmanager

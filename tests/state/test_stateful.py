@@ -28,10 +28,8 @@ from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
-from tests.state.model import Pages, quick, small_tables
+from tests.state.model import Pages, small_tables
 from tests.state.test_contract import ON_SERVER, copy_as_killed
-
-__all__ = ["quick"]
 
 RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
@@ -257,27 +255,27 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
 def test_random_steps_leave_what_a_model_of_dictionaries_leaves(
-    scheme: str, quick: Path, request: pytest.FixtureRequest
+    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    walk(scheme, quick, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
+    walk(scheme, tmp_path, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 def test_random_steps_leave_it_too_where_a_key_has_many_rows(
-    most: int, quick: Path, monkeypatch: pytest.MonkeyPatch
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postings, "MOST", most)
-    walk("sqlite", quick, 40, lambda: pytest.fail("SQLite asks for no server."))
+    walk("sqlite", tmp_path, 40, lambda: pytest.fail("SQLite asks for no server."))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
 def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(
-    scheme: str, quick: Path, request: pytest.FixtureRequest
+    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    walk(scheme, quick, 2000, lambda: request.getfixturevalue("redis_server"))
+    walk(scheme, tmp_path, 2000, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
