@@ -85,7 +85,7 @@ def test_the_site_has_families_of_every_kind() -> None:
     assert {page["kind"] for page in pages()} == {None, *(likeness.value for likeness in Likeness)}
 
 
-def test_what_pages_json_expects_is_consistent() -> None:
+def test_pages_json_is_consistent() -> None:
     listed = pages()
     places = {page["path"]: place for place, page in enumerate(listed)}
     assert len(places) == len(listed)

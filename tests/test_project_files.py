@@ -206,7 +206,7 @@ def test_hooks_check_what_the_test_command_checks() -> None:
     }
 
 
-def test_there_is_a_quick_subset_and_a_word_on_what_is_not_in_it(pytestconfig: pytest.Config) -> None:
+def test_the_quick_subset_is_documented(pytestconfig: pytest.Config) -> None:
     markers = dict(line.split(": ", 1) for line in pytestconfig.getini("markers") if ": " in line)
     assert "-m 'not slow'" in markers["slow"]
     assert "soak" in markers

@@ -90,7 +90,7 @@ def silent(tree: ast.Module, known: dict[str, Class], module: str = "module") ->
                     yield f"{module}: {one.name}.{method.name}"
 
 
-def test_everything_public_says_what_it_is_for() -> None:
+def test_everything_public_has_a_docstring() -> None:
     known = classes()
     assert {"Detector", "Page", "Method", "PageStore"} <= set(known)
     found: list[str] = []
@@ -131,6 +131,6 @@ FIVE_LINES = "        a = self\n        b = a\n        c = b\n        return c\n
         (f"{CLASS}    @property\n    def large(self):\n{FIVE_LINES}", ["module: Heir.large"]),
     ],
 )
-def test_the_search_for_docstrings_finds_what_has_none(source: str, expected: list[str]) -> None:
+def test_the_search_finds_missing_docstrings(source: str, expected: list[str]) -> None:
     known = {"Heir": Class(("Base",), frozenset()), "Base": Class((), frozenset({"told"}))}
     assert list(silent(ast.parse(source), known)) == expected

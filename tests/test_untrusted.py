@@ -39,7 +39,7 @@ def is_clean(told: str) -> bool:
     return told.isprintable()
 
 
-def test_what_disturbs_is_written_as_python_writes_it() -> None:
+def test_disturbing_characters_are_written_as_in_python() -> None:
     assert one_line("a\n\x1b[2J\u202e\ud800\x85\u2028\t\0") == r"a\n\x1b[2J\u202e\ud800\x85\u2028\t\x00"
     assert is_clean(one_line(EVIL))
 
@@ -47,7 +47,7 @@ def test_what_disturbs_is_written_as_python_writes_it() -> None:
 @pytest.mark.parametrize(
     "text", ["渡口\u3000开航", "a\xa0b", "می\u200cخواهم", "👩\u200d🚀", "com\xadpany", "é", "a\\x1b"]
 )
-def test_what_people_write_stays(text: str) -> None:
+def test_ordinary_text_stays(text: str) -> None:
     assert one_line(text) == text
 
 
@@ -60,7 +60,7 @@ def test_every_character_that_could_disturb_is_escaped() -> None:
 
 
 @pytest.mark.parametrize("limit", [10, 11, 12, 100])
-def test_what_is_long_keeps_its_beginning_and_its_end(limit: int) -> None:
+def test_a_long_line_keeps_its_beginning_and_its_end(limit: int) -> None:
     text = "".join(chr(0x4E00 + number) for number in range(1000))
     told = one_line(text, limit)
     assert len(told) == limit
@@ -78,7 +78,7 @@ def test_a_megabyte_takes_no_time() -> None:
 @pytest.mark.parametrize(
     "url", ["http://a.example/1;reboot", "http://a.example/'; reboot; '", "$(reboot)", "a\nreboot"]
 )
-def test_what_is_to_be_typed_is_one_word(url: str) -> None:
+def test_a_shell_word_is_one_word(url: str) -> None:
     assert shlex.split(f"scrapy neardup compare {shell_word(url)}")[3:] == [one_line(url)]
 
 
@@ -134,7 +134,7 @@ def log() -> Iterator[io.StringIO]:
     logging.getLogger().removeHandler(handler)
 
 
-def test_whatever_is_put_into_a_message_it_stays_a_line(log: io.StringIO) -> None:
+def test_any_message_stays_a_line(log: io.StringIO) -> None:
     line_logger("tests.a").warning("%s of %d is %.1f like %r: %s", EVIL, 7, 0.5, EVIL, ValueError(EVIL))
     line_logger("tests.a").warning("Nothing is put in.")
     first, second = log.getvalue().splitlines()
@@ -155,7 +155,7 @@ def test_a_traceback_is_indented_and_none_of_its_lines_can_be_forged(log: io.Str
     assert any(line.startswith("  ValueError: http://a.example/") for line in trace)
 
 
-def test_every_module_that_logs_has_such_a_logger() -> None:
+def test_every_module_logs_by_a_line_logger() -> None:
     logging_modules = 0
     for file in PACKAGE.rglob("*.py"):
         tree = ast.parse(file.read_text("utf-8"))
@@ -169,7 +169,7 @@ def test_every_module_that_logs_has_such_a_logger() -> None:
 # Standard output.
 
 
-def test_what_was_forgotten_steers_no_terminal_and_our_colours_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unescaped_output_steers_no_terminal_and_colours_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     write(f"渡口\u3000开航\n\x1b[32mshared\x1b[0m {EVIL}\n")
@@ -194,7 +194,7 @@ NASTY = [
 
 
 @pytest.mark.parametrize(("given", "shown"), NASTY)
-def test_what_could_disturb_is_made_visible(given: str, shown: str) -> None:
+def test_disturbing_characters_become_visible(given: str, shown: str) -> None:
     assert clean_text(given) == clean_line(given, 100) == shown
 
 

@@ -269,7 +269,7 @@ HTML = "<html><head><title>{}</title><meta name=keywords content='渡口,船'></
 HTML += "<body><article>{}</article></body></html>"
 
 
-def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
+def test_documents_are_written_as_texts(run: Invoke, folder: Path) -> None:
     (folder / "site" / "a").mkdir(parents=True)
     body = "".join(f"<p>{one}。</p>" for one in PEARS)
     (folder / "site" / "a" / "one.html").write_bytes(HTML.format("渡口", body).encode("gbk"))
@@ -299,7 +299,7 @@ def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: 
     assert (page["url"], page["title"], PEARS[0] in page["text"]) == ("http://a.example/1", "渡口", True)
 
 
-def test_the_policy_of_the_project_says_what_is_dropped(run: Invoke, folder: Path) -> None:
+def test_dedup_drops_by_the_policy_of_the_project(run: Invoke, folder: Path) -> None:
     run("feed.jsonl", "-o", "out.jsonl", NEARDUP_POLICY={"retitled": "tag", "excerpt": "drop"})
     assert [one["id"] for one in read(folder / "out.jsonl")] == ["ferry", "copy", "other", "short"]
 

@@ -66,7 +66,7 @@ def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
 
 
 @pytest.mark.parametrize("tag", ["--tag", ""])
-def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(folder: Path, tag: str) -> None:
+def test_unread_records_with_the_same_bytes_are_written(folder: Path, tag: str) -> None:
     """A document that is written is read for its text; the first, second and third of each are of other sites."""
     for number, copy in enumerate(("a", "b", "c")):
         (folder / "pages" / copy).mkdir()
@@ -83,7 +83,7 @@ def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(
 
 
 @pytest.mark.parametrize("settings", [[], ["-s", f"NEARDUP_EXTRACTOR={SLOW}"]], ids=["ours", "out of order"])
-def test_what_is_written_is_the_same_byte_for_byte(folder: Path, settings: list[str]) -> None:
+def test_workers_write_the_same_bytes(folder: Path, settings: list[str]) -> None:
     written = dedup_twice(folder, "pages", "feed.jsonl", "--tag", "--json", *settings, code=1)
     assert written.count(b'"duplicate"') > 5
     assert written.count(b"\n") == 2 * len(SLUGS) + 7

@@ -163,7 +163,7 @@ def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Pa
             run(command, tmp_path / "east.gz", "--store", "memory:")
 
 
-def test_merging_makes_the_state_if_there_is_none(tmp_path: Path, east: Path, west: Path, invoke: Invoke) -> None:
+def test_merge_makes_a_missing_state(tmp_path: Path, east: Path, west: Path, invoke: Invoke) -> None:
     made = tmp_path / "all.sqlite"
     found = invoke("merge", url(east), url(west), url(east), "--store", url(made), "--keep-originals", "--json").data
     assert [(one["added"], one["known"]) for one in found["merged"]] == [(3, 0), (2, 0), (0, 3)]
@@ -191,7 +191,7 @@ def test_states_of_two_recipes_are_not_merged_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("command", ["import", "merge"])
-def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Path, command: str) -> None:
+def test_a_damaged_file_is_neither_imported_nor_merged(tmp_path: Path, east: Path, west: Path, command: str) -> None:
     file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
     run("export", "-o", file, "--store", url(east))
     file.write_bytes(file.read_bytes()[:-20])
@@ -233,7 +233,7 @@ def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path
     store.close()
 
 
-def test_what_was_taken_back_from_any_of_the_states_is_told(
+def test_rolled_back_pages_of_each_state_are_reported(
     tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (east, west):
@@ -245,7 +245,7 @@ def test_what_was_taken_back_from_any_of_the_states_is_told(
     assert [line.partition("(")[2].partition(")")[0] for line in said] == ["crawl of west", "crawl of east"]
 
 
-def test_a_state_merged_into_itself_is_what_it_was(east: Path, invoke: Invoke) -> None:
+def test_a_state_merged_into_itself_does_not_change(east: Path, invoke: Invoke) -> None:
     before = content(east)
     assert invoke("merge", url(east), "--store", url(east)).out.startswith(f"{east}: known: 3\n")
     assert content(east) == before

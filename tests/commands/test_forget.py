@@ -65,7 +65,7 @@ def test_an_original_goes_with_its_copies(state: str) -> None:
     assert left(state) == ALL - {PEAR, EDITED, SAME}
 
 
-def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -> None:
+def test_a_forgotten_page_is_judged_anew(state: str) -> None:
     pages = {page[0]: page for page in PAGES}
     with open_state(state) as store:
         assert judge_pages(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
@@ -88,7 +88,7 @@ def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -
         ([SHORT], (0, 0, 0, 1), {SHORT}),
     ],
 )
-def test_a_copy_goes_alone_and_what_went_is_counted(
+def test_a_copy_goes_alone_and_forgotten_pages_are_counted(
     sqlite: str, said: Callable[..., dict[str, Any]], urls: list[str], counts: tuple[int, ...], gone: set[str]
 ) -> None:
     found = said(*urls, state=sqlite)
@@ -182,7 +182,7 @@ def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], h
         ({BREAD: 20 * 365}, "2015-01-01", {BREAD}),
     ],
 )
-def test_pages_that_were_last_seen_before_a_time(
+def test_pages_last_seen_before_a_time_go(
     state: str, said: Callable[..., dict[str, Any]], seen: dict[str, int], time: str, gone: set[str]
 ) -> None:
     with open_state(state) as store:
@@ -248,9 +248,7 @@ def old(tmp_path: Path) -> str:
     return url
 
 
-def test_a_dry_run_of_expire_says_what_would_go_and_changes_nothing(
-    said: Callable[..., dict[str, Any]], old: str
-) -> None:
+def test_a_dry_run_of_expire_lists_pages_and_changes_nothing(said: Callable[..., dict[str, Any]], old: str) -> None:
     found = said("--ttl", "60d", "--dry-run", state=old, command="expire")
     assert (found["dry_run"], found["pages"], found["originals"], found["unjudged"]) == (True, 2, 1, 1)
     assert set(found["urls"]) == {BREAD, SHORT}
@@ -267,7 +265,7 @@ def test_a_dry_run_of_expire_says_what_would_go_and_changes_nothing(
         (["--ttl", "70d"], {"NEARDUP_TTL": "10d"}, {BREAD, SHORT}),
     ],
 )
-def test_what_was_not_seen_for_long_goes_by_options_or_else_by_the_settings(
+def test_expire_takes_limits_from_options_or_else_from_settings(
     invoke: Invoke, old: str, arguments: list[str], settings: dict[str, Any], gone: set[str]
 ) -> None:
     found = json.loads(invoke("expire", *arguments, "--store", old, "--json", **settings).out)

@@ -81,7 +81,7 @@ def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, invoke: Invoke) -> None:
+def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) -> None:
     url = make_state(kind, tmp_path)
     with open_state(url) as store:
         expected = json.loads(json.dumps(asdict(gather(store))))
@@ -93,7 +93,7 @@ def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, invoke: Inv
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_json_is_json_whatever_standard_output_takes_and_steers_no_terminal(
+def test_json_is_valid_in_any_encoding_and_steers_no_terminal(
     state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_state(state) as store:
@@ -182,7 +182,7 @@ def test_so_many_copies_are_listed_as_are_asked_for(state: str, invoke: Invoke) 
 # What is refused.
 
 
-def test_what_goes_wrong_leaves_the_file_of_before(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("report.html").write_text("the one of before")
     with pytest.raises(NearDupError, match=r"not-there\.jsonl"):
         run("report", "--store", state, "--texts", "not-there.jsonl")

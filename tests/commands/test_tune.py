@@ -72,7 +72,7 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     assert "Pair" not in invoke("tune", *options).out
 
 
-def test_labels_say_what_each_value_would_have_done(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
+def test_labels_predict_errors_of_each_threshold(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path, pairs=1000)
     found = invoke("tune", feed, "--labels", read, "--json").data
     rows = labels(read)
@@ -111,7 +111,7 @@ def test_the_page_leaves_out_pairs_that_have_labels(
         run("tune", feed, "--html", page, "--labels", known, "--pairs", "8")
 
 
-def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
+def test_tune_prints_settings_to_paste(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path)
     shown = invoke("tune", feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade").out
     assert "0.75 (now)" in shown
@@ -137,7 +137,7 @@ def test_a_state_needs_texts_and_is_read_where_it_has_them(
     assert {one["a"] for one in labels(tmp_path / "labels.jsonl")} >= {"https://orchard.example/pears"}
 
 
-def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Path) -> None:
+def test_tune_refuses_wrong_options_before_it_reads(tmp_path: Path, feed: Path) -> None:
     with pytest.raises(SettingsError, match="--cost"):
         run("tune", tmp_path / "missing.jsonl", "--cost", "0")
     with pytest.raises(NearDupError, match="does not exist"):

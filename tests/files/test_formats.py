@@ -56,7 +56,7 @@ def test_the_place_is_where_an_editor_shows_it(
 
 
 @pytest.mark.parametrize("format", [*samples.FORMATS, "warc", "wacz"])
-def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format: str) -> None:
+def test_an_unknown_suffix_needs_a_named_format(tmp_path: Path, format: str) -> None:
     file = tmp_path / "upload.part"
     file.write_bytes(samples.archive() if format == "warc" else b"" if format == "wacz" else packed(format))
     with pytest.raises(SettingsError, match=r"upload\.part .* --format .*jsonl, json, csv"):
@@ -124,7 +124,7 @@ def test_an_empty_file_holds_nothing_or_is_refused(tmp_path: Path, format: str) 
 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet", "gone", "gone.html", "gone.xml.zst"])
-def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(NearDupError, match=rf"{name} does not exist"):
         read(tmp_path / name)
 

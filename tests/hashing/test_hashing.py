@@ -64,14 +64,13 @@ def test_it_is_the_fingerprint_of_farmhash() -> None:
         assert python_fingerprint(data) == farmhash.fingerprint64(data), data.hex()
 
 
-@pytest.mark.parametrize("seed", ["0", "4711"])
-def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
+def test_another_process_with_another_hash_seed_finds_the_same() -> None:
     code = (
         "import json, sys; import numpy as np; from scrapy_neardup.hashing import fingerprint64, mix64;"
         "texts, values = json.load(sys.stdin);"
         "print(json.dumps([[fingerprint64(one) for one in texts], mix64(np.array(values, np.uint64)).tolist()]))"
     )
-    found = answer_with_hash_seed(seed, code, [list(FINGERPRINTS), list(MIXED)])
+    found = answer_with_hash_seed("4711", code, [list(FINGERPRINTS), list(MIXED)])
     assert found == [list(FINGERPRINTS.values()), list(MIXED.values())]
 
 

@@ -101,7 +101,7 @@ def test_a_page_is_edited_with_parts_of_others_only() -> None:
     assert all(set(page.text) - {"\n"} == {"甲", "乙", "。"} for page in edits)
 
 
-def test_a_page_that_an_edit_leaves_as_it_is_does_not_count() -> None:
+def test_a_page_without_a_change_does_not_count() -> None:
     english = [document(str(n), f"Boat number {n} left the harbour at {n} with {n + 3} people.") for n in range(3)]
     points = measure_robustness([Fake("yes", says=True)], english, edits=["script", "retitle", "reorder", "width"])
     assert [(point.edit, point.pages, point.recognised) for point in points[:4]] == [
@@ -119,7 +119,7 @@ def test_fewer_than_two_different_texts_are_refused() -> None:
             measure_robustness([Fake("yes", says=True)], given)
 
 
-def test_a_method_that_fails_is_told_once_and_left_out() -> None:
+def test_a_failing_method_is_reported_once_and_left_out() -> None:
     told: list[str] = []
     with pytest.raises(NearDupError, match=r"^weak: no lexicon for this page$"):
         measure_robustness([Fake("weak", says=True, fails_on=THIRD)], documents())
@@ -129,7 +129,7 @@ def test_a_method_that_fails_is_told_once_and_left_out() -> None:
     assert [(point.method, point.edit, point.pages) for point in points] == [("yes", "wrap", 8), ("yes", CONTROL, 56)]
 
 
-def test_a_label_tells_parameters_apart() -> None:
+def test_a_label_names_changed_parameters() -> None:
     assert format_method(make_method("cascade", {})) == "cascade"
     assert format_method(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
     methods = [make_method("cascade", {"base": base}) for base in (0.7, 0.8)]

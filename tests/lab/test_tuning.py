@@ -79,7 +79,7 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
 
-def test_strata_hold_every_candidate_once_and_know_what_each_value_says(found: list[Candidate]) -> None:
+def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
@@ -163,7 +163,7 @@ def test_estimates_are_right_on_average_and_intervals_hold_the_truth(name: str, 
             assert abs(estimates.mean() - true) <= 4 * error + 1e-9
 
 
-def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None:
+def test_complete_labels_give_exact_errors_and_the_best_value() -> None:
     parts, truth = population("sharp")
     all_of_it = {
         part.name: [Answer(bool(copy), 1.0) for copy in copies] for part, copies in zip(parts, truth, strict=True)

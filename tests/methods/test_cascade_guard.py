@@ -109,7 +109,7 @@ def unguarded(new: Page, old: Page) -> Comparison:
 
 @pytest.mark.parametrize(("text", "lines"), [(FERRY, BOILERPLATE), (MILL, ENGLISH_BOILERPLATE)])
 @pytest.mark.parametrize("above", [0, 2])
-def test_keys_and_sketch_are_those_of_the_page_without_its_boilerplate(text: str, lines: list[str], above: int) -> None:
+def test_boilerplate_changes_neither_keys_nor_sketch(text: str, lines: list[str], above: int) -> None:
     full = page(with_lines(text, lines, above=above))
     found, own, plain = Cascade().fingerprint_own(full, ALL), print_of(page(text)), print_of(full)
     assert found.keys == own.keys
@@ -315,7 +315,7 @@ NOTICES = [
 
 
 @pytest.mark.parametrize("known_before", [True, False])
-def test_a_notice_is_as_short_as_what_it_says_itself(known_before: bool) -> None:
+def test_the_length_of_a_notice_excludes_boilerplate(known_before: bool) -> None:
     for notice, one, other in NOTICES:
         new, old = (page(with_lines(notice.format(said), BOILERPLATE), site="a.example") for said in (one, other))
         assert not compared(new, old, known_before=known_before).duplicate, notice
@@ -334,7 +334,7 @@ def test_much_boilerplate_does_not_spoil_the_estimate_where_it_was_known_before(
         assert Cascade().compare(new, old.sketch, NONE).similarity == pytest.approx(plain.similarity, abs=0.05), seed
 
 
-def test_of_an_earlier_page_that_turns_out_to_be_boilerplate_for_the_most_part_only_the_same_text_is_a_copy() -> None:
+def test_an_earlier_page_of_mostly_boilerplate_is_matched_by_the_same_text_alone() -> None:
     dice = random.Random(1)
     lines = ["".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(60)]
     known = marks(*lines)
@@ -367,7 +367,7 @@ def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> 
     assert set(bare.keys) & set(filed.keys)
 
 
-def test_pages_whose_boilerplate_is_most_of_either_and_differs_are_no_copies_by_the_little_they_share() -> None:
+def test_a_short_common_text_in_different_boilerplate_makes_no_copy() -> None:
     lines = ["".join(chr(random.Random(seed).randrange(0x4E00, 0x9000) + n) for n in range(40)) for seed in range(80)]
     known = marks(*lines)
     one, other = (

@@ -12,8 +12,9 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page import extraction, samples
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.samples import PAGES, reader_sample
+from scrapy_neardup.text import backend
 from scrapy_neardup.text import samples as texts
-from scrapy_neardup.text import tokens
+from scrapy_neardup.text.backend import PythonBackend
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample
 from tests.processes import answer_with_hash_seed
 
@@ -69,9 +70,9 @@ def test_another_version_with_equal_results_keeps_the_digest(monkeypatch: pytest
 
 
 def test_both_segmenters_have_one_digest_and_another_one_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_segmenter", tokens.jieba_cut)
+    monkeypatch.setattr(backend, "active", PythonBackend())
     assert cut_anew() == CUT
-    monkeypatch.setattr(tokens, "_segmenter", lambda: list)
+    monkeypatch.setattr(backend.active.segmenter, "_cut", list)
     assert cut_anew() != CUT
 
 

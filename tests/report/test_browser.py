@@ -132,7 +132,7 @@ def test_groups_are_shown_and_unfolded(opened: Any) -> None:
     assert group.locator("li:visible").count() == 2
 
 
-def test_pairs_are_switched_and_what_both_say_is_marked(opened: Any) -> None:
+def test_pairs_are_switched_and_common_sentences_marked(opened: Any) -> None:
     pairs = opened.locator("article.pair")
     many = pairs.count()
     assert many == 24
@@ -229,7 +229,7 @@ def test_tables_are_saved_without_formulas(chromium: Any, tmp_path: Path) -> Non
     assert not [cell for cell in guarded if is_formula(cell)]
 
 
-def test_what_the_script_takes_for_a_formula_is_what_the_package_does() -> None:
+def test_script_and_package_agree_on_formulas() -> None:
     script = (Path(writers.__file__).parents[1] / "report" / "report.js").read_text(encoding="utf-8")
     begin, number = re.findall(r"(?:= |!)/\^(\S+)/\.test\(text\)", script)
     begins = re.compile(begin)  # the two languages write it the same

@@ -140,5 +140,5 @@ def test_large_numbers_are_short_and_never_in_powers(value: int, written: str) -
 
 
 @pytest.mark.parametrize(("share", "written"), [(0, "0 %"), (1, "100 %"), (0.0005, "0.1 %"), (0.9996, "> 99.9 %")])
-def test_shares_are_never_all_or_nothing_for_what_is_not(share: float, written: str) -> None:
+def test_a_share_is_never_rounded_to_all_or_nothing(share: float, written: str) -> None:
     assert format_percent(share) == written

@@ -117,7 +117,7 @@ def line(one: PageEntry) -> PageLine:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(small_states())
-def test_what_is_told_of_any_state_is_so(pages: list[PageEntry]) -> None:
+def test_a_report_on_any_state_is_right(pages: list[PageEntry]) -> None:
     store = filled(pages)
     before = dict(store.rows(b""))
     report = gather(store)
@@ -128,7 +128,7 @@ def test_what_is_told_of_any_state_is_so(pages: list[PageEntry]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("many", "sites"), [(300, 3), (700, 15), (1500, 40)])
-def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
+def test_a_report_on_a_larger_state_is_right(many: int, sites: int) -> None:
     pages = large_state(many, sites)
     store = filled(pages)
     report = gather(store)
@@ -141,7 +141,7 @@ def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
         assert GONE in report.flow.columns
 
 
-def test_an_empty_state_is_told_as_such() -> None:
+def test_a_report_on_an_empty_state_has_no_numbers() -> None:
     store = State().store
     report = gather(store)
     assert report == Report(
@@ -219,7 +219,7 @@ def test_a_similarity_is_in_its_bin_and_one_in_the_last(similarity: float, place
         ({}, ""),
     ],
 )
-def test_thresholds_are_those_parameters_that_are_similarities(recipe: dict[str, Any], expected: str) -> None:
+def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any], expected: str) -> None:
     found = gather(State({"method": "any", **recipe}).store).similarities.thresholds
     assert " ".join(one.name for one in found) == expected
     assert all((one.value, bool(one.meaning)) == (recipe["parameters"][one.name], True) for one in found)
@@ -238,7 +238,7 @@ def test_each_method_that_judges_by_a_similarity_has_its_thresholds(name: str) -
     assert found == {one: given[one] for one in names}
 
 
-def test_the_recipe_is_told_whatever_it_is() -> None:
+def test_any_recipe_is_reported() -> None:
     recipe = {
         "method": "a" * 1000,
         "x": None,
@@ -311,7 +311,7 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
 # Clocks.
 
 
-def test_a_clock_before_1970_and_one_far_ahead_are_told_as_they_are() -> None:
+def test_times_of_wrong_clocks_are_reported_unchanged() -> None:
     pages = [
         PageEntry(Record(1, "https://a.example/", 1), 0),
         PageEntry(Record(2, "https://b.example/", 1, 0.5), 0),
@@ -355,7 +355,7 @@ def _strings(data: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("key", [layout.record_key, layout.evidence_key])
-def test_a_damaged_state_is_told_in_a_sentence(key: Any) -> None:
+def test_a_report_refuses_a_damaged_state(key: Any) -> None:
     state = State()
     first = state.add("https://a.example/", told=Evidence(title="A"))
     state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)

@@ -68,7 +68,7 @@ def test_the_structure_of_the_page_stays() -> None:
         assert part in marked
 
 
-def test_the_legend_names_what_is_there_and_counts_it() -> None:
+def test_the_legend_counts_the_lines_of_each_role() -> None:
     marked = of_page(ARTICLE)
     assert re.findall(r'<li><span class="\w+">(\w+)</span> [^(]*\(([^)]*)\)</li>', marked) == [
         *[("article", "4 lines"), ("prose", "1 line"), ("frame", "2 lines"), ("links", "1 line"), ("other", "1 line")]
@@ -76,7 +76,7 @@ def test_the_legend_names_what_is_there_and_counts_it() -> None:
     assert '<span class="boilerplate">' not in marked
 
 
-def test_what_is_judged_though_it_is_not_visible_stands_above() -> None:
+def test_judged_lines_that_are_not_visible_stand_above() -> None:
     found = analyse(ARTICLE, URL, max_html=100_000, extractor=lambda html, url: "Nowhere <b>on</b> the page")
     marked = render_marked_page(
         ARTICLE, found.page, classify_lines(found.blocks, found.reading, lambda sentence: 0), []
@@ -161,7 +161,7 @@ def test_in_a_browser_it_is_quiet_and_asks_for_nothing(chromium: Any, tmp_path: 
 
 
 @pytest.mark.parametrize("inside", ["<script>document.title = 'taken'</script>", "<img src='https://a.example/'>"])
-def test_what_got_in_all_the_same_would_be_stopped(chromium: Any, tmp_path: Path, inside: str) -> None:
+def test_an_injected_script_or_image_would_be_stopped(chromium: Any, tmp_path: Path, inside: str) -> None:
     file = tmp_path / "broken.html"
     file.write_text(of_page(ARTICLE).replace("<main>", f"<main>{inside}"), encoding="utf-8")
     with shown(chromium, file) as (page, seen):

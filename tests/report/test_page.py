@@ -369,7 +369,7 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
 
 
 @pytest.mark.slow
-def test_groups_say_what_is_left_out() -> None:
+def test_groups_count_their_omitted_pages() -> None:
     report, html = of("large")
     found = tree(html).xpath("//div[@id='group-list']/details")
     assert f"The 100 largest of {report.totals.groups} groups" in said(tree(html).xpath("//section[@id='groups']/p")[0])
@@ -380,7 +380,7 @@ def test_groups_say_what_is_left_out() -> None:
         assert said(details.xpath("p/code")[0]) == group.similar_id
 
 
-def test_pairs_show_what_both_hold() -> None:
+def test_pairs_mark_common_text() -> None:
     report, html = of("hostile")
     found = tree(html).xpath("//div[@id='pair-list']/article")
     options = tree(html).xpath("//select[@id='pair']/option")
@@ -400,7 +400,7 @@ def test_pairs_show_what_both_hold() -> None:
     assert {pair.has_texts for pair in report.pairs} == {True, False}
 
 
-def test_an_empty_state_says_what_to_do() -> None:
+def test_a_report_on_an_empty_state_has_a_hint() -> None:
     html = of("empty")[1]
     assert "The state holds no pages yet." in tree(html).text_content()
     assert [said(one) for one in elements(html) if one.tag == "h2"] == ["The state"]

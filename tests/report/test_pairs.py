@@ -86,7 +86,7 @@ ALL = ["retitled", "near", "excerpt", "EXCERPT", "same_title", "SAME_TITLE", "un
         ({}, {}),
     ],
 )
-def test_each_kind_has_its_share_and_what_is_most_in_need_of_a_look_comes_first(
+def test_each_kind_has_its_share_and_doubtful_kinds_come_first(
     there: dict[str, int], shown: dict[str, int] | None
 ) -> None:
     found = kinds_of(gather(state_of(there).store).pairs)
@@ -96,7 +96,7 @@ def test_each_kind_has_its_share_and_what_is_most_in_need_of_a_look_comes_first(
     assert sum(found.values()) == min(PAIRS, sum(there.values()))
 
 
-def test_of_a_kind_the_least_similar_come_first() -> None:
+def test_the_least_similar_pairs_of_a_kind_come_first() -> None:
     pairs = gather(state_of({"near": 40, "SAME_TITLE": 40}).store).pairs
     for copy in (True, False):
         similarities = [one.similarity for one in pairs if one.copy is copy]
@@ -105,7 +105,7 @@ def test_of_a_kind_the_least_similar_come_first() -> None:
         assert similarities[0] == 0.51
 
 
-def test_those_with_both_texts_go_before_others_of_their_kind() -> None:
+def test_pairs_with_both_texts_come_first() -> None:
     state = State()
     first = state.add("https://a.example/0", told=Evidence(text=FERRY))
     bare = state.add("https://a.example/1")
@@ -118,7 +118,7 @@ def test_those_with_both_texts_go_before_others_of_their_kind() -> None:
     assert [one.similarity for one in found] == [0.2] * 20 + [0.3] * 4
 
 
-def test_pairs_of_which_one_is_gone_are_left_out() -> None:
+def test_a_pair_with_a_forgotten_page_is_left_out() -> None:
     state = State()
     kept, gone = state.add("https://a.example/1"), state.add("https://a.example/2")
     state.copy("https://b.example/1", kept)
@@ -161,7 +161,7 @@ def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]
         ({}, {}, (None, None)),
     ],
 )
-def test_texts_are_those_that_were_kept_else_those_that_are_given(
+def test_kept_texts_come_before_given_texts(
     kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
 ) -> None:
     state = State()
@@ -189,7 +189,7 @@ _texts = st.lists(
 
 
 @given(_texts, _texts)
-def test_what_is_marked_is_what_both_hold_and_nothing_is_lost(old: str, new: str) -> None:
+def test_sentences_of_both_texts_are_marked_and_nothing_is_lost(old: str, new: str) -> None:
     found = pair(old, new).texts
     both = sentence_letters(old) & sentence_letters(new)
     for text, written in zip(found, (old, new), strict=True):
@@ -201,7 +201,7 @@ def test_what_is_marked_is_what_both_hold_and_nothing_is_lost(old: str, new: str
                 assert {own_letters(one) for one in marks(text)} == both
 
 
-def test_of_one_text_alone_what_the_state_knows_of_both_is_marked() -> None:
+def test_a_single_text_is_marked_by_the_evidence_of_the_state() -> None:
     found = pair("", FERRY, shared=("船票仍是两块钱", "候船室装了新的长椅"))
     assert found.texts[0] is None
     assert marks(found.texts[1]) == ["船票仍是两块钱"]
@@ -308,7 +308,7 @@ _pairs = st.lists(
 
 
 @given(_pairs, st.integers(0, 80))
-def test_they_are_those_of_a_plain_count(found: list[tuple[float, int, int]], count: int) -> None:
+def test_candidates_are_those_of_a_plain_count(found: list[tuple[float, int, int]], count: int) -> None:
     pairs = [(similarity, id, (copy, original)) for id, (similarity, copy, original) in enumerate(found, 1)]
     assert best(pairs, count) == plainly(pairs, count)
 
@@ -319,7 +319,7 @@ def test_the_least_similar_lead_and_other_sites_take_turns() -> None:
     assert best(same + others, 6) == [1, 300, 2, 200, 3, 4]
 
 
-def test_of_equally_similar_pairs_the_older_ones_stay() -> None:
+def test_the_older_of_equally_similar_pairs_stay() -> None:
     assert best([(0.5, id, (1, 1)) for id in range(300, 0, -1)], 3) == [1, 2, 3]
 
 

@@ -36,7 +36,7 @@ def written(folder: Path, pairs: list[Question]) -> Path:
     return file
 
 
-def test_what_only_one_says_is_marked_and_nothing_is_more_than_text() -> None:
+def test_differences_are_marked_and_hostile_strings_are_text() -> None:
     root = lxml.html.document_fromstring(render_questions([pair(1, hostile=True)], "tune <b>"))
     assert root.xpath("string(//section[1]//div[@class='text']/mark[1])") == "九"
     assert "八" in [one.text_content() for one in root.xpath("//section[2]//div[@class='text']/mark")]
@@ -113,9 +113,7 @@ def test_keys_and_buttons_answer_and_the_labels_are_saved(chromium: Any, tmp_pat
         assert {one for one in seen.asked if not one.startswith("blob:")} == {file.as_uri()}
 
 
-def test_another_page_has_answers_of_its_own_and_none_are_kept_where_that_is_barred(
-    chromium: Any, tmp_path: Path
-) -> None:
+def test_answers_belong_to_a_page_and_work_without_storage(chromium: Any, tmp_path: Path) -> None:
     file = written(tmp_path, [pair(number) for number in range(2)])
     context = chromium.new_context()
     context.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('barred'); }})")

@@ -38,7 +38,7 @@ def test_other_languages_are_translated() -> None:
     assert same == {"csv", "tick.second", "tick.minute", "tick.year"}
 
 
-def test_every_name_that_is_said_is_there_and_every_one_is_said() -> None:
+def test_every_used_name_exists_and_every_name_is_used() -> None:
     folders = ("report/*.py", "report/*.html", "report/*.js", "cli/*.py", "crawl/*.py")
     source = "".join(file.read_text(encoding="utf-8") for folder in folders for file in ROOT.glob(folder))
     names = set(catalogue("en"))
@@ -56,6 +56,6 @@ def test_every_kind_has_a_name_and_a_meaning_and_every_reason_its_own() -> None:
     }
 
 
-def test_of_two_forms_the_one_that_fits_is_taken() -> None:
+def test_singular_and_plural_fit_the_number() -> None:
     assert [ENGLISH("groups", many) for many in (0, 1, 2, 2000)] == ["0 groups", "1 group", "2 groups", "2,000 groups"]
     assert [Words("zh")("groups", many) for many in (1, 2)] == ["1 组", "2 组"]

@@ -66,11 +66,11 @@ def test_code_logs_and_tables_are_listings(line: str) -> None:
         "# moors at the first berth that is free to a ferry",
     ],
 )
-def test_what_may_be_either_is_neither(line: str) -> None:
+def test_an_uncertain_line_is_neither(line: str) -> None:
     assert told(line) == [OTHER]
 
 
-def test_what_stands_between_lines_of_a_listing_is_a_part_of_it() -> None:
+def test_a_line_between_lines_of_a_listing_is_a_part_of_it() -> None:
     code = "int dock = find_dock(f->name)\n{}\nreturn moor(f, &dock[0])"
     assert told(code.format("continue")) == [LISTING] * 3
     assert told(code.format("// the first berth that is free")) == [LISTING] * 3
@@ -92,6 +92,6 @@ def test_comments_in_another_script_are_not_the_writers_prose() -> None:
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda text: any(map(str.isalnum, normalize(text))))))
-def test_any_text_is_told(sentences: list[str]) -> None:
+def test_any_text_is_classified(sentences: list[str]) -> None:
     lines = ["".join(filter(str.isalnum, normalize(sentence))) for sentence in sentences]
     assert len(classify_lines(list(map(normalize, sentences)), lines)) == len(sentences)
