@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+import scrapy_neardup
 from tests.conftest import pytest_collection_modifyitems
 
 if sys.version_info >= (3, 11):
@@ -118,12 +119,11 @@ def test_a_workflow_may_only_read_and_pins_what_it_uses(path: Path) -> None:
     found = workflow(path.stem)
     assert found["permissions"] == {"contents": "read"}
     assert "concurrency" in found
-    used = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+    used = re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
     assert used
     for action in used:
-        assert re.fullmatch(r"(actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v\d+|\./\S+\.yml)", action), (
-            action
-        )
+        pinned = r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+        assert re.fullmatch(rf"{pinned}|\./\S+\.yml", action), action
 
 
 def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> None:
@@ -137,6 +137,23 @@ def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> N
     assert jobs["publish"]["environment"]
     name = PROJECT["project"]["name"].replace("-", "_")
     assert any(f"{name}-${{GITHUB_REF_NAME#v}}.tar.gz" in command for command in commands(found))
+
+
+def test_a_release_has_as_many_files_as_are_built() -> None:
+    """For x86-64 and ARM: manylinux and musllinux, macOS, Windows."""
+    found = workflow("publish")["jobs"]
+    [environment] = [step["env"] for step in found["wheels"]["steps"] if "CIBW_BUILD" in step.get("env", {})]
+    machines = 2 * len(["manylinux", "musllinux", "macosx", "win"])
+    wheels = machines * len(environment["CIBW_BUILD"].split()) - environment["CIBW_SKIP"].count("cp310-win_arm64")
+    [count] = [step["run"] for step in found["publish"]["steps"] if "wc -l" in step.get("run", "")]
+    assert count.endswith(f"-eq {wheels + 2}")
+
+
+def test_package_changelog_and_citation_name_the_same_release() -> None:
+    citation = loaded("CITATION.cff")
+    heading = next(line for line in read("CHANGELOG.md").splitlines() if re.match(r"## \d", line))
+    assert heading == f"## {citation['version']} ({citation['date-released']})"
+    assert citation["version"] == scrapy_neardup.__version__
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"])
