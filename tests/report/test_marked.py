@@ -139,9 +139,9 @@ def test_nothing_of_any_page_acts_and_no_letter_is_lost(html: str) -> None:
     marked = render_marked_page(html, page, lines, [])
     assert acting(marked) == []
     visible = [line.text for line in lines if line.role is not LineRole.UNSEEN]
-    told = sum(map(str.isalnum, "".join(visible)))
+    count = sum(map(str.isalnum, "".join(visible)))
     tree = lxml.html.document_fromstring(marked)
-    assert sum(map(str.isalnum, "".join(tree.xpath("//main//span[@class]//text()")))) == told
+    assert sum(map(str.isalnum, "".join(tree.xpath("//main//span[@class]//text()")))) == count
 
 
 def test_in_a_browser_it_is_quiet_and_asks_for_nothing(chromium: Any, tmp_path: Path) -> None:
