@@ -1,4 +1,4 @@
-"""What holds for all tests: which of them are slow though they do not say so, and that new states draw one secret."""
+"""Rules for all tests: fixtures that make a test slow, and one secret for new states."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ class Collected:
 
 
 def test_soak_tests_and_crawls_are_slow_too() -> None:
-    """Or else ``-m "not slow"``, which takes the place of the ``-m`` in pyproject.toml, would run them for an hour."""
+    """``-m "not slow"`` replaces the ``-m`` in pyproject.toml, and would run soak tests for hours."""
     quick, soak, crawling = Collected(set()), Collected({"soak"}), Collected(set(), ("crawl",))
     pytest_collection_modifyitems([quick, soak, crawling])  # type: ignore[list-item]  # it looks at no more
     assert [one.marks for one in (quick, soak, crawling)] == [set(), {"soak", "slow"}, {"slow"}]

@@ -1,4 +1,4 @@
-"""What all commands do alike: refusals, output, and strings that could steer a terminal."""
+"""Behaviour of all commands: refusals, output, and strings that could steer a terminal."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def fill(store: str) -> None:
 
 
 def is_clean(told: str) -> bool:
-    """Nothing but lines, none of them forged."""
+    """Whether it has lines alone, and none is forged."""
     printable = told.replace("\n", "").replace("\u3000", "").isprintable()
     return printable and not any(line.startswith("forged") for line in told.split("\n"))
 

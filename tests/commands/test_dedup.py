@@ -46,7 +46,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: a feed is all that is there."""
+    """The folder of the commands, with a feed."""
     (tmp_path / "feed.jsonl").write_bytes(lines(*RECORDS))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -320,5 +320,5 @@ def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypa
         assert said.startswith(f"{count:,} records")
         return held
 
-    few = min(peak(500), peak(500))  # the first one imports what is needed
+    few = min(peak(500), peak(500))  # the first run imports modules
     assert peak(3000) - few < 750_000  # 2,200,000 bytes were read, and as many written

@@ -30,7 +30,7 @@ Run = Callable[..., str]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: the pages are all that is there."""
+    """The folder of the commands, with the pages alone."""
     for name, html in {"article": ARTICLE, "prose": PROSE, "none": NONE, "hostile": HOSTILE}.items():
         (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

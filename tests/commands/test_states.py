@@ -118,6 +118,7 @@ def test_groups_reports_and_comparisons_need_no_lock(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("state", ["leveldb"], indirect=True)
 def test_another_process_may_read_a_state_in_use_and_not_write(state: str, at_work: PageStore, tmp_path: Path) -> None:
     done = run_process("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)

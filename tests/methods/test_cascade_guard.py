@@ -74,7 +74,7 @@ def with_lines(text: str, lines: Sequence[str], *, above: int = 0) -> str:
 
 
 def compared(new: Page, old: Page, *, known_before: bool = True, **parameters: Any) -> Comparison:
-    """What is said of two pages; ``known_before``: boilerplate was known for that when the earlier one was filed."""
+    """Compare two pages; ``known_before``: the boilerplate was known when the earlier page was filed."""
     method, one, other = both(new, old, known_before=known_before, **parameters)
     return method.compare(one, other.sketch, NONE)
 

@@ -159,7 +159,7 @@ def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:
 
 
 def bins(similarities: list[float]) -> tuple[int, ...]:
-    """How many are in each fiftieth; those are no border cases that have four digits."""
+    """Count pages in each fiftieth; similarities with four digits are no border cases."""
     places = Counter(min(49, round(similarity * 10_000) // 200) for similarity in similarities)
     return tuple(places[place] for place in range(50))
 

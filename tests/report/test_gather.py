@@ -51,7 +51,7 @@ def _kind(one: PageEntry) -> str:
 
 
 def check_times(report: Report) -> None:
-    """How they are divided is told by the tests of times."""
+    """The sums of all buckets; test_times.py checks the division."""
     buckets = report.times.buckets
     assert sum(one.copies for one in buckets) == report.totals.copies
     assert sum(one.originals for one in buckets) == report.totals.originals
@@ -101,7 +101,7 @@ def check_copies(report: Report, pages: list[PageEntry], rows: int) -> None:
 
 
 def line(one: PageEntry) -> PageLine:
-    """What is told of a page in a list."""
+    """The line of a page in a list."""
     record, told = one.record, one.evidence or Evidence()
     return PageLine(
         record.url,
@@ -323,7 +323,7 @@ def test_times_of_wrong_clocks_are_reported_unchanged() -> None:
     assert [one.originals + one.copies for one in report.times.buckets if one.originals + one.copies] == [2, 1, 1]
 
 
-# What cannot be shown as it is.
+# Hostile strings and damage
 
 
 @pytest.mark.slow

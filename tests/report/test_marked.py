@@ -36,7 +36,7 @@ def of_page(html: str, **pages: int) -> str:
 
 
 def shown_of(html: str, role: LineRole) -> str:
-    """What stands in the body under a role, without white space."""
+    """The text of a role in the body, without white space."""
     tree = lxml.html.document_fromstring(html)
     return "".join("".join(tree.xpath(f"//main//*[@class='{role.value}']//text()")).split())
 
@@ -86,7 +86,7 @@ def test_judged_lines_that_are_not_visible_stand_above() -> None:
 
 
 def acting(html: str) -> list[str]:
-    """What of the body could act: elements, handlers, styles, addresses that are no plain links."""
+    """Parts of the body that could act: elements, handlers, styles, addresses beside plain links."""
     [body] = lxml.html.document_fromstring(html).xpath("//main")
     found = [one.tag for one in body.cssselect(ACTING)]
     for element in body.iter():

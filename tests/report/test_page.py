@@ -94,7 +94,7 @@ def headings(html: str) -> list[parser.HtmlElement]:
 
 
 def addresses(html: str) -> set[str]:
-    """Where the links of a page lead, within it and beyond."""
+    """The targets of all links of a page."""
     return {address for one in elements(html) if (address := one.get("href")) is not None}
 
 

@@ -62,7 +62,7 @@ def state_of(kinds: dict[str, int]) -> State:
 
 
 def kinds_of(pairs: Collection[PagePair]) -> dict[str, int]:
-    """How many there are of each kind, in the order in which they stand; together, or it is another kind."""
+    """Count the pairs of each kind, in their order; pairs of a kind stand together."""
     found: dict[str, int] = {}
     last = ""
     for one in pairs:
@@ -145,7 +145,7 @@ def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
 
 
 def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]]]:
-    """What looks up the text of https://NAME.example/."""
+    """A function that looks up the texts of https://NAME.example/."""
     return lambda urls: {f"https://{name}.example/": (name.upper(), text) for name, text in texts.items()}
 
 
@@ -205,7 +205,7 @@ def test_a_single_text_is_marked_by_the_evidence_of_the_state() -> None:
     found = pair("", FERRY, shared=("船票仍是两块钱", "候船室装了新的长椅"))
     assert found.texts[0] is None
     assert marks(found.texts[1]) == ["船票仍是两块钱"]
-    found = pair(FERRY, "候船室装了新的长椅。", shared=("船票仍是两块钱",))  # with both, what is kept does not count
+    found = pair(FERRY, "候船室装了新的长椅。", shared=("船票仍是两块钱",))  # both texts count
     assert (marks(found.texts[0]), marks(found.texts[1])) == ([], [])
     found = pair(FERRY, "", shared=("船票仍是两块钱", "头一班船载着\x07二十三名乘客离岸"))
     assert marks(found.texts[0]) == ["头一班船载着二十三名乘客离岸", "船票仍是两块钱"]
@@ -238,11 +238,11 @@ def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: py
 # How much of them.
 
 
-@pytest.mark.parametrize("length", [SHOWN - 1, SHOWN, SHOWN + 1, 99_999, 100_000, 100_001, 250_000])
-def test_a_text_is_cut_and_says_how_long_it_is(length: int) -> None:
-    old = pair("渡" * length, FERRY).texts[0]
-    assert old is not None
-    assert (len(whole(old)), old.letters, old.is_cut) == (min(length, SHOWN), length, length > SHOWN)
+def test_a_text_is_cut_with_its_length() -> None:
+    for length in (SHOWN - 1, SHOWN, SHOWN + 1, 100_001, 250_000):
+        old = pair("渡" * length, FERRY).texts[0]
+        assert old is not None
+        assert (len(whole(old)), old.letters, old.is_cut) == (min(length, SHOWN), length, length > SHOWN)
 
 
 def test_shared_sentences_behind_the_cut_are_counted() -> None:
@@ -313,13 +313,10 @@ def test_candidates_are_those_of_a_plain_count(found: list[tuple[float, int, int
     assert best(pairs, count) == plainly(pairs, count)
 
 
-def test_the_least_similar_lead_and_other_sites_take_turns() -> None:
+def test_the_least_similar_lead_other_sites_take_turns_and_older_pairs_stay() -> None:
     same = [(0.5 + number / 1000, number, (1, 2)) for number in range(1, 100)]
     others = [(0.9, 200, (3, 4)), (0.8, 300, (4, 3)), (0.95, 400, (3, 4))]
     assert best(same + others, 6) == [1, 300, 2, 200, 3, 4]
-
-
-def test_the_older_of_equally_similar_pairs_stay() -> None:
     assert best([(0.5, id, (1, 1)) for id in range(300, 0, -1)], 3) == [1, 2, 3]
 
 

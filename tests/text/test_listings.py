@@ -1,4 +1,4 @@
-"""Which sentences are prose, and which are lines of a listing."""
+"""Sentences of prose, and lines of a listing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 
 
 def told(text: str) -> list[LineKind]:
-    """Of the sentences of a text that hold letters."""
+    """The kinds of all sentences with letters."""
     own = segment(text, OPEN)
     return classify_lines(own.sentences, own.lines)
 

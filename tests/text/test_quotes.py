@@ -1,4 +1,4 @@
-"""Which lines of a message are quotes, in the spellings of mail programs and forums; and what is left to an article."""
+"""Quotes of messages, in the spellings of mail programs and forums, and similar lines of articles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERED = "It sails at ten since May, and bicycles go free of charge."
 
 @pytest.mark.parametrize("text", ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"])
 def test_an_ending_alone_is_no_sign_of_a_quote(text: str) -> None:
-    """Else laws would be looked through line by line."""
+    """Otherwise each line of a law would be searched."""
     assert not may_quote(text)
 
 
