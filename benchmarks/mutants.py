@@ -4,8 +4,8 @@
 
 Rooms and files of the package are named as they stand below ``scrapy_neardup/``. The faults go into a copy of the
 checkout. First all quick tests run once, to learn which test calls which function. Then each mutant meets the tests
-that call its function, the fastest first; then those that call its file, first those that call little else. A mutant
-that passes them meets the slow tests of its room and of crawls.
+that call its function, the fastest first; where these are few, those of its file, too, first those that call little
+else. A mutant that passes them meets the slow tests of its room and of crawls.
 While you work on a room, ``--tests tests/text --no-slow`` is quicker.
 
 A fault that changes no behaviour is named in ``mutants.txt`` with its reason, and is left out.
@@ -38,6 +38,8 @@ PACKAGE = "scrapy_neardup"
 EQUIVALENT = Path(__file__).with_suffix(".txt")
 #: Environment variables for the plugin: where to write which test calls what; which tests to run.
 TRACE, CHOSEN = "NEARDUP_MUTANTS_TRACE", "NEARDUP_MUTANTS_CHOSEN"
+#: Tests that call a function; if they are fewer, those of its file run, too.
+FEW = 10
 #: Seconds after which a test hangs, which finds a fault too.
 HANGS = 100
 #: Tests for the second stage, beside those of the mutant's own room.
@@ -328,12 +330,13 @@ class Checkout:
             file.write_bytes(source)
 
     def _run_chosen(self, mutant: Mutant, limit: float) -> str:
-        """Run as many of the tests that call the function, and then the file, as take ``limit`` seconds in all.
+        """Run as many of the tests that call the function as take ``limit`` seconds in all.
 
-        A function that keeps its result is called by one test of those that need it, so those of the file are asked.
+        A function that keeps its result is called by few of the tests that need it. Then those of the file run, too.
         """
         names = self.calls.get((mutant.path, mutant.function), []) if mutant.function else []
-        names = [*names, *(name for _, name in sorted(self.files.get(mutant.path, ()), reverse=True))]
+        if len(names) < FEW:
+            names = [*names, *(name for _, name in sorted(self.files.get(mutant.path, ()), reverse=True))]
         spent = 0.0
         wanted = [name for name in dict.fromkeys(names) if (spent := spent + self.seconds[name]) <= limit]
         if not wanted:
