@@ -30,7 +30,7 @@ Completed = subprocess.CompletedProcess[str]
 
 
 class Result(NamedTuple):
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str

@@ -166,8 +166,8 @@ def test_every_extra_that_is_named_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
-    told = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-    assert set(EXTRAS) - told == {"test", "all"}
+    named = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
+    assert set(EXTRAS) - named == {"test", "all"}
 
 
 def test_all_extras_are_all_that_are_for_users() -> None:
@@ -228,7 +228,7 @@ class Collected:
 
 
 def test_soak_tests_and_crawls_are_slow_too() -> None:
-    """Or else ``-m "not slow"``, which takes the place of the ``-m`` in pyproject.toml, would run them for an hour."""
+    """``-m "not slow"`` replaces the ``-m`` in pyproject.toml, and would run soak tests for hours."""
     quick, soak, crawling = Collected(set()), Collected({"soak"}), Collected(set(), ("crawl",))
     pytest_collection_modifyitems([quick, soak, crawling])  # type: ignore[list-item]  # it looks at no more
     assert [one.marks for one in (quick, soak, crawling)] == [set(), {"soak", "slow"}, {"slow"}]

@@ -51,7 +51,7 @@ Found = Callable[..., dict[str, Any]]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: a file of documents is all that is there."""
+    """The folder of the commands, with one file of documents."""
     rows = [{"id": id, "title": title, "text": text} for id, (title, text) in TEXTS.items()]
     rows[0]["url"] = PEAR
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -246,7 +246,7 @@ def test_boilerplate_comes_from_the_state(found: Found, folder: Path, state: str
 
 
 def test_counts_of_a_site_decide_as_in_a_crawl(found: Found, state: str, folder: Path) -> None:
-    """Of a page of the state, of a record with a URL, and of a file with its address."""
+    """For a page of the state, a record with a URL, and a file with its address."""
     new = "https://orchard.example/3"
     with open_state(state) as store:
         for number in range(80):

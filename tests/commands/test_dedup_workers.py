@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
-    """What dedup writes, but for times: the same in one process and with workers, as are rejects and messages."""
+    """Run dedup without and with workers; return the output, which is the same except for times and ids."""
     found = []
     for workers, run in (("0", run_scrapy), ("2", run_scrapy)):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
@@ -98,7 +98,7 @@ def test_texts_are_judged_as_by_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
 def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
-    feed = [json.dumps({"id": str(n), "text": "\n".join(story(n % 2_000))}) for n in range(4_000)]
+    feed = [json.dumps({"id": str(n), "text": "\n".join(story(n % 1_000))}) for n in range(2_000)]
     (tmp_path / "feed.jsonl").write_text("\n".join(feed), "utf-8")
     options = ["feed.jsonl", "--tag", "--json", "-s", f"NEARDUP_SECRET={SECRET}"]
     alone = run_scrapy("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)

@@ -75,10 +75,10 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     add_spider(inside, "news")
     done = run_scrapy("import", "east.gz", "--json", "--spider", "news", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     states = inside / ".scrapy" / "neardup" / "spiders" / "news"
     (place,) = (one for one in states.iterdir() if one.suffix not in (".lock", ".witness"))
-    assert told == {"store": str(place), "pages": 3}
+    assert result == {"store": str(place), "pages": 3}
     done = run_scrapy("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1, "judgements": 0, "against": 0}

@@ -44,7 +44,7 @@ WEIXIN = [f"https://mp.weixin.qq.com/s?__biz={biz}&mid={n}" for biz, n in (("MzA
 
 @pytest.fixture
 def said(invoke: Invoke) -> Callable[..., dict[str, Any]]:
-    """What ``forget``, or another command, says as JSON, and its exit code as ``code``."""
+    """Runs ``forget`` or another command; returns its JSON, with the exit code as ``code``."""
 
     def said(*arguments: str, state: str, command: str = "forget") -> dict[str, Any]:
         done = invoke(command, *arguments, "--store", state, "--json")

@@ -152,7 +152,7 @@ def test_another_error_is_not_hidden(running: Callable[..., int]) -> None:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """What runs in the background of a shell is not, and neither are the commands that it starts."""
+    """Lets this process take an interrupt, which shells keep from processes in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

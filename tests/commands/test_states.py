@@ -46,14 +46,14 @@ def at_work(state: str) -> Iterator[PageStore]:
 
 
 def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
-    _, out, told = invoke("stats", "--store", state, "--json")
+    _, out, message = invoke("stats", "--store", state, "--json")
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
         AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n",
-        told,
+        message,
     )
-    assert found["as_of"] in told
+    assert found["as_of"] in message
     assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)
     assert at_work.pages == 9
 
@@ -118,6 +118,7 @@ def test_groups_reports_and_comparisons_need_no_lock(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("state", ["leveldb"], indirect=True)
 def test_another_process_may_read_a_state_in_use_and_not_write(state: str, at_work: PageStore, tmp_path: Path) -> None:
     done = run_process("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)

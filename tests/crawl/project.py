@@ -365,15 +365,6 @@ def half_broken_extractor(html: str, url: str) -> str | None:
     return FOOTER if "new" in url else html
 
 
-def deadly_extractor(html: str, url: str) -> str | None:
-    """Brings down the process that it runs in, or holds it up, where a page asks for it."""
-    if "<!-- die" in html:
-        os._exit(7)
-    if "<!-- hang" in html:
-        time.sleep(100)
-    return html
-
-
 def slow_extractor(html: str, url: str) -> str | None:
     """Our own text of a page after as long as it asks for, and the process that reads it dies if it is to, once."""
     if found := re.search(r"<!-- takes ([\d.]+) -->", html):

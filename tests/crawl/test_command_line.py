@@ -7,12 +7,11 @@ import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from shutil import copyfile, copytree
 
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.cli import make_project, run_scrapy, start_scrapy
+from tests.cli import make_project, start_scrapy
 from tests.crawl.conftest import Site
 from tests.crawl.forked import Forks
 from tests.crawl.pages import article, html
@@ -117,23 +116,6 @@ def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named
     assert "Traceback" not in done.stderr.partition(lines[0])[0]
     assert "FileNotFoundError" not in done.stderr.replace(lines[0], "")
     assert "item_scraped_count" not in done.stderr
-
-
-def test_commands_take_the_only_state_and_else_the_spider_that_is_named(
-    shop: Path, site: Site, scrapy: RunScrapy
-) -> None:
-    pair = f"{site.base}/ferry", f"{site.base}/again"
-    done = run_scrapy("migrate", cwd=shop)
-    assert (done.returncode, str(shop / ".scrapy") in done.stderr, "--spider" in done.stderr) == (2, True, True)
-    assert scrapy("crawl", "daybook").returncode == 0
-    assert run_scrapy("migrate", cwd=shop).returncode == 0
-    (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
-    for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
-        (copytree if one.is_dir() else copyfile)(one, one.parent.parent / "other" / one.name)
-    assert [run_scrapy(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
-    assert run_scrapy("migrate", "--spider", "daybook", cwd=shop).returncode == 0
-    done = run_scrapy("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
-    assert json.loads(done.stdout)["verdict"] == "duplicate"
 
 
 FEEDS = """

@@ -61,13 +61,6 @@ def test_the_rows_of_section_pages_all_pass_and_none_twice(
         assert told(third) == headlines("/sport", 22)[20:]
 
 
-def test_rows_that_were_lost_come_again(sections: Site, crawl: Crawl) -> None:
-    sections.content["/sport"] = listing(*headlines("/fail"))
-    first = crawl(SECTIONS[:2], "SectionSpider", ITEM_PIPELINES={"tests.crawl.project.DropSome": 800})
-    assert (told(first), first.count("rolled_back")) == (headlines("/news"), 20)
-    assert told(crawl(SECTIONS[:2], "SectionSpider")) == headlines("/fail")
-
-
 def test_many_listings_at_once_lose_nothing_with_either_reactor(site: Site, crawl: Crawl) -> None:
     paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
     site.content |= {path: listing(*headlines(path, 7)) for path in paths}

@@ -14,7 +14,8 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from scrapy_neardup.crawl import session
-from scrapy_neardup.crawl.pipeline import Addon
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
+from scrapy_neardup.crawl.pipeline import Addon, NearDupPipeline
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
@@ -93,9 +94,11 @@ def test_a_tag_in_csv_has_a_column_for_each_of_its_parts() -> None:
     assert (renamed["URL"], renamed["tag.verdict"], len(renamed)) == ("b", "unique", 1 + len(tag))
 
 
-def test_the_add_on_writes_csv_so_unless_the_project_has_an_exporter_of_its_own() -> None:
+def test_the_add_on_adds_its_components_and_writes_csv_unless_the_project_has_an_exporter_of_its_own() -> None:
     settings = Settings()
     Addon().update_settings(settings)
+    assert dict(settings["ITEM_PIPELINES"])[NearDupPipeline] == 300
+    assert dict(settings["SPIDER_MIDDLEWARES"])[NearDupSpiderMiddleware] == -1_000_000
     assert settings.getwithbase("FEED_EXPORTERS")["csv"] is TaggedCsvExporter
     own = Settings({"FEED_EXPORTERS": {"csv": "shop.Exporter"}})
     Addon().update_settings(own)

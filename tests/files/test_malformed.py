@@ -1,4 +1,4 @@
-"""What is malformed is named by its place, and reading goes on where it can."""
+"""Malformed records are named by their place, and reading goes on if it can."""
 
 from __future__ import annotations
 

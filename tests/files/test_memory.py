@@ -56,7 +56,7 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, format: str) -> Non
     assert done.stderr == ""
     count, grown = map(int, done.stdout.split())
     assert count == RECORDS
-    # The texts alone have more characters; whoever keeps the records needs 16 MB at least.
+    # The texts alone have more characters: to keep the records takes 16 MB.
     assert grown < RECORDS * 1_500, f"{grown:,} bytes more for {len(raw):,} bytes"
 
 

@@ -71,7 +71,7 @@ def kernels() -> Kernels:
 
 
 def both(call: Callable[[], Any]) -> tuple[Any, Any]:
-    """What a call returns with the module and without."""
+    """The results of a call with the module and without."""
     with pytest.MonkeyPatch.context() as patched:
         native = call()
         patched.setattr(compiled, "kernels", None)
@@ -80,7 +80,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def cut(text: SegmentedText) -> list[object]:
-    """How a text was cut and folded."""
+    """The folded sentences and lines of a text."""
     found: list[object] = [text.size, text.sentences, text.lines, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
@@ -186,7 +186,7 @@ def test_texts_of_every_length_are_hashed_by_blake2b(secret: bytes) -> None:
 
 
 def test_pages_are_counted_the_same_both_ways() -> None:
-    """Of a site, of many and of none known; copies, and pages that hold nothing or one sentence several times."""
+    """Pages of a site, of many and of none; copies, empty pages, and pages that repeat a sentence."""
     drawn = np.random.default_rng(8)
     one, other = Counts(), Counts()
     skipped: list[bool] = []

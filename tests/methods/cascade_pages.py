@@ -22,7 +22,7 @@ from scrapy_neardup.text.shingles import shingles
 
 DEFAULTS = CascadeParameters()
 NONE: frozenset[int] = frozenset()
-#: Sketches so large that what they estimate is all but exact.
+#: Sketches so large that their estimates are nearly exact.
 EXACT: dict[str, Any] = {"bins": 4096, "bits": 8}
 
 TITLE = "新渡口清晨开航"
@@ -90,7 +90,7 @@ def page(text: str, title: str = TITLE, **more: Any) -> Page:
 
 
 def judged(one: Page, other: Page, common: frozenset[int] = NONE, **parameters: Any) -> Comparison:
-    """What the method says of the new page ``one`` and the earlier page ``other``."""
+    """Compare the new page ``one`` with the earlier page ``other``."""
     method = Cascade(CascadeParameters(**parameters))
     return method.compare(method.fingerprint(one), method.fingerprint(other).sketch, common)
 

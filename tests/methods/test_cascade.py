@@ -1,4 +1,4 @@
-"""What the default method takes for a copy and what not, in which way pages are alike, and the keys that find them."""
+"""The default method: copies and other pages, kinds of likeness, and the keys that find pages."""
 
 from __future__ import annotations
 

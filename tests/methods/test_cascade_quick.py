@@ -160,7 +160,7 @@ def test_copies_excerpts_and_one_title_are_compared(new: Page, old: Page) -> Non
 
 
 def test_boilerplate_of_the_new_page_is_taken_off_the_earlier_one() -> None:
-    """Of an excerpt that is the more alike for it, which the plain overlap of both sketches would refuse."""
+    """Without boilerplate the excerpt is more alike; the plain overlap of both sketches would refuse it."""
     made = Cascade().fingerprint(page(FERRY[:150]))
     one, old = unpacked(made.sketch), Cascade().fingerprint(page(f"{FERRY[:150]}\n{BELL}\n{MILL}\n{LIGHTHOUSE}", ""))
     assert not Bound(DEFAULTS).may_be_alike(one, b"", old.sketch)

@@ -202,7 +202,7 @@ def many(count: int) -> list[str]:
 
 
 def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
-    """What is kept of a page of these lines."""
+    """The lines that a sketch keeps of a page."""
     return Lines.unpack(Lines.encode(split(lines, OPEN), headlines))[0]
 
 

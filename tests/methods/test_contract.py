@@ -1,4 +1,4 @@
-"""What every method promises. A method that is added to ``METHODS`` is tried here without another line."""
+"""The promises of every method. The tests run over ``METHODS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the estimating methods promise of many random pairs: errors, and how often two pages share a key."""
+"""Methods that estimate, on many random pairs: their errors, and how often two pages share a key."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Words:
         return np.asarray(whole / np.linalg.norm(whole))
 
     def signature(self, text: dict[int, int], similarity: float) -> tuple[list[int], bytes]:
-        """What the method makes of the text."""
+        """The keys and the packed vector of the text."""
         places = list(text)
         times = np.array(list(text.values()), np.float64)
         return vector(self._hashes[places], self._idf[places], times, similarity)

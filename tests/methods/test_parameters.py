@@ -49,7 +49,7 @@ def others(field: Field[Any], directory: Path) -> list[Any]:
 
 
 def refusal(name: str, parameters: dict[str, Any]) -> str:
-    """What is said against these parameters; empty if nothing is."""
+    """The message that refuses these parameters; empty if they are accepted."""
     try:
         make_method(name, parameters)
     except SettingsError as error:
@@ -273,7 +273,7 @@ def test_thresholds_whose_keys_depend_on_them_stay_in_the_recipe() -> None:
 
 @each_method
 def test_a_state_with_all_parameters_in_its_recipe_is_accepted(name: str, tmp_path: Path) -> None:
-    """As it was written before those that only decide were left out of it."""
+    """Earlier versions wrote deciding parameters into the recipe, too."""
     method = made(name)
     old = {**method.recipe(), "format": 2, "secret": "0" * 16, "parameters": method.parameters.as_data()}
     assert fits(old, method.recipe())

@@ -196,7 +196,7 @@ def test_each_copy_leads_to_its_pair_with_both_texts_where_they_are_known(opened
 
 def test_tables_are_saved_without_formulas(chromium: Any, tmp_path: Path) -> None:
     state = State()
-    first = state.add("https://a.example/", told=Evidence(title="=HYPERLINK(A1)"))
+    first = state.add("https://a.example/", evidence=Evidence(title="=HYPERLINK(A1)"))
     state.copy("https://b.example/?a,b", first, title='@sum "quoted"')
     state.copy("https://b.example/2", first, title="-12.5")
     file = tmp_path / "report.html"
@@ -209,23 +209,23 @@ def test_tables_are_saved_without_formulas(chromium: Any, tmp_path: Path) -> Non
             saved[coming.value.suggested_filename] = coming.value.path().read_bytes()
         assert seen.said == []
         assert not [url for url in seen.asked if not url.startswith(("file:", "blob:"))]
-    told = {name: list(csv.reader(io.StringIO(packed.decode("utf-8-sig")))) for name, packed in saved.items()}
-    assert set(told) == {
+    tables = {name: list(csv.reader(io.StringIO(packed.decode("utf-8-sig")))) for name, packed in saved.items()}
+    assert set(tables) == {
         f"neardup-{name}.csv" for name in ("kinds", "similarities", "times", "flows", "groups", "copies")
     }
     assert all(packed.startswith(codecs.BOM_UTF8) for packed in saved.values())
-    assert told["neardup-flows.csv"] == [["copies on", "of originals on", "copies"], ["b.example", "a.example", "2"]]
-    copies = told["neardup-copies.csv"]
+    assert tables["neardup-flows.csv"] == [["copies on", "of originals on", "copies"], ["b.example", "a.example", "2"]]
+    copies = tables["neardup-copies.csv"]
     assert copies[0][3:6] == ["title of the copy", "copy", "its site"]
     original = ["'=HYPERLINK(A1)", "https://a.example/", "a.example"]
     assert [row[1:] for row in copies[1:]] == [
         ["near", "0.8", "-12.5", "https://b.example/2", "b.example", *original],
         ["near", "0.8", '\'@sum "quoted"', "https://b.example/?a,b", "b.example", *original],
     ]
-    groups = told["neardup-groups.csv"]
+    groups = tables["neardup-groups.csv"]
     assert [row[1] for row in groups] == ["kind", "original", "near", "near"]
     assert groups[1][4:] == ["'=HYPERLINK(A1)", "https://a.example/"]
-    guarded = [cell for table in told.values() for row in table for cell in row]
+    guarded = [cell for table in tables.values() for row in table for cell in row]
     assert not [cell for cell in guarded if is_formula(cell)]
 
 

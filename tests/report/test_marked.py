@@ -36,7 +36,7 @@ def of_page(html: str, **pages: int) -> str:
 
 
 def shown_of(html: str, role: LineRole) -> str:
-    """What stands in the body under a role, without white space."""
+    """The text of a role in the body, without white space."""
     tree = lxml.html.document_fromstring(html)
     return "".join("".join(tree.xpath(f"//main//*[@class='{role.value}']//text()")).split())
 
@@ -86,7 +86,7 @@ def test_judged_lines_that_are_not_visible_stand_above() -> None:
 
 
 def acting(html: str) -> list[str]:
-    """What of the body could act: elements, handlers, styles, addresses that are no plain links."""
+    """Parts of the body that could act: elements, handlers, styles, addresses beside plain links."""
     [body] = lxml.html.document_fromstring(html).xpath("//main")
     found = [one.tag for one in body.cssselect(ACTING)]
     for element in body.iter():
@@ -139,9 +139,9 @@ def test_nothing_of_any_page_acts_and_no_letter_is_lost(html: str) -> None:
     marked = render_marked_page(html, page, lines, [])
     assert acting(marked) == []
     visible = [line.text for line in lines if line.role is not LineRole.UNSEEN]
-    told = sum(map(str.isalnum, "".join(visible)))
+    count = sum(map(str.isalnum, "".join(visible)))
     tree = lxml.html.document_fromstring(marked)
-    assert sum(map(str.isalnum, "".join(tree.xpath("//main//span[@class]//text()")))) == told
+    assert sum(map(str.isalnum, "".join(tree.xpath("//main//span[@class]//text()")))) == count
 
 
 def test_in_a_browser_it_is_quiet_and_asks_for_nothing(chromium: Any, tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ def test_differences_are_marked_and_hostile_strings_are_text() -> None:
     assert len(root.xpath("//script")) == 2
     assert root.xpath("//img | //b | //*[@onerror]") == []
     assert [one.get("href") for one in root.xpath("//a")] == ["https://a.example/1"]
-    told = root.text_content()
-    assert "<img src=x" in told
-    assert "\u202e" not in told.replace(json.dumps(HOSTILE), "")
+    visible = root.text_content()
+    assert "<img src=x" in visible
+    assert "\u202e" not in visible.replace(json.dumps(HOSTILE), "")
     rows = json.loads(root.get_element_by_id("data").text or "")["rows"]
     assert rows == [dict(pair(1, hostile=True).row)]  # as they came, or the labels would name no document
 

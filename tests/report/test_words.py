@@ -1,4 +1,4 @@
-"""What a report says, in each language: the same names, with the same to be filled in."""
+"""The words of a report: each language has the same names with the same placeholders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2] / "scrapy_neardup"
 
 
 def placeholders(pattern: str) -> set[str]:
-    """What a pattern wants to be filled in with."""
+    """The placeholders of a pattern."""
     return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
 
 

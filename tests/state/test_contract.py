@@ -526,14 +526,9 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_di
     ("key", "packed", "told"),
     [
         (layout.block_key(3), b"garbage", "block 3 of the counted sentences cannot be unpacked"),
-        (layout.block_key(3), b"", "block 3 of the counted sentences cannot be unpacked"),
-        (layout.block_key(3), zlib.compress(b"too short"), "no block 3 with 9 bytes"),
-        (layout.block_key(3), zlib.compress(b"\xff" * 4672), "block 3 of the counted sentences holds what cannot"),
         (layout.block_key(BLOCKS + 3), b"garbage", "of the counted sentences cannot be unpacked"),
         (layout.block_key(2 * BLOCKS), b"garbage", "the counts of forms cannot be unpacked"),
-        (layout.block_key(2 * BLOCKS), zlib.compress(bytes(8)), "the counts of forms hold what cannot stand there"),
         (layout.block_key(2 * BLOCKS + 1), zlib.compress(bytes(4672)), "there is no block"),
-        (b"b", zlib.compress(bytes(4672)), "is no key of counted sentences"),
         (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
     ],
 )
@@ -715,15 +710,14 @@ AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
 }
 
 
-@pytest.mark.parametrize("call", AFTER_CLOSING)
-def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place, call: str) -> None:
+def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place) -> None:
     store = lasting.open()
     page = put(store, URL, 1)
     store.close()
-    with pytest.raises(StoreError) as refused:
-        AFTER_CLOSING[call](store, page)
-    assert not isinstance(refused.value, StoreDamaged)
-    assert "is closed" in str(refused.value)
+    for name, call in AFTER_CLOSING.items():
+        with pytest.raises(StoreError, match="is closed") as refused:
+            call(store, page)
+        assert not isinstance(refused.value, StoreDamaged), name
 
 
 def test_closing_twice_does_nothing_more(place: Place) -> None:

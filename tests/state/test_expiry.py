@@ -28,7 +28,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=[*STORES, ON_SERVER])
+@pytest.fixture(params=["memory", ON_SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here", request)
 
@@ -95,7 +95,7 @@ def test_a_page_that_is_seen_again_is_known_for_another_ttl(store: PageStore, cl
     assert known(store) == []
 
 
-@pytest.mark.parametrize("every", [30, 60, 600])
+@pytest.mark.parametrize("every", [30, 600])
 def test_where_pages_come_all_the_time_those_that_were_seen_again_are_not_overlooked(
     store: PageStore, clock: Clock, every: int
 ) -> None:
@@ -217,7 +217,7 @@ def test_what_is_not_sealed_stays_until_it_is(store: PageStore, clock: Clock) ->
     assert store.end(generation) == 0
 
 
-@pytest.mark.parametrize("many", range(1, 6))
+@pytest.mark.parametrize("many", [1, 5])
 def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
     lasting: Place, clock: Clock, many: int
 ) -> None:
@@ -242,7 +242,7 @@ def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
     assert check(store).sound
 
 
-@pytest.mark.parametrize("many", [1, 2, 3, 4])
+@pytest.mark.parametrize("many", [1, 4])
 def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: PageStore, clock: Clock, many: int) -> None:
     generation = store.begin("crawl")
     before = [put(store, number) for number in range(many)]
@@ -251,20 +251,6 @@ def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: PageStore
     for one in later:
         store.roll_back(generation, one.id)
     assert steps(store, Bounds(max_pages=0)) == many
-    assert known(store) == []
-
-
-def test_what_a_page_on_its_way_would_replace_stays_as_it_may_be_wanted_again(store: PageStore, clock: Clock) -> None:
-    old = put(store, 1)
-    generation = store.begin("crawl")
-    clock.now += HOUR
-    new = put(store, 1, generation=generation, replaces=old.id)
-    clock.now += 48 * HOUR
-    assert steps(store, Bounds(ttl=24 * HOUR, max_pages=1)) == 0
-    store.roll_back(generation, new.id)
-    assert store.find(url(1)) == old
-    clock.now += 25 * HOUR
-    steps(store, DAY)
     assert known(store) == []
 
 

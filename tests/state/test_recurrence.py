@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.state.boilerplate import _COMMON_HERE
-from scrapy_neardup.state.sentence_counts import _BUCKETS, _PACKED, _WAYS, Recurrence, Sentences
+from scrapy_neardup.state.sentence_counts import _BUCKETS, _WAYS, Recurrence, Sentences
 
 BLOCKS = 256
 #: The bytes of a packed block: 512 sentences, their sites, their repeats; the newest way of 64 buckets.
@@ -124,14 +124,6 @@ def test_the_answer_is_in_the_order_of_the_question_and_a_sentence_may_be_asked_
     assert counts(table, 9, 8, 7, 8) == [0, 2, 0, 2]
 
 
-def test_what_is_asked_and_what_is_noted_is_not_changed() -> None:
-    page = array(9, 3, 9, of(3, 4))
-    table = Recurrence()
-    table.note(page, SITE)
-    table.repeats(page)
-    assert page.tolist() == [9, 3, 9, of(3, 4)]
-
-
 @pytest.mark.slow
 @given(pages_of(MANY, 20), st.integers(0, 60))
 @settings(max_examples=300, deadline=None)
@@ -145,9 +137,6 @@ def test_it_does_what_a_table_of_lists_does_also_when_it_is_written_and_read_in_
         table.note(array(*sentences), site)
         expected.note(sentences, site)
     assert counts(table, *MANY) == [expected.repeats(one) for one in MANY]
-
-
-# Sentences of one page that want the same place
 
 
 # Full buckets
@@ -189,9 +178,6 @@ def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there(sites:
     assert table.sites(array()).tolist() == []
 
 
-# Bounded
-
-
 def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
     return chance.integers(0, 2**32, number, dtype=np.uint32)
 
@@ -208,22 +194,6 @@ def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(eve
             table.note(array(77), SITE)
     assert counts(table, 77) == [pages // every - 1]
     assert pages // every >= _COMMON_HERE
-
-
-def test_in_the_worst_case_what_is_written_takes_no_more_room_than_the_table() -> None:
-    chance = np.random.default_rng(14)
-    table = Recurrence()
-    for block in range(BLOCKS):  # nothing here can be compressed
-        packed = np.frombuffer(chance.bytes(BLOCK_BYTES), _PACKED).copy()
-        buckets = np.arange(block * 64, block * 64 + 64).repeat(_WAYS)
-        packed["sentences"] = packed["sentences"] // _BUCKETS * _BUCKETS + buckets
-        packed["newest"] %= _WAYS
-        table.load(block, zlib.compress(packed.tobytes(), 0))
-    table.note(np.arange(_BUCKETS, dtype=np.uint32), SITE)
-    written = table.changed()
-    assert len(written) == BLOCKS
-    assert max(map(len, written.values())) < BLOCK_BYTES + 20
-    assert sum(map(len, written.values())) < 1_210_000
 
 
 # What is written
@@ -356,21 +326,6 @@ def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_
     assert merged(table, Recurrence()).changed() == {}
 
 
-def test_blocks_are_those_that_hold_something_whether_written_or_not() -> None:
-    table = noted([([of(0, 1), of(_BUCKETS - 1, 1)], SITE)])
-    assert table.blocks() == table.changed()
-    written = table.blocks()
-    table.saved()
-    assert table.blocks() == written
-    assert list(written) == [0, 255]
-    assert Recurrence().blocks() == {}
-
-
-def test_only_the_blocks_that_the_other_table_holds_are_to_be_written() -> None:
-    table = merged(noted([([of(0, 1), of(64, 1)], SITE)]), noted([([of(64, 1), of(128, 1)], SITE)]))
-    assert list(table.changed()) == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "in_both", "expected"),
     [(3, 4, 0, 7), (3, 4, 2, 5), (3, 4, 3, 4), (3, 4, 99, 4), (200, 200, 0, 255), (255, 255, 255, 255), (0, 0, 5, 0)],
@@ -403,8 +358,3 @@ def test_a_merge_leaves_what_it_should_and_no_count_is_too_high(ours: Pages, the
 def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:
     pages = [([1, 2], SITE), ([1], SITE), ([1, 3], OTHER_SITE), ([1], SITE), ([3], OTHER_SITE)]
     assert noted(pages).pages(array(1, 2, 3, 4)).tolist() == [4, 1, 2, 0]
-
-
-def test_pages_are_counted_beyond_what_a_byte_holds_as_far_as_repeats_are() -> None:
-    table = noted([([1], SITE)] * 300 + [([1], OTHER_SITE)])
-    assert table.pages(array(1)).tolist() == [257]

@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.text.characters import MOST_MARKS, count_marks, limit_marks
 from scrapy_neardup.text.normalize import normalize
 
-#: Rows that whoever normalises them has to put in order.
+#: Rows that normalising must put in order.
 ROWS = {
     "alternating": "\u0300\u0316",
     "Hebrew": "\u05b0\u0591",

@@ -1,4 +1,4 @@
-"""Which lines of a message are quotes, in the spellings of mail programs and forums; and what is left to an article."""
+"""Quotes of messages, in the spellings of mail programs and forums, and similar lines of articles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERED = "It sails at ten since May, and bicycles go free of charge."
 
 @pytest.mark.parametrize("text", ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"])
 def test_an_ending_alone_is_no_sign_of_a_quote(text: str) -> None:
-    """Else laws would be looked through line by line."""
+    """Otherwise each line of a law would be searched."""
     assert not may_quote(text)
 
 
@@ -151,7 +151,7 @@ _LINES = [
 
 @given(st.lists(st.sampled_from(_LINES), max_size=30), st.data())
 def test_no_line_of_any_text_is_lost(lines: list[str], data: st.DataObject) -> None:
-    told = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
-    assert find_quotes(lines, told) <= set(range(len(lines)))
+    markup = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
+    assert find_quotes(lines, markup) <= set(range(len(lines)))
     own, quotes = split_quotes("\n".join(lines))
     assert sorted((own + quotes).replace("\n", "")) == sorted("".join(lines))

@@ -21,7 +21,7 @@ from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.prose import has_prose
-from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.sentences import SketchForm, sentences
 from scrapy_neardup.text.titles import article_title, title_parts
 from scrapy_neardup.text.tokens import has_spaced_word, numbers, segmenter_name, spaced_words, words
 
@@ -133,6 +133,7 @@ def test_invisible_characters_and_marks_change_no_letters() -> None:
 # Long enough lines, and lines as hashes, in both backends
 
 
+FORM = SketchForm(5, 64, 2, 9, 16, 4, 3, 4, 4, 2, 3, 12, 3, 2)
 BACKENDS = pytest.mark.parametrize("one", [backend.active, PythonBackend()], ids=["in use", "Python"])
 
 
@@ -158,6 +159,7 @@ def test_a_segmented_text_knows_its_lines(one: PythonBackend, text: str) -> None
     assert found.without(frozenset(map(OPEN.short, expected[:1]))).lines == [
         line for line in expected if line != expected[0]
     ]
+    assert found.sketch(FORM) == backend.active.segment(text, OPEN, is_normalized=False).sketch(FORM)
     asked = [OPEN.gram(gram) for gram in ("船河", "a三1", "12", "河网")]
     there = [OPEN.gram(found.letters[at : at + n]) for n in (2, 3) for at in range(len(found.letters) - n + 1)]
     assert sorted(found.missing_grams(asked, 2, 3, 2**64 - 1)) == sorted(set(asked) - set(there))
