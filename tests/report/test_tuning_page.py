@@ -137,13 +137,3 @@ def test_nothing_sticks_out_and_marks_can_be_seen(chromium: Any, tmp_path: Path,
         foot = page.eval_on_selector("#answers", "one => one.getBoundingClientRect().bottom")
         assert foot == 900
         assert seen.said == []
-
-
-def test_a_script_that_got_in_would_not_run(chromium: Any, tmp_path: Path) -> None:
-    file = tmp_path / "broken.html"
-    whole = render_questions([pair(1)], "")
-    inside = "<script>document.title = 'taken'</script><img src='https://a.example/'>"
-    file.write_text(whole.replace('<main id="pairs">', f'{inside}<main id="pairs">'), encoding="utf-8")
-    with shown(chromium, file) as (page, seen):
-        assert page.title().startswith("Are these copies?")
-        assert len([one for one in seen.said if "Content Security Policy" in one]) == 2
