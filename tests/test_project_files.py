@@ -166,8 +166,8 @@ def test_every_extra_that_is_named_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
-    told = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-    assert set(EXTRAS) - told == {"test", "all"}
+    named = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
+    assert set(EXTRAS) - named == {"test", "all"}
 
 
 def test_all_extras_are_all_that_are_for_users() -> None:

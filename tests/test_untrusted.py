@@ -34,9 +34,9 @@ FORGED = "2026-01-01 00:00:00 [scrapy] ERROR: forged"
 EVIL = f"http://a.example/\x1b[2J\x1b]0;title\x07\r\n{FORGED}\x85\u2028{FORGED}\u2029\u202egnp\u2066.exe\u200e\x9b2J\ud800\0\t"
 
 
-def is_clean(told: str) -> bool:
-    told.encode()
-    return told.isprintable()
+def is_clean(line: str) -> bool:
+    line.encode()
+    return line.isprintable()
 
 
 def test_disturbing_characters_are_written_as_in_python() -> None:
@@ -62,9 +62,9 @@ def test_every_character_that_could_disturb_is_escaped() -> None:
 def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
     for limit in (10, 11, 12, 100):
         text = "".join(chr(0x4E00 + number) for number in range(1000))
-        told = one_line(text, limit)
-        assert len(told) == limit
-        first, last = told.split("…")
+        line = one_line(text, limit)
+        assert len(line) == limit
+        first, last = line.split("…")
         assert text.startswith(first)
         assert text.endswith(last)
         assert len(first) > len(last) > 0

@@ -12,7 +12,7 @@
  *     strings, holds_any                                             5 of 6 in Chinese, 20 of 21 in English
  *     weights, core_words                                            4 of 5; and 0.2 s and 30 MB in each process
  *     are_common, count_page                                       112 of 116
- *     fingerprint64                                                300 of 302, in 17 rows of the state
+ *     fingerprint64                                                300 of 302, in 17 rows of the state, where pyfarmhash is missing
  */
 #include "_kernels.h"
 

@@ -262,10 +262,10 @@ def fill(store: str) -> None:
         state.add(Record(state.new_id(), ODD, original.id, 0.7), evidence)
 
 
-def is_clean(told: str) -> bool:
+def is_clean(output: str) -> bool:
     """Whether it has lines alone, and none is forged."""
-    printable = told.replace("\n", "").replace("\u3000", "").isprintable()
-    return printable and not any(line.startswith("forged") for line in told.split("\n"))
+    printable = output.replace("\n", "").replace("\u3000", "").isprintable()
+    return printable and not any(line.startswith("forged") for line in output.split("\n"))
 
 
 def test_dedup_names_fields_and_malformed_records_harmlessly(store: str, invoke: Invoke) -> None:
@@ -288,10 +288,10 @@ def test_no_command_steers_the_terminal(
             run(name, *given, "--store", store, NEARDUP_KEEP="texts")
         except NearDupError as error:
             sys.stderr.write(str(error))
-        told = capsys.readouterr()
-        assert name == "check" or "2J" in told.out + told.err, "it names the page"
-        assert is_clean(told.out), (name, given, told.out)
-        assert is_clean(told.err), (name, given, told.err)
+        output = capsys.readouterr()
+        assert name == "check" or "2J" in output.out + output.err, "it names the page"
+        assert is_clean(output.out), (name, given, output.out)
+        assert is_clean(output.err), (name, given, output.err)
 
 
 def test_json_and_files_hold_it_unchanged_for_a_program(store: str, invoke: Invoke, tmp_path: Path) -> None:

@@ -246,9 +246,9 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     method = make_method("cascade", {})
     store = open_store(state, state_recipe(method, None))
     assert (store.pages, store.rolled_back.pages) == (5, 0)
-    told = store.evidence(next(one.id for one in store.records() if not one.is_original))
-    assert told is not None
-    assert (told.likeness, told.title) == ("retitled", COPY["title"])
+    evidence = store.evidence(next(one.id for one in store.records() if not one.is_original))
+    assert evidence is not None
+    assert (evidence.likeness, evidence.title) == ("retitled", COPY["title"])
     detector = Detector(method, store, who="crawl")
     verdict = detector.judge_now(Page("http://mirror.example/", text=COPY["text"]), sealed=True)
     close_store(store)

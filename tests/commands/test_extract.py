@@ -125,10 +125,10 @@ def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any],
     assert line == {"role": "boilerplate", "text": ASIDE, "boilerplate": [ASIDE], "pages": 40}
     assert answer["letters"] - answer["own_letters"] == sum(map(str.isalpha, ASIDE))
     assert (answer["pages_of_site"], answer["why_no_store"]) == (50, None)
-    told = run("article.html", "--url", URL, "--store", state)
-    assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in told
-    assert "; it has counted 50 pages of the site daybook.example; 1 line with boilerplate here.\n" in told
-    assert "yes, by 284 of its 346 letters; 62 are boilerplate to the state." in told
+    printed = run("article.html", "--url", URL, "--store", state)
+    assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in printed
+    assert "; it has counted 50 pages of the site daybook.example; 1 line with boilerplate here.\n" in printed
+    assert "yes, by 284 of its 346 letters; 62 are boilerplate to the state." in printed
 
 
 def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], folder: Path, state: str) -> None:

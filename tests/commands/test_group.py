@@ -127,27 +127,20 @@ def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> N
     assert group.settings["NEARDUP_WAIT"] == "3"
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_the_exit_code_is_the_commands(running: Callable[..., int], code: int) -> None:
-    assert running(lambda _: code) == code
-
-
-def test_an_error_of_ours_is_a_sentence_on_standard_error(
+def test_the_exit_code_is_that_of_the_command_and_an_error_of_ours_is_a_sentence(
     running: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def body(_: argparse.Namespace) -> int:
-        raise NearDupError("The bridge is closed; take the ferry.")
+    def fail(error: Exception) -> Callable[[argparse.Namespace], int]:
+        def body(_: argparse.Namespace) -> int:
+            raise error
 
-    assert running(body) == 2
+        return body
+
+    assert [running(lambda _: 0), running(lambda _: 1)] == [0, 1]
+    assert running(fail(NearDupError("The bridge is closed; take the ferry."))) == 2
     assert capsys.readouterr() == ("", "scrapy neardup evaluate: The bridge is closed; take the ferry.\n")
-
-
-def test_another_error_is_not_hidden(running: Callable[..., int]) -> None:
-    def body(_: argparse.Namespace) -> int:
-        raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        running(body)
+        running(fail(ZeroDivisionError()))
 
 
 @pytest.fixture

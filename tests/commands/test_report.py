@@ -97,8 +97,8 @@ def test_json_is_valid_in_any_encoding_and_steers_no_terminal(
     state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_state(state) as store:
-        told = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
-        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), told)
+        evidence = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
+        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), evidence)
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
     assert run("report", "--store", state, "--json") == 0

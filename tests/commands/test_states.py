@@ -46,14 +46,14 @@ def at_work(state: str) -> Iterator[PageStore]:
 
 
 def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
-    _, out, told = invoke("stats", "--store", state, "--json")
+    _, out, message = invoke("stats", "--store", state, "--json")
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
         AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n",
-        told,
+        message,
     )
-    assert found["as_of"] in told
+    assert found["as_of"] in message
     assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)
     assert at_work.pages == 9
 

@@ -55,19 +55,19 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     out = tmp_path / "labels.jsonl"
     options = (feed, "-o", out, "--pairs", "6", *QUIET)
     typed(monkeypatch, "y", "what?", "N", "quit")
-    _, shown, told = invoke("tune", *options)
+    _, shown, message = invoke("tune", *options)
     assert [one["label"] for one in labels(out)] == ["copy", "different"]
     assert "Pair 3 of 6" in shown
     assert "Pair 4 of 6" not in shown
     assert "by 2 labels" in shown
-    assert "4 pairs left" in told
+    assert "4 pairs left" in message
     typed(monkeypatch, "skip", "yes", "no", "s")
-    _, shown, told = invoke("tune", *options)
+    _, shown, message = invoke("tune", *options)
     assert "has answers to 2 of 6 pairs" in shown
     assert shown.index("Pair 3 of 6") < shown.index("Pair 6 of 6")
     assert [one["label"] for one in labels(out)] == ["copy", "different", "skip", "copy", "different", "skip"]
     assert len({(one["a"], one["b"]) for one in labels(out)}) == 6
-    assert told == ""
+    assert message == ""
     typed(monkeypatch)
     assert "Pair" not in invoke("tune", *options).out
 

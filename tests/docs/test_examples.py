@@ -30,7 +30,7 @@ else:
 
 LANGUAGES = {"python", "sh", "text", "json", "jsonl", "yaml", "toml", "ini", "dockerfile", "html", "xml", "csv"}
 #: What an example may import that the tests need not have.
-OPTIONAL = ("pandas", "datasets", "datasketch", "scrapy_redis")
+OPTIONAL = ("pandas", "datasets", "datasketch", "scrapy_redis", "spidermon")
 EXTRAS = tomllib.loads(ROOT.joinpath("pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
 

@@ -53,9 +53,9 @@ def test_what_the_readme_says_of_the_example_happens(tmp_path: Path, port: int) 
         words = command.split()
         assert words[0] == "scrapy"
         if words[1] == "neardup":
-            told = run_scrapy(*words[2:], cwd=project)
-            assert told.returncode == 0, told.stderr
-            return told.stdout + told.stderr
+            result = run_scrapy(*words[2:], cwd=project)
+            assert result.returncode == 0, result.stderr
+            return result.stdout + result.stderr
         done = subprocess.run(
             [sys.executable, "-m", *words],
             cwd=project,

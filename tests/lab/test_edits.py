@@ -132,9 +132,8 @@ def test_replace_without_material_of_a_kind_leaves_that_kind() -> None:
     assert replace("渡口 ferry", 1.0, rng(), english) != "渡口 ferry"
 
 
-@pytest.mark.parametrize("text", [ZH, EN, "甲来了。乙走了", "One came. Two left"], ids=["zh", "en", "zh 2", "en 2"])
-def test_reorder_keeps_every_sentence(text: str) -> None:
-    for seed in range(3):
+def test_reorder_keeps_every_sentence() -> None:
+    for text, seed in product((ZH, EN, "甲来了。乙走了", "One came. Two left"), range(3)):
         result = reorder(text, 0.0, rng(seed), MATERIAL)
         before, after = ([piece.strip() for piece in split_sentences(one)] for one in (text, result))
         assert sorted(after) == sorted(before), seed

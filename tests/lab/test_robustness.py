@@ -29,7 +29,7 @@ THIRD = documents()[2].page.text[:20]
 
 
 class Fake(First):
-    """Says what it is told to say, under keys that two versions share or not."""
+    """Gives fixed answers, under keys that two versions share or not."""
 
     def __init__(self, name: str, *, says: bool, filed: bool = True, fails_on: str = "\0") -> None:
         super().__init__()
@@ -120,12 +120,14 @@ def test_fewer_than_two_different_texts_are_refused() -> None:
 
 
 def test_a_failing_method_is_reported_once_and_left_out() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     with pytest.raises(NearDupError, match=r"^weak: no lexicon for this page$"):
         measure_robustness([Fake("weak", says=True, fails_on=THIRD)], documents())
     methods = [Fake("weak", says=True, fails_on=THIRD), Fake("yes", says=True)]
-    points = measure_robustness(methods, documents(), edits=["wrap"], on_failure=lambda error: told.append(str(error)))
-    assert told == ["weak: no lexicon for this page"]
+    points = measure_robustness(
+        methods, documents(), edits=["wrap"], on_failure=lambda error: messages.append(str(error))
+    )
+    assert messages == ["weak: no lexicon for this page"]
     assert [(point.method, point.edit, point.pages) for point in points] == [("yes", "wrap", 8), ("yes", CONTROL, 56)]
 
 

@@ -277,10 +277,10 @@ def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_m
         assert compared(page(half), page(FERRY), **alone).duplicate, f"seed {seed}"
         one = page(with_lines(half, BOILERPLATE), site="a.example")
         other = page(with_lines(FERRY, OTHER_BOILERPLATE), site="b.example")
-        told = explained(one, other, **alone)
-        assert told.score >= told.needed, f"seed {seed}"
-        assert values(told)["whole"] < DEFAULTS.least, f"seed {seed}"
-        assert "boilerplate" in told.decision, f"seed {seed}"
+        explanation = explained(one, other, **alone)
+        assert explanation.score >= explanation.needed, f"seed {seed}"
+        assert values(explanation)["whole"] < DEFAULTS.least, f"seed {seed}"
+        assert "boilerplate" in explanation.decision, f"seed {seed}"
         assert not compared(one, other, **alone).duplicate, f"seed {seed}"
 
 
@@ -345,9 +345,9 @@ def test_an_earlier_page_of_mostly_boilerplate_is_matched_by_the_same_text_alone
     found = method.compare(method.fingerprint_own(longer, known), filed, NONE)
     assert found.similarity > DEFAULTS.certain
     assert not found.duplicate
-    told = method.explain(method.fingerprint_own(longer, known), filed, NONE)
-    assert "Too little is left" in told.decision
-    assert values(told)["left"] < 0.5
+    explanation = method.explain(method.fingerprint_own(longer, known), filed, NONE)
+    assert "Too little is left" in explanation.decision
+    assert values(explanation)["left"] < 0.5
     assert method.compare(
         method.fingerprint_own(longer, known), method.fingerprint_own(old, known).sketch, NONE
     ).duplicate
@@ -360,9 +360,9 @@ def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> 
     old, new = page("\n".join([*menu, report, *BOILERPLATE])), page(f"{report}\n编辑：老周", "等了十一年，船来了")
     filed, bare = Cascade().fingerprint_own(old, known), Cascade().fingerprint_own(new, known)
     found = Cascade().compare(bare, filed.sketch, NONE)
-    told = values(Cascade().explain(bare, filed.sketch, NONE))
-    assert told["whole"] < DEFAULTS.least
-    assert told["whole_containment"] > DEFAULTS.excerpt
+    explanation = values(Cascade().explain(bare, filed.sketch, NONE))
+    assert explanation["whole"] < DEFAULTS.least
+    assert explanation["whole_containment"] > DEFAULTS.excerpt
     assert found.duplicate
     assert set(bare.keys) & set(filed.keys)
 

@@ -136,8 +136,8 @@ def test_a_listing_alone_would_make_them_copies(language: str) -> None:
 
 
 def test_a_lesson_of_code_and_sentences_by_turns_is_a_copy_under_another_opening() -> None:
-    told, code = FERRY.split("\n"), CODE.split("\n")
-    pieces = [f"{sentence}\n" + "\n".join(code[5 * at : 5 * at + 5]) for at, sentence in enumerate(told)]
+    sentences, code = FERRY.split("\n"), CODE.split("\n")
+    pieces = [f"{sentence}\n" + "\n".join(code[5 * at : 5 * at + 5]) for at, sentence in enumerate(sentences)]
     old = page("\n".join(pieces), "harbour.c", site="one.example")
     new = page("\n".join([BELL[:150], *pieces[1:-1], SECOND_FERRY[:150]]), "harbour.c", site="two.example")
     assert judged(new, old).duplicate
@@ -169,15 +169,15 @@ def test_pages_longer_than_the_kept_order_are_judged_alike() -> None:
 
 def test_without_a_listing_the_share_is_shown_and_decides_nothing() -> None:
     new, old = page(f"{FERRY}\n{BELL}"), page(f"{FERRY}\n{SECOND_FERRY}")
-    told = explained(new, old)
-    assert values(told)["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.1)
-    assert values(told)["listing"] == 0.0
-    assert "two articles" not in told.decision
+    explanation = explained(new, old)
+    assert values(explanation)["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.1)
+    assert values(explanation)["listing"] == 0.0
+    assert "two articles" not in explanation.decision
 
 
 def test_a_page_with_hardly_any_prose_decides_nothing() -> None:
-    told = values(explained(page(f"{BELL[:60]}\n{CODE}"), page(f"{FERRY}\n{CODE}")))
-    assert (told["prose"], told["listing"]) == (1.0, 0.0)
+    explanation = values(explained(page(f"{BELL[:60]}\n{CODE}"), page(f"{FERRY}\n{CODE}")))
+    assert (explanation["prose"], explanation["listing"]) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.3, 0.6, 1.0])
@@ -186,8 +186,8 @@ def test_the_share_of_prose_is_estimated_well(shared: float) -> None:
     kept = sentences[: round(shared * len(sentences))]
     new = page("\n".join([*sentences, CODE]), site="two.example")
     old = page("\n".join([*kept, CODE, MILL]), site="one.example")
-    told = values(explained(new, old, **EXACT))
-    assert told["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.06)
+    explanation = values(explained(new, old, **EXACT))
+    assert explanation["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.06)
 
 
 def _exact(new: str, old: str) -> float:
@@ -203,11 +203,11 @@ def test_another_process_and_a_machine_without_a_compiler_find_the_same(monkeypa
     method = Cascade()
     new, old = two(CHINESE, CODE)
     title, sketch = method.fingerprint(new).title, method._unpack(method.fingerprint(old).sketch)
-    told = title.prose(5, 512, 2).compare(sketch)
-    assert told.is_separate
-    assert method.unpack_title(method.pack_title(title)).prose(5, 512, 2).compare(sketch) == told
+    explanation = title.prose(5, 512, 2).compare(sketch)
+    assert explanation.is_separate
+    assert method.unpack_title(method.pack_title(title)).prose(5, 512, 2).compare(sketch) == explanation
     monkeypatch.setattr(backend, "active", PythonBackend())
-    assert Cascade().fingerprint(new).title.prose(5, 512, 2).compare(sketch) == told
+    assert Cascade().fingerprint(new).title.prose(5, 512, 2).compare(sketch) == explanation
 
 
 def test_two_sketches_without_the_new_text_decide_nothing() -> None:

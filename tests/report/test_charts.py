@@ -64,11 +64,11 @@ LINE = ("x1", "x2", "y1", "y2")
 
 def test_nothing_of_a_page_is_in_them() -> None:
     state = State({"method": MARKER, "parameters": {MARKER: 0.5, "certain": 0.9}})
-    told = Evidence("near", 0, 0.7, 0.7, 9, f"<{MARKER}>", (MARKER,), MARKER)
-    first = state.add(f"https://{MARKER}.example/", told=told)
-    state.add(f"https://{MARKER}.example/1", first, 0.7, told)
-    state.add(f"https://{MARKER}.example/2", first, 0.7, replace(told, likeness=MARKER))
-    state.add(f"https://{MARKER}.example/3", told=replace(told, likeness="excerpt", like=first))
+    evidence = Evidence("near", 0, 0.7, 0.7, 9, f"<{MARKER}>", (MARKER,), MARKER)
+    first = state.add(f"https://{MARKER}.example/", evidence=evidence)
+    state.add(f"https://{MARKER}.example/1", first, 0.7, evidence)
+    state.add(f"https://{MARKER}.example/2", first, 0.7, replace(evidence, likeness=MARKER))
+    state.add(f"https://{MARKER}.example/3", evidence=replace(evidence, likeness="excerpt", like=first))
     made = all_of(gather(state.store))
     assert all(made)
     assert not [svg for svg in made if MARKER.lower() in svg.lower()]

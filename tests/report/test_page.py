@@ -40,7 +40,7 @@ def passing() -> Report:
     """A page that passed, and no copies."""
     state = State()
     first = state.add("https://a.example/")
-    state.add("https://b.example/", told=Evidence("excerpt", first, 0.3, 0.9, 10, "An excerpt", ("All swam",)))
+    state.add("https://b.example/", evidence=Evidence("excerpt", first, 0.3, 0.9, 10, "An excerpt", ("All swam",)))
     return gather(state.store)
 
 
@@ -416,7 +416,7 @@ def test_with_many_pages_and_long_titles_it_stays_small() -> None:
         title = f"渡口恢复通航的第{number}天" * 30
         url = f"https://site{number % 70}.example/2025/06/17/article-about-the-ferry-{number}.html"
         if number % 4:
-            originals.append(state.add(url, told=Evidence(title=title, text=text)))
+            originals.append(state.add(url, evidence=Evidence(title=title, text=text)))
         else:
             of = originals[number // 8] if originals else 1
             state.copy(url, of, title=title, shared=("头一班船载着乘客离岸" * 30,) * 20, text=text)

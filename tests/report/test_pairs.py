@@ -26,7 +26,7 @@ FERRY_AGAIN = "本报讯。渡口，今天清晨恢复通航！船票仍是两�
 def pair(old: str, new: str, **kept: Any) -> PagePair:
     """The pair of an original and its copy, with the texts that were kept of them."""
     state = State()
-    first = state.add("https://a.example/", told=Evidence(title="A", text=old))
+    first = state.add("https://a.example/", evidence=Evidence(title="A", text=old))
     state.copy("https://b.example/", first, **{"title": "B", "text": new, **kept})
     (found,) = gather(state.store).pairs
     return found
@@ -53,7 +53,7 @@ def state_of(kinds: dict[str, int]) -> State:
         for number in range(many):
             url, similarity = f"https://site{number}.example/{likeness}", 0.9 - number / 100
             if likeness.isupper():
-                state.add(url, told=Evidence(likeness.lower(), first, similarity))
+                state.add(url, evidence=Evidence(likeness.lower(), first, similarity))
             elif likeness == "unknown":
                 state.add(url, first, similarity)
             else:
@@ -107,7 +107,7 @@ def test_the_least_similar_pairs_of_a_kind_come_first() -> None:
 
 def test_pairs_with_both_texts_come_first() -> None:
     state = State()
-    first = state.add("https://a.example/0", told=Evidence(text=FERRY))
+    first = state.add("https://a.example/0", evidence=Evidence(text=FERRY))
     bare = state.add("https://a.example/1")
     for number in range(40):
         state.copy(f"https://b.example/{number}", bare, "near", 0.3)
@@ -123,15 +123,15 @@ def test_a_pair_with_a_forgotten_page_is_left_out() -> None:
     kept, gone = state.add("https://a.example/1"), state.add("https://a.example/2")
     state.copy("https://b.example/1", kept)
     state.copy("https://b.example/2", gone, similarity=0.1)
-    state.add("https://b.example/3", told=Evidence("excerpt", gone, 0.1))
+    state.add("https://b.example/3", evidence=Evidence("excerpt", gone, 0.1))
     state.store.forget([gone])
     assert [one.page.url for one in gather(state.store).pairs] == ["https://b.example/1"]
 
 
 def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
     state = State()
-    first = state.add("https://a.example/", told=Evidence(text=FERRY))
-    state.add("https://b.example/", told=Evidence("excerpt", first, 0.31, 0.99, text="船票仍是两块钱。"))
+    first = state.add("https://a.example/", evidence=Evidence(text=FERRY))
+    state.add("https://b.example/", evidence=Evidence("excerpt", first, 0.31, 0.99, text="船票仍是两块钱。"))
     (found,) = gather(state.store).pairs
     assert (found.kind, found.copy, found.page.kind, found.original.url) == (
         *("excerpt", False),
@@ -165,7 +165,7 @@ def test_kept_texts_come_before_given_texts(
     kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
 ) -> None:
     state = State()
-    first = state.add("https://a.example/", told=Evidence(text=kept.get("a", "")))
+    first = state.add("https://a.example/", evidence=Evidence(text=kept.get("a", "")))
     state.copy("https://b.example/", first, text=kept.get("b", ""))
     (found,) = gather(state.store, texts=known(**given)).pairs
     assert tuple(whole(text) if text else None for text in found.texts) == expected
@@ -215,7 +215,7 @@ def test_a_single_text_is_marked_by_the_evidence_of_the_state() -> None:
 def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so(simplified: bool) -> None:
     pytest.importorskip("opencc")
     state = State({"method": "cascade", "parameters": {"simplified": simplified}})
-    first = state.add("https://a.example/", told=Evidence(text="渡口今天恢复通航。船票两块钱。"))
+    first = state.add("https://a.example/", evidence=Evidence(text="渡口今天恢复通航。船票两块钱。"))
     state.copy("https://b.example/", first, text="渡口今天恢復通航。船票兩塊錢。渡口今天恢复通航。")
     (found,) = gather(state.store).pairs
     assert marks(found.texts[0]) == ["渡口今天恢复通航", *["船票两块钱"] * simplified]
@@ -228,7 +228,7 @@ def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: py
     monkeypatch.setitem(sys.modules, "opencc", None)
     normalize._converter.cache_clear()
     state = State({"method": "cascade", "parameters": {"simplified": True}})
-    first = state.add("https://a.example/", told=Evidence(text="船票两块钱。开船。"))
+    first = state.add("https://a.example/", evidence=Evidence(text="船票两块钱。开船。"))
     state.copy("https://b.example/", first, text="船票兩塊錢。开船。")
     (found,) = gather(state.store).pairs
     normalize._converter.cache_clear()
@@ -261,7 +261,7 @@ def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypat
     monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_TEXTS", 70)
     monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_SENTENCES", 20)
     state = State()
-    first = state.add("https://a.example/", told=Evidence(text="All swam to the bank."))
+    first = state.add("https://a.example/", evidence=Evidence(text="All swam to the bank."))
     bare = state.add("https://c.example/")
     for number in range(6):
         state.copy(f"https://b.example/{number}", first, text="All swam to the bank.", shared=("All swam to", "bank"))

@@ -151,7 +151,7 @@ _LINES = [
 
 @given(st.lists(st.sampled_from(_LINES), max_size=30), st.data())
 def test_no_line_of_any_text_is_lost(lines: list[str], data: st.DataObject) -> None:
-    told = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
-    assert find_quotes(lines, told) <= set(range(len(lines)))
+    markup = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
+    assert find_quotes(lines, markup) <= set(range(len(lines)))
     own, quotes = split_quotes("\n".join(lines))
     assert sorted((own + quotes).replace("\n", "")) == sorted("".join(lines))
