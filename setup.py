@@ -25,6 +25,7 @@ setup(
             sorted(map(str, Path("scrapy_neardup/hashing").glob("_kernels*.c"))),
             depends=["scrapy_neardup/hashing/_kernels.h"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
+            libraries=["m"] if os.name == "posix" else [],
             py_limited_api=LIMITED,
             optional=True,
         )

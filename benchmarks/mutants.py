@@ -4,7 +4,8 @@
 
 Rooms and files of the package are named as they stand below ``scrapy_neardup/``. The faults go into a copy of the
 checkout. First all quick tests run once, to learn which test calls which function. Then each mutant meets the tests
-that call its function, the fastest first. A mutant that passes them meets the slow tests of its room and of crawls.
+that call its function, the fastest first; where these are few, those of its file, too, first those that call little
+else. A mutant that passes them meets the slow tests of its room and of crawls.
 While you work on a room, ``--tests tests/text --no-slow`` is quicker.
 
 A fault that changes no behaviour is named in ``mutants.txt`` with its reason, and is left out.
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ PACKAGE = "scrapy_neardup"
 EQUIVALENT = Path(__file__).with_suffix(".txt")
 #: Environment variables for the plugin: where to write which test calls what; which tests to run.
 TRACE, CHOSEN = "NEARDUP_MUTANTS_TRACE", "NEARDUP_MUTANTS_CHOSEN"
+#: Tests that call a function; if they are fewer, those of its file run, too.
+FEW = 10
 #: Seconds after which a test hangs, which finds a fault too.
 HANGS = 100
 #: Tests for the second stage, beside those of the mutant's own room.
@@ -221,7 +224,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Tracer:
-    """Notes which functions of the package each test calls, how long it takes, and whether it passes."""
+    """Notes which functions of the package each test calls, its processor time, and whether it passes."""
 
     def __init__(self, out: Path) -> None:
         self._out = out.with_suffix(f".{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json")
@@ -238,7 +241,7 @@ class Tracer:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Trace one test with its fixtures."""
         self._calls = set()
-        began = time.monotonic()
+        began = time.process_time()  # a busy machine makes no test slower
         threading.settrace(self._trace)
         sys.settrace(self._trace)
         try:
@@ -246,7 +249,7 @@ class Tracer:
         finally:
             sys.settrace(None)
             threading.settrace(None)
-            self._tests[item.nodeid] = [time.monotonic() - began, sorted(self._calls)]
+            self._tests[item.nodeid] = [time.process_time() - began, sorted(self._calls)]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Forget a test that fails without a fault."""
@@ -270,8 +273,9 @@ class Checkout:
         self._folder = folder
         skipped = shutil.ignore_patterns(".git", "__pycache__", ".*_cache", ".hypothesis", "build", "*.egg-info")
         shutil.copytree(ROOT, self.root, ignore=skipped)
+        #: Tests by the functions that they call, the fastest first, and by files, each with the share of its calls.
         self.calls: dict[tuple[str, int], list[str]] = defaultdict(list)
-        self.files: dict[str, list[str]] = defaultdict(list)
+        self.files: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self.seconds: dict[str, float] = {}
 
     def pytest(self, *arguments: str, limit: float, **variables: str) -> subprocess.CompletedProcess[str] | None:
@@ -306,8 +310,8 @@ class Checkout:
             noted |= json.loads(part.read_text())
         for name, (seconds, calls) in sorted(noted.items(), key=lambda one: one[1][0]):
             self.seconds[name] = seconds
-            for file in dict.fromkeys(file for file, _ in calls):
-                self.files[Path(file).relative_to(self.root).as_posix()].append(name)
+            for file, many in Counter(file for file, _ in calls).items():
+                self.files[Path(file).relative_to(self.root).as_posix()].append((many / len(calls), name))
             for file, line in calls:
                 self.calls[Path(file).relative_to(self.root).as_posix(), line].append(name)
 
@@ -326,10 +330,15 @@ class Checkout:
             file.write_bytes(source)
 
     def _run_chosen(self, mutant: Mutant, limit: float) -> str:
-        """Run the tests that call the function, the fastest first, as many as take ``limit`` seconds in all."""
-        names = self.calls.get((mutant.path, mutant.function)) if mutant.function else self.files.get(mutant.path)
+        """Run as many of the tests that call the function as take ``limit`` seconds in all.
+
+        A function that keeps its result is called by few of the tests that need it. Then those of the file run, too.
+        """
+        names = self.calls.get((mutant.path, mutant.function), []) if mutant.function else []
+        if len(names) < FEW:
+            names = [*names, *(name for _, name in sorted(self.files.get(mutant.path, ()), reverse=True))]
         spent = 0.0
-        wanted = [name for name in names or () if (spent := spent + self.seconds[name]) <= limit]
+        wanted = [name for name in dict.fromkeys(names) if (spent := spent + self.seconds[name]) <= limit]
         if not wanted:
             return ""
         chosen = self._folder / "chosen.json"

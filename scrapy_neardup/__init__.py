@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.pipeline import Addon, DuplicatePage, NearDupPipeline, UnchangedPage

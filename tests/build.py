@@ -1,4 +1,4 @@
-"""What tests are made of: articles, pages, records, detectors, and small states in memory and on disk.
+"""Builders for tests: articles, pages, records, detectors, and small states in memory and on disk.
 
 Texts: ``story`` makes sentences that no other seed has, ``article_text`` one of several versions of an article.
 Pages: ``page`` (from sentences), ``article_page``. States: ``memory_state({})``, ``make_state`` (files).

@@ -30,7 +30,7 @@ Completed = subprocess.CompletedProcess[str]
 
 
 class Result(NamedTuple):
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -110,7 +110,7 @@ class Stream(io.TextIOWrapper):
 def run_scrapy(*arguments: str | Path, cwd: Path) -> Completed:
     """Run ``scrapy neardup`` in this process as a shell does: with the project of the folder, and all of Scrapy."""
     out, err = Stream(), Stream()
-    project, code = {entry.name.partition(".")[0] for entry in cwd.iterdir()}, 0
+    project, code = {entry.stem for entry in cwd.iterdir() if entry.suffix == ".py" or entry.is_dir()}, 0
 
     def forget_project() -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] in project]:

@@ -1,8 +1,9 @@
-"""What holds for all tests: which of them are slow though they do not say so, and that new states draw one secret."""
+"""Rules for all tests: fixtures that make a test slow, and one secret for new states."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,16 @@ from tests.server.redis_server import Server, running
 
 #: Whoever asks for one of these crawls a site in a process of its own, or starts a browser.
 SLOW_FIXTURES = {"crawl", "site", "chromium"}
+
+
+#: Folders of tests lie here, where there is room: many tests write states, and each write to a disk is waited for.
+MEMORY = Path("/dev/shm")
+
+
+def pytest_configure() -> None:
+    """Choose where the folders of tests lie, unless ``--basetemp`` says it."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2 * 2**30:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(tryfirst=True)

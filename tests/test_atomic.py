@@ -12,7 +12,7 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
 
 
-def test_what_is_written_takes_its_place_at_the_end(tmp_path: Path) -> None:
+def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl.gz"
     path.write_text("before")
     with replace_file(path) as draft:
@@ -24,7 +24,7 @@ def test_what_is_written_takes_its_place_at_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, BrokenPipeError])
-def test_after_an_error_all_is_as_it_was(error: type[BaseException], tmp_path: Path) -> None:
+def test_an_error_leaves_the_earlier_file(error: type[BaseException], tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("before")
 
@@ -49,7 +49,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     assert target.read_text() == "after"
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []
@@ -62,7 +62,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
+def test_an_unwritable_place_is_an_error(tmp_path: Path) -> None:
     def write(path: Path) -> None:
         with replace_file(path) as draft:
             draft.write_text("x")

@@ -75,7 +75,7 @@ def script(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 # Verdicts.
 
 
-def test_the_verdicts_are_those_of_a_crawl() -> None:
+def test_verdicts_equal_those_of_a_crawl() -> None:
     stream = [(family, version) for family in range(12) for version in range(3)] + [(3, 0), (4, 2)]
     with Deduplicator() as dedup:
         verdicts = [dedup.check(**page(*one)) for one in stream]
@@ -87,7 +87,7 @@ def test_the_verdicts_are_those_of_a_crawl() -> None:
 
 
 @pytest.mark.parametrize("form", ["path", "string", "URL"])
-def test_a_crawl_knows_what_a_script_has_seen_and_the_other_way_round(tmp_path: Path, form: str) -> None:
+def test_crawls_and_scripts_share_a_state(tmp_path: Path, form: str) -> None:
     path = tmp_path / "seen.db"
     store: Any = {"path": path, "string": f"{SQLITE}{path}", "URL": path.as_uri().replace("file", "sqlite", 1)}[form]
     with Deduplicator(store) as dedup:
@@ -98,7 +98,7 @@ def test_a_crawl_knows_what_a_script_has_seen_and_the_other_way_round(tmp_path: 
         assert dedup.check(**page(2, 1)).kind is Kind.DUPLICATE
 
 
-def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_header_name(
+def test_html_is_read_as_in_a_crawl_by_its_charset(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     prose = "渡口今天重新开航了，等船的人比上个月多了一倍。码头上的灯一直亮到半夜，谁也不肯先走。" * 3
@@ -127,31 +127,26 @@ def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_
     assert "meta=" not in caplog.text  # which is for a crawl
 
 
-def test_the_same_url_again_is_another_version_and_no_copy() -> None:
+def test_a_page_is_known_by_its_url_and_else_by_its_text_and_title() -> None:
     with Deduplicator() as dedup:
         kinds = [dedup.check(url="http://a.example/", text=article_text(one)).kind for one in (1, 1, 2, 2, 1)]
     assert kinds == [Kind.UNIQUE, Kind.UNCHANGED, Kind.UPDATED, Kind.UNCHANGED, Kind.UPDATED]
-
-
-def test_without_a_url_a_page_is_known_by_its_text_and_title() -> None:
     with Deduplicator() as dedup:
-        found = [
-            dedup.check(text=FERRY, title="The ferry").headline,
-            dedup.check(text=FERRY, title="The ferry").headline,
-            dedup.check(text=FERRY, title="Back at last: a ship for the islands").headline,
-            dedup.check(text=FERRY + " Tickets are sold on board.", title="The ferry").headline,
-        ]
-        assert found == ["unique", "unchanged", "duplicate (identical)", "duplicate (near)"]
-        for _ in range(2):  # it says too little, so the second may be of another page
-            assert dedup.check(text="See attachment.").headline == "unjudged (too_short)"
-        assert [dedup.check(html=f"<p>{FERRY}</p><p>One.").headline, dedup.check(html=b"<p>x").headline] == [
-            "duplicate (near)",
-            "unjudged (too_short)",
-        ]
+        for text, title, verdict in (
+            (FERRY, "The ferry", "unique"),
+            (FERRY, "The ferry", "unchanged"),
+            (FERRY, "Back at last: a ship for the islands", "duplicate (identical)"),
+            (FERRY + " Tickets are sold on board.", "The ferry", "duplicate (near)"),
+            ("See attachment.", "", "unjudged (too_short)"),
+            ("See attachment.", "", "unjudged (too_short)"),  # it may be of another page
+        ):
+            assert dedup.check(text=text, title=title).headline == verdict, (text, title)
+        assert dedup.check(html=f"<p>{FERRY}</p><p>One.").headline == "duplicate (near)"
+        assert dedup.check(html=b"<p>x").headline == "unjudged (too_short)"
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", float("nan")], ids=repr)
-def test_where_there_is_nothing_the_page_is_unjudged(nothing: Any) -> None:
+def test_a_page_without_content_is_unjudged(nothing: Any) -> None:
     with Deduplicator() as dedup:
         for given in ({"text": nothing}, {"html": nothing}, {"text": nothing, "html": nothing}):
             for _ in range(2):
@@ -190,7 +185,7 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
     assert seen >= {"unique", "unchanged", "updated", "duplicate (near)", "unique (excerpt)", "unjudged (too_short)"}
 
 
-def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
+def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
     """A crawl of this process holds an article whose item is still in its pipelines."""
     with Deduplicator(tmp_path / "seen.db") as crawling, Deduplicator(tmp_path / "seen.db") as dedup:
         held = crawling._detector.check(Page(article_url(1), "标题1", text=article_text(1)))
@@ -210,9 +205,7 @@ def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "step", ["check_tools", "take_over", "make_immediate_judge", "PageSource", "Config.make_risky_pool"]
 )
-def test_one_that_cannot_be_made_lets_go_of_the_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError(step)
 
@@ -240,7 +233,7 @@ def test_a_look_makes_no_room_for_a_drop_that_it_does_not_note(tmp_path: Path, m
 # The state.
 
 
-def test_what_was_checked_is_kept_though_the_script_is_killed(tmp_path: Path) -> None:
+def test_checked_pages_survive_a_killed_script(tmp_path: Path) -> None:
     code = f"d = Deduplicator(Path('seen.db'))\nprint(d.check(text={FERRY!r}).headline, flush=True)\nos._exit(9)"
     done = script(code, tmp_path)
     assert (done.stdout, done.returncode) == ("unique\n", 9)
@@ -249,7 +242,9 @@ def test_what_was_checked_is_kept_though_the_script_is_killed(tmp_path: Path) ->
         assert dedup._store.rolled_back.pages == 0
 
 
-def test_pages_of_a_killed_crawl_are_rolled_back_and_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_pages_of_a_killed_crawl_are_rolled_back_with_a_message(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "seen.db"
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
@@ -280,7 +275,7 @@ def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: P
         assert repr(again) == f"<Deduplicator on {SQLITE[:-1]}{path}, 2 pages>"
 
 
-def test_a_state_that_another_process_holds_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_state_in_use_by_another_process_is_refused_with_a_cure(tmp_path: Path) -> None:
     with Deduplicator(tmp_path / "seen.db"):
         done = script("Deduplicator(Path('seen.db'))", tmp_path)
     last = done.stderr.splitlines()[-1]
@@ -314,7 +309,7 @@ d.close()
         assert dedup._store.pages == 1
 
 
-def test_a_state_that_fails_says_so_and_costs_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_state_is_an_error_and_costs_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Deduplicator(tmp_path / "seen.db") as dedup:
 
         def fail(*_: Any, **__: Any) -> None:
@@ -426,13 +421,13 @@ def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_r
     ],
     ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
 )
-def test_what_is_no_text_is_refused(given: dict[str, Any], words: str) -> None:
+def test_other_types_than_text_are_refused(given: dict[str, Any], words: str) -> None:
     with Deduplicator() as dedup:
         assert words in said(lambda: dedup.check(**given), UsageError)
         assert dedup._store.pages == 0
 
 
-def test_one_that_is_closed_says_so() -> None:
+def test_a_closed_deduplicator_refuses_work() -> None:
     dedup = Deduplicator()
     dedup.close()
     assert "is closed. Make another one" in said(lambda: dedup.check(text=FERRY), UsageError)
@@ -440,7 +435,7 @@ def test_one_that_is_closed_says_so() -> None:
     assert repr(dedup) == "<Deduplicator on memory:, closed>"
 
 
-def test_its_defaults_are_those_of_the_settings() -> None:
+def test_defaults_equal_those_of_the_settings() -> None:
     config = Config.from_settings({})
     for one in list(signature(Deduplicator).parameters.values())[1:]:
         setting = getattr(config, one.name)

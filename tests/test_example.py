@@ -1,4 +1,4 @@
-"""The example project: every page gets the verdict that pages.json names; a second crawl keeps nothing twice."""
+"""The example project: every page gets the verdict that pages.json names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def crawl(project: Path, port: int, feed: str, *settings: str) -> tuple[dict[str
 
 
 def path_of(url: str) -> str:
-    """Where pages.json has the page of an address."""
+    """The path of a URL in pages.json."""
     host, name = url.removeprefix("http://").split("/")
     return f"/{host.removesuffix('.example')}/{name}"
 
@@ -85,7 +85,7 @@ def test_the_site_has_families_of_every_kind() -> None:
     assert {page["kind"] for page in pages()} == {None, *(likeness.value for likeness in Likeness)}
 
 
-def test_what_pages_json_expects_is_consistent() -> None:
+def test_pages_json_is_consistent() -> None:
     listed = pages()
     places = {page["path"]: place for place, page in enumerate(listed)}
     assert len(places) == len(listed)
@@ -137,18 +137,3 @@ def test_the_notice_board_needs_the_guard_against_boilerplate_or_titles(
         for place, one in enumerate(board)
     ]
     assert copies == [False] * (21 - lost) + [True] * lost
-
-
-@pytest.mark.slow
-def test_a_second_crawl_of_the_example_drops_every_page(project: Path, port: int) -> None:
-    expected = {page["path"]: page for page in pages()}
-    copies = sum(page["verdict"] == "duplicate" for page in expected.values())
-    first, log = crawl(project, port, "first.jsonl")
-    assert set(first) == {path for path, page in expected.items() if page["verdict"] != "duplicate"}
-    tagged = {path: item["neardup"]["kind"] for path, item in first.items() if "neardup" in item}
-    assert tagged == {path: page["kind"] for path, page in expected.items() if page["kind"] and path in first}
-    assert f"{len(expected)} pages: " in log
-    second, log = crawl(project, port, "second.jsonl")
-    assert second == {}
-    unchanged = len(expected) - copies
-    assert f"{len(expected)} pages: 0 unique, {copies} duplicate, {unchanged} unchanged, 0 updated, 0 unjudged." in log

@@ -98,7 +98,7 @@ def circle(graph: Mapping[str, Collection[str]]) -> list[str]:
 
 
 def misplaced(file: Path) -> Iterator[str]:
-    """What a file imports against the order, each with its line and what is wrong with it."""
+    """Imports of a file against the order, each with its line and its fault."""
     own = layer(dotted(file))
     for line, name in imported(file):
         other = own_layer(name)
@@ -116,7 +116,7 @@ def misplaced(file: Path) -> Iterator[str]:
 
 
 def crawling(file: Path) -> Iterator[str]:
-    """What a file imports of Scrapy and Twisted though it stands above the place where they come in."""
+    """Imports of Scrapy and Twisted in a file above their place."""
     if not is_early(file):
         return
     for line, name in imported(file):
@@ -185,7 +185,7 @@ def test_the_package_imports_none_of_its_modules_by_itself() -> None:
 
 @pytest.mark.slow
 def test_modules_above_scrapy_are_used_without_it() -> None:
-    """Nor do the libraries that they import."""
+    """The libraries that they import do not import it either."""
     early = [".".join([NAME, *dotted(file)]) for file in FILES if is_early(file)]
     assert f"{NAME}.settings" in early
     code = (

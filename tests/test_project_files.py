@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+import scrapy_neardup
 from tests.conftest import pytest_collection_modifyitems
 
 if sys.version_info >= (3, 11):
@@ -118,12 +119,11 @@ def test_a_workflow_may_only_read_and_pins_what_it_uses(path: Path) -> None:
     found = workflow(path.stem)
     assert found["permissions"] == {"contents": "read"}
     assert "concurrency" in found
-    used = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+    used = re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
     assert used
     for action in used:
-        assert re.fullmatch(r"(actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v\d+|\./\S+\.yml)", action), (
-            action
-        )
+        pinned = r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+        assert re.fullmatch(rf"{pinned}|\./\S+\.yml", action), action
 
 
 def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> None:
@@ -139,6 +139,23 @@ def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> N
     assert any(f"{name}-${{GITHUB_REF_NAME#v}}.tar.gz" in command for command in commands(found))
 
 
+def test_a_release_has_as_many_files_as_are_built() -> None:
+    """For x86-64 and ARM: manylinux and musllinux, macOS, Windows."""
+    found = workflow("publish")["jobs"]
+    [environment] = [step["env"] for step in found["wheels"]["steps"] if "CIBW_BUILD" in step.get("env", {})]
+    machines = 2 * len(["manylinux", "musllinux", "macosx", "win"])
+    wheels = machines * len(environment["CIBW_BUILD"].split()) - environment["CIBW_SKIP"].count("cp310-win_arm64")
+    [count] = [step["run"] for step in found["publish"]["steps"] if "wc -l" in step.get("run", "")]
+    assert count.endswith(f"-eq {wheels + 2}")
+
+
+def test_package_changelog_and_citation_name_the_same_release() -> None:
+    citation = loaded("CITATION.cff")
+    heading = next(line for line in read("CHANGELOG.md").splitlines() if re.match(r"## \d", line))
+    assert heading == f"## {citation['version']} ({citation['date-released']})"
+    assert citation["version"] == scrapy_neardup.__version__
+
+
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"])
 def test_every_extra_that_is_named_is_there(name: str) -> None:
     named = {
@@ -149,8 +166,8 @@ def test_every_extra_that_is_named_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
-    told = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-    assert set(EXTRAS) - told == {"test", "all"}
+    named = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
+    assert set(EXTRAS) - named == {"test", "all"}
 
 
 def test_all_extras_are_all_that_are_for_users() -> None:
@@ -163,7 +180,7 @@ def test_all_extras_are_all_that_are_for_users() -> None:
     assert 'pip install ".[all]"' in read("README.zh-CN.md")
 
 
-def test_tests_install_what_builds_the_documentation() -> None:
+def test_the_extra_test_includes_the_extra_docs() -> None:
     assert set(EXTRAS["docs"]) <= set(EXTRAS["test"])
 
 
@@ -174,7 +191,7 @@ def test_the_package_names_only_extras_that_are_there() -> None:
     assert named <= set(EXTRAS)
 
 
-def test_hooks_check_what_the_test_command_checks() -> None:
+def test_hooks_and_the_test_command_run_the_same_checks() -> None:
     hooks = [hook for repo in loaded(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
     own = {" ".join(hook["entry"].split()[:2]) for hook in hooks if hook.get("language") == "system"}
     assert own == {"ruff check", "ruff format", "mypy"}
@@ -189,7 +206,7 @@ def test_hooks_check_what_the_test_command_checks() -> None:
     }
 
 
-def test_there_is_a_quick_subset_and_a_word_on_what_is_not_in_it(pytestconfig: pytest.Config) -> None:
+def test_the_quick_subset_is_documented(pytestconfig: pytest.Config) -> None:
     markers = dict(line.split(": ", 1) for line in pytestconfig.getini("markers") if ": " in line)
     assert "-m 'not slow'" in markers["slow"]
     assert "soak" in markers
@@ -211,7 +228,7 @@ class Collected:
 
 
 def test_soak_tests_and_crawls_are_slow_too() -> None:
-    """Or else ``-m "not slow"``, which takes the place of the ``-m`` in pyproject.toml, would run them for an hour."""
+    """``-m "not slow"`` replaces the ``-m`` in pyproject.toml, and would run soak tests for hours."""
     quick, soak, crawling = Collected(set()), Collected({"soak"}), Collected(set(), ("crawl",))
     pytest_collection_modifyitems([quick, soak, crawling])  # type: ignore[list-item]  # it looks at no more
     assert [one.marks for one in (quick, soak, crawling)] == [set(), {"soak", "slow"}, {"slow"}]

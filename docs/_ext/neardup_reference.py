@@ -142,16 +142,23 @@ def settings_section(words: Catalogue) -> str:
 
 def stats_section(words: Catalogue) -> str:
     """All stats."""
-    verdicts = [(f"`{stats.verdict(kind.value)}`", words("Pages with this verdict.")) for kind in Kind]
+    verdicts = [(stats.verdict(kind.value), words("Pages with this verdict.")) for kind in Kind]
     families = [
-        ("`neardup/unjudged/REASON`", words("Pages without a verdict, by reason.")),
-        ("`neardup/kind/KIND`", words("Pages that resemble an earlier one, by kind.")),
-        ("`neardup/extraction/READER`", words("Pages of HTML, by how their text was found.")),
+        ("neardup/unjudged/REASON", words("Pages without a verdict, by reason.")),
+        ("neardup/kind/KIND", words("Pages that resemble an earlier one, by kind.")),
+        ("neardup/extraction/READER", words("Pages of HTML, by how their text was found.")),
     ]
-    own = [(f"`{name}`", words(text)) for name, text in stat_names().items()]
+    own = [(name, words(text)) for name, text in stat_names().items()]
     unjudged = stats.verdict(Kind.UNJUDGED.value)
     rows = [own[0], *(row for row in verdicts if unjudged not in row[0]), *families, *own[1:]]
-    return _table((words("Stat"), words("Counts")), rows)
+    head = (words("Stat"), words("Counts"), words("Type"), words("Unit"))
+    return _table(head, [(f"`{name}`", text, *_kind_of_stat(name, words)) for name, text in rows])
+
+
+def _kind_of_stat(name: str, words: Catalogue) -> tuple[str, str]:
+    """The type of a stat and its unit."""
+    unit = stats.GAUGES.get(name)
+    return words("counter" if unit is None else "gauge"), words(unit or stats.COUNTERS.get(name, "pages"))
 
 
 def verdicts_section(words: Catalogue) -> str:

@@ -58,6 +58,16 @@ COMMANDS = {
     "lexicon": ("documents", "Count word frequencies in pages, for the methods that weigh words."),
 }
 
+#: The groups of the help, each with its first command. The groups follow the order of ``COMMANDS``.
+GROUPS = {
+    "dedup": "Files",
+    "report": "Look at a crawl",
+    "keep": "Correct a verdict",
+    "compare": "Explain a verdict",
+    "forget": "Look after a state",
+    "tune": "Measure methods",
+}
+
 #: The meaning of each exit code.
 EXIT_CODES = {
     0: "The command succeeded.",
@@ -66,6 +76,16 @@ EXIT_CODES = {
     130: "The command was interrupted with Ctrl-C.",
     141: "The reader of the output closed the pipe, as in `… | head`.",
 }
+
+
+def list_commands() -> str:
+    """Return the commands with a line each, in groups."""
+    parts = []
+    for name, (_, help) in COMMANDS.items():
+        if name in GROUPS:
+            parts.append(f"\n{GROUPS[name]}:\n")
+        parts.append(f"  {name:<12} {help}\n")
+    return "".join(parts)
 
 
 def load(name: str) -> Command:
@@ -85,7 +105,7 @@ class NearDupCommand(ScrapyCommand):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parsers: dict[str, argparse.ArgumentParser] = {}
+        self._parsers: dict[str, _LazyParser] = {}
 
     def syntax(self) -> str:
         """Return what follows ``scrapy neardup`` in the usage."""
@@ -95,14 +115,21 @@ class NearDupCommand(ScrapyCommand):
         """Return the line for Scrapy's list of commands."""
         return "Remove near-duplicates from files, inspect the state of a crawl, measure methods"
 
+    def long_desc(self) -> str:
+        """Return what stands above the options in the help."""
+        return f"{self.short_desc()}\n{list_commands()}\nRun scrapy neardup <command> --help for details."
+
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add a parser for each command. Scrapy's own options may stand before and after a command's name."""
         super().add_options(parser)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument("--version", action="store_true", help="print versions, and what is in use here")
+        parser.add_argument("--completion", action="store_true", help="print a script of completions for bash or zsh")
         commands = parser.add_subparsers(
-            title="Commands", prog="scrapy neardup", dest="neardup", metavar="<command>", parser_class=_LazyParser
+            prog="scrapy neardup", dest="neardup", help=argparse.SUPPRESS, parser_class=_LazyParser
         )
         for name, (_, help) in COMMANDS.items():
-            self._parsers[name] = commands.add_parser(name, help=help, description=help, fill=partial(self._fill, name))
+            self._parsers[name] = commands.add_parser(name, description=help, fill=partial(self._fill, name))
 
     def _fill(self, name: str, parser: argparse.ArgumentParser) -> None:
         command = load(name)
@@ -113,9 +140,13 @@ class NearDupCommand(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run a command, or list them all, and leave the exit code for Scrapy."""
         if opts.neardup is None:
-            listed = "".join(f"  {name:<12} {help}\n" for name, (_, help) in COMMANDS.items())
-            more = "Run scrapy neardup <command> --help for details."
-            sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\nCommands:\n{listed}\n{more}\n")
+            if opts.version or opts.completion:
+                about = import_module(f"{__name__}.about")
+                for parser in self._parsers.values() if opts.completion else ():
+                    parser.fill()
+                sys.stdout.write(about.describe_versions() if opts.version else about.make_completion(self._parsers))
+                return
+            sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\n{self.long_desc()}\n")
             self.exitcode = 2
             return
         if args:
@@ -132,10 +163,14 @@ class _LazyParser(argparse.ArgumentParser):
         super().__init__(formatter_class=formatter, conflict_handler="resolve", allow_abbrev=False, **options)
         self._fill: Callable[[argparse.ArgumentParser], None] | None = fill
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def fill(self) -> None:
+        """Add the options of the command, once."""
         if self._fill is not None:
             fill, self._fill = self._fill, None
             fill(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.fill()
         return super().parse_known_args(args, namespace)
 
 

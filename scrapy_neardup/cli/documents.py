@@ -62,7 +62,7 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
         open_spool(read_documents("pairs", config_of(arguments), arguments.feed)) as documents,
         open_gram_file() as sets,
     ):
-        for document in documents:
+        for document in progress(documents, len(documents), "texts cut"):
             sets.add(document.page.text)
         found = sorted(
             find_similar_pairs(sets, arguments.jaccard, arguments.containment, watch=progress),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
@@ -12,7 +13,7 @@ from scrapy_neardup.ages import parse_duration, parse_time
 from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, flag, option
 from scrapy_neardup.cli.inputs import find_pages
 from scrapy_neardup.cli.opening import open_state
-from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
+from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_expired, select_unseen
 from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
@@ -24,6 +25,7 @@ from scrapy_neardup.state.record import Record
 
 #: URLs that a dry run prints.
 _SHOWN = 20
+_QUESTION = "Forget all %d pages of the state at %s? Type yes: "
 
 
 @command(
@@ -32,12 +34,14 @@ _SHOWN = 20
     option("--host HOST", "all pages of this host and its subdomains"),
     option("--before TIME", "pages last seen before a date or time, or an age such as 90d"),
     flag("--overwritten", "pages of a feed that a later crawl has overwritten"),
+    flag("--all", "all pages; the command asks first"),
+    flag("--yes", "with --all: do not ask"),
     DRY_RUN,
     *STATE,
     JSON,
     examples="""\
 effect:
-  Give one of the four ways below. An original goes together with all its copies, of any site and age: they were dropped
+  Give one of the five ways below. An original goes together with all its copies, of any site and age: they were dropped
   because of it, so the next of them is judged again.
 
   URL …           these pages
@@ -47,6 +51,7 @@ effect:
                   (600s, 30min, 12h, 90d, 4w); an original stays as long as one of its copies was seen since
   --overwritten   pages in a feed that a later crawl has overwritten, so that they come again; pages first seen in
                   between may go with them
+  --all           all pages, so that the next crawl judges every page as new; manual verdicts stay
 
   Sentence counts stay, so boilerplate is still known. The room becomes free for other pages. To shrink the files:
   scrapy neardup compact
@@ -60,13 +65,19 @@ examples:
 )
 def forget(arguments: argparse.Namespace) -> int:
     """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
-    ways = (bool(arguments.urls), arguments.host is not None, arguments.before is not None, arguments.overwritten)
-    if sum(ways) != 1:
+    ways = (arguments.urls, arguments.host is not None, arguments.before is not None)
+    if sum(map(bool, (*ways, arguments.overwritten, arguments.all))) != 1:
         raise SettingsError(
-            "Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --overwritten."
+            "Name what to forget in exactly one way: URLs, --host HOST, --before TIME, --overwritten, or --all."
         )
+    must_ask = arguments.all and not arguments.yes and not arguments.dry_run
+    if must_ask and (arguments.json or not sys.stdin.isatty()):
+        raise SettingsError("--all asks before it forgets, but nobody can answer here. Add --yes.")
     dry, find = arguments.dry_run, _make_search(arguments)
     with open_state(arguments.store, config_of(arguments)) as store:
+        if must_ask and ask(_QUESTION % (store.pages, store.location)).strip().lower() != "yes":
+            write("Nothing is forgotten.\n")
+            return 1
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         found = _forget(store, find(store, records), missing, dry=dry)
         if arguments.overwritten and not dry:
@@ -77,6 +88,8 @@ def forget(arguments: argparse.Namespace) -> int:
 
 def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], PageSelection]:
     """Return what finds the pages; raises SettingsError before a state is opened."""
+    if arguments.all:
+        return lambda store, _: pages_where(store, lambda record: True, progress)
     if arguments.overwritten:
         return lambda store, _: select_overwritten(store, progress)
     if arguments.before is not None:
@@ -181,6 +194,8 @@ def compact(arguments: argparse.Namespace) -> int:
     try:
         with open_state(arguments.store, config_of(arguments)) as store:
             before, location = store.size(), store.location
+            if sys.stderr.isatty():
+                warn(f"Compacting {format_size(before)} …")
             store.kv.compact()
             after = store.size()
     except StoreDamaged:

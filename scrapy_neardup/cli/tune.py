@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from scrapy_neardup.cli.command import (
 from scrapy_neardup.cli.inputs import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import (
+    ask,
     format_count,
     format_table,
     is_coloured,
@@ -233,8 +233,7 @@ def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Quest
 def _read_label() -> str | None:
     """Ask until the reader types a label; return None if the reader quits."""
     while True:
-        write(_QUESTION)
-        typed = sys.stdin.readline()
+        typed = ask(_QUESTION)
         word = typed.strip().lower()
         if word in _LABELS:
             return _LABELS[word]

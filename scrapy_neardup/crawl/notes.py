@@ -31,6 +31,11 @@ class Notes:
         """Add to a stat."""
         self.stats.inc_value(stat, count)
 
+    def set_state(self, pages: int, size: int) -> None:
+        """Set the stats of the state; ``size`` in bytes."""
+        self.stats.set_value(stats.STATE_PAGES, pages)
+        self.stats.set_value(stats.STATE_BYTES, size)
+
     def mark_logged(self, topic: str) -> bool:
         """Mark a topic as logged; returns whether it is new."""
         is_new = topic not in self._logged

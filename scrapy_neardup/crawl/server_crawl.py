@@ -148,7 +148,8 @@ class ServerCrawl:
         return self._stop.is_set()
 
     async def _tidy(self) -> None:
-        rolled_back, expired = await asyncio.to_thread(self._tidy_blocking)
+        rolled_back, expired, pages, size = await asyncio.to_thread(self._tidy_blocking)
+        self._notes.set_state(pages, size)
         if rolled_back:
             self._notes.count(stats.TAKEN_BACK, rolled_back)
             logger.warning(
@@ -159,8 +160,11 @@ class ServerCrawl:
         if expired:
             self._notes.count(stats.EXPIRED, expired)
 
-    def _tidy_blocking(self) -> tuple[int, int]:
-        """Roll back the pages of dead crawls, expire pages and old drops; return how many of the first two."""
+    def _tidy_blocking(self) -> tuple[int, int, int, int]:
+        """Roll back the pages of dead crawls, expire pages and old drops.
+
+        Returns how many pages were rolled back and expired, how many are left, and the size of the state.
+        """
         kv = self._store.kv
         store = open_at(type(kv), kv.location, None, kv.named_by, self._store.secret)
         try:
@@ -170,6 +174,6 @@ class ServerCrawl:
                 if not step:
                     break
             trim(store, store.count_rows(b"d"))
-            return store.rolled_back.pages, expired
+            return store.rolled_back.pages, expired, store.pages, store.size()
         finally:
             store.close()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.crawl.server_crawl import ServerCrawl
 
 logger = line_logger(__name__)
+
+#: Seconds between two updates of the stats of time and state.
+_PAUSE = 5.0
 
 
 class Session:
@@ -124,12 +128,15 @@ class Session:
         stored = signals.spider_closed if exporter is None else signals.feed_exporter_closed
         crawler.signals.connect(self._finish, stored)
         crawler.signals.connect(self._finish, signals.engine_stopped)
+        self._updates = create_looping_call(self._update_stats)
+        self._updates.start(_PAUSE, now=False)
 
     def _finish(self) -> Coroutine[Any, Any, None] | None:
         """Every feed is stored: sum up, and close the state. The first signal that comes does it."""
         if self._is_over:
             return None
         self._is_over = True
+        self._updates.stop()
         self._ledger.close()
         if self._server is not None:
             return self._end_on_server(self._server)
@@ -186,13 +193,29 @@ class Session:
         with self._report_errors():
             close_store(self._detector.store)
 
+    def _update_stats(self) -> None:
+        """Set the stats of time and state while the crawl runs."""
+        self._set_times()
+        store = self._detector.store
+        # A server is asked by ServerCrawl. All rows in memory would be counted; a dry run changes nothing.
+        if store.is_persistent and not store.is_shared and store.snapshot is None and not self._outage.happened:
+            with suppress(StoreError, OSError):  # the next page reports it
+                self._set_state()
+
     def _set_closing_stats(self) -> None:
-        store, numbers, spent = self._detector.store, self.notes.stats, self._detector.spent
+        self._set_times()
+        self._set_state()
+
+    def _set_times(self) -> None:
+        numbers, spent = self.notes.stats, self._detector.spent
         numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
-        numbers.set_value(stats.STATE_PAGES, store.pages if store.snapshot is None else store.snapshot.pages)
-        numbers.set_value(stats.STATE_BYTES, store.size())
+
+    def _set_state(self) -> None:
+        store = self._detector.store
+        pages = store.pages if store.snapshot is None else store.snapshot.pages
+        self.notes.set_state(pages, store.size())
 
     def _end_generation(self) -> None:
         """End the crawl in the state, and warn of pages that were not sealed."""

@@ -61,10 +61,38 @@ TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"
 #: Seconds spent on reading and writing the state.
 TIME_STORE = "neardup/time/store"
-#: Pages in the state at the end of the crawl.
+#: Pages in the state.
 STATE_PAGES = "neardup/state/pages"
-#: Size of the state in bytes at the end of the crawl.
+#: Size of the state.
 STATE_BYTES = "neardup/state/bytes"
+
+# No stat is both set and counted, because exporters of metrics refuse such a mixture.
+
+#: The unit of each stat that is set. Those of time and state are set every few seconds.
+GAUGES = {
+    NOT_REQUESTED: "pages",
+    UNSEALED: "pages",
+    TIME_EXTRACTION: "seconds",
+    TIME_METHOD: "seconds",
+    TIME_STORE: "seconds",
+    STATE_PAGES: "pages",
+    STATE_BYTES: "bytes",
+}
+#: The unit of each stat that is counted up and does not count pages.
+COUNTERS = {
+    WAITED: "times",
+    OPTED_OUT: "items",
+    ERRORS: "errors",
+    REPLACED: "workers",
+    SUSPICIOUS_TITLES: "sites",
+    SUSPICIOUS_JUMP: "sites",
+    SUSPICIOUS_DELIVERED: "sites",
+    DROPPED_FEED: "items",
+    DROPPED_FEED_FAILED: "errors",
+    DRY_DROPPED: "items",
+    DRY_TAGGED: "items",
+    SERVER_GONE: "times",
+}
 
 
 def verdict(kind: str, reason: str = "") -> str:

@@ -12,12 +12,12 @@
  *     strings, holds_any                                             5 of 6 in Chinese, 20 of 21 in English
  *     weights, core_words                                            4 of 5; and 0.2 s and 30 MB in each process
  *     are_common, count_page                                       112 of 116
- *     fingerprint64                                                300 of 302, in 17 rows of the state
+ *     fingerprint64                                                300 of 302, in 17 rows of the state, where pyfarmhash is missing
  */
 #include "_kernels.h"
 
 /* Raised with every change of a signature or result: compiled.py uses no module of another version. */
-#define VERSION 18
+#define VERSION 19
 
 int points_of(PyObject *text, Points *points)
 {
@@ -114,8 +114,8 @@ int compare_halves(const void *one, const void *other)
 static PyMethodDef METHODS[] = {
     FAST(prepared),   FAST(hash_texts), FAST(characters),  FAST(folded),      FAST(letters),    FAST(has_prose),
     FAST(strings),    FAST(holds_any),  FAST(cut_text),    FAST(cut_without), FAST(cut_lines),  FAST(cut_sentences),
-    FAST(cut_hashes), FAST(cut_sketch), FAST(cut_title),   FAST(cut_lacking), FAST(weights),    FAST(core_words),
-    FAST(are_common), FAST(count_page), FAST(fingerprint64), {NULL, NULL, 0, NULL},
+    FAST(cut_hashes), FAST(cut_sketch), FAST(cut_title),   FAST(cut_lacking), FAST(lexicon),    FAST(words),
+    FAST(core_words), FAST(are_common), FAST(count_page),  FAST(fingerprint64), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef MODULE = {

@@ -140,6 +140,8 @@ Py_ssize_t different(Grams *grams);
 #define UNSPACED 0x8000000
 #define LINE 0x10000000
 #define IGNORED 0x20000000
+#define HAN 0x40000000
+#define KATAKANA 0x80000000
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 
@@ -200,7 +202,8 @@ KERNEL(cut_hashes);
 KERNEL(cut_sketch);
 KERNEL(cut_title);
 KERNEL(cut_lacking);
-KERNEL(weights);
+KERNEL(lexicon);
+KERNEL(words);
 KERNEL(core_words);
 KERNEL(are_common);
 KERNEL(count_page);

@@ -1,174 +1,423 @@
-/* Weights of words: see text/lexicon.py.
+/* Words of a text and their weights: see text/segmenter.py.
  *
- * A word is known by a hash of its bytes: of jieba's 260,000 words no two have one hash. The table takes 8 MB. In a dict of
- * 40 MB, with each word and weight elsewhere in memory, a look-up takes four times as long.
+ * A word is known by bits of a hash of its characters: in jieba's tables no two words, or beginnings of words, have the same
+ * ones. A slot has 8 bytes and the table 8 MB, as nearly each look-up waits for memory. In dicts it takes 150 MB.
  */
+#include <math.h>
+
 #include "_kernels.h"
 
+#define MOST_NUMBERS 0x8000
+#define HAS_LONGER 0x8000 /* with the number of a chance: longer words begin so */
+
 typedef struct {
-    uint64_t word; /* 0 in an empty slot */
-    double weight;
+    uint32_t word;           /* 0 in an empty slot */
+    uint16_t chance, weight; /* places of two numbers, 0 for none */
 } Slot;
 
 typedef struct {
     Slot *slots;
-    size_t mask;
-} Weights;
+    size_t size, count;
+    double rare; /* the chance of a character that is no word */
+    double chances[MOST_NUMBERS], weights[MOST_NUMBERS]; /* no number in an empty place */
+} Lexicon;
 
-static const char *WEIGHTS = "scrapy_neardup weights";
+static const char *LEXICON = "scrapy_neardup lexicon";
 
-static uint64_t hash_bytes(const char *at, Py_ssize_t count)
+/* The hash of a word is that of its beginning and its last character. */
+static uint64_t longer(uint64_t hash, Py_UCS4 c)
 {
-    uint64_t hash = (uint64_t)count;
+    return mix(hash + c) | 1;
+}
+
+static uint64_t hash_word(const Py_UCS4 *at, Py_ssize_t count)
+{
+    uint64_t hash = 1;
     while (count--)
-        hash = hash * UINT64_C(0x9E3779B97F4A7C15) + (uint8_t)*at++;
-    return mix(hash) | 1;
+        hash = longer(hash, *at++);
+    return hash;
+}
+
+static size_t place_of(const Lexicon *lexicon, uint64_t hash)
+{
+    return (size_t)(hash & (lexicon->size - 1));
 }
 
 /* The slot of a word, or the empty one where it could be. */
-static Slot *slot_for(const Weights *weights, uint64_t word)
+static Slot *slot_for(const Lexicon *lexicon, uint64_t hash)
 {
-    size_t place = (size_t)(word >> 20) & weights->mask;
-    while (weights->slots[place].word && weights->slots[place].word != word)
-        place = (place + 1) & weights->mask;
-    return &weights->slots[place];
+    size_t place = place_of(lexicon, hash);
+    uint32_t word = (uint32_t)(hash >> 32) | 1;
+    while (lexicon->slots[place].word && lexicon->slots[place].word != word)
+        place = (place + 1) & (lexicon->size - 1);
+    return &lexicon->slots[place];
+}
+
+/* The slot of a word, which is added if it is new; NULL with an error. */
+static Slot *add_word(Lexicon *lexicon, uint64_t hash)
+{
+    Slot *slot;
+    if (lexicon->count >= lexicon->size / 4 * 3) {
+        PyErr_SetString(PyExc_ValueError, "there are too many words");
+        return NULL;
+    }
+    slot = slot_for(lexicon, hash);
+    if (!slot->word) {
+        slot->word = (uint32_t)(hash >> 32) | 1;
+        lexicon->count++;
+    }
+    return slot;
+}
+
+/* The place of a number among others, which is added if it is new; 0 with an error. */
+static uint16_t add_number(double *numbers, double number)
+{
+    uint64_t bits;
+    uint32_t place, tries;
+    memcpy(&bits, &number, sizeof bits);
+    place = (uint32_t)mix(bits) & (MOST_NUMBERS - 1);
+    for (tries = 0; tries < MOST_NUMBERS; tries++, place = (place + 1) & (MOST_NUMBERS - 1))
+        if (place && (isnan(numbers[place]) || numbers[place] == number)) {
+            numbers[place] = number;
+            return (uint16_t)place;
+        }
+    PyErr_SetString(PyExc_ValueError, "there are too many different numbers");
+    return 0;
+}
+
+/* A line of a word, a space, and a number with another space or the end of the line behind it. */
+typedef struct {
+    const Py_UCS4 *word;
+    Py_ssize_t length;
+    double number;
+} Entry;
+
+#define LONGEST_NUMBER 400 /* digits */
+
+/* Reads a line; returns where the next one begins, NULL with an error. */
+static const Py_UCS4 *read_entry(const Py_UCS4 *at, const Py_UCS4 *end, Entry *entry)
+{
+    char number[LONGEST_NUMBER + 1], *stop = number;
+    Py_ssize_t size = 0;
+    for (entry->word = at; at < end && *at != ' ' && *at != '\n'; at++)
+        ;
+    entry->length = at - entry->word;
+    for (at += at < end && *at == ' '; at < end && *at != ' ' && *at != '\n'; at++)
+        if (size < LONGEST_NUMBER)
+            number[size++] = (char)(*at < 128 ? *at : '?');
+    number[size] = 0;
+    entry->number = PyOS_string_to_double(number, &stop, NULL);
+    if (stop != number + size || !size || size == LONGEST_NUMBER) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a line is no word with a number");
+        return NULL;
+    }
+    while (at < end && *at++ != '\n')
+        ;
+    return at;
+}
+
+/* Adds a dictionary of words and how often they occur; 0, or -1 with an error. */
+static int read_dictionary(Lexicon *lexicon, const Points *points)
+{
+    const Py_UCS4 *at = points->at, *end = at + points->count;
+    double total = 0;
+    Py_ssize_t i;
+    Entry entry;
+    while (at < end) {
+        uint64_t hash = 1;
+        Slot *slot = NULL;
+        if (!(at = read_entry(at, end, &entry)))
+            return -1;
+        for (i = 0; i < entry.length; i++) {
+            if (slot)
+                slot->chance |= HAS_LONGER;
+            hash = longer(hash, entry.word[i]);
+            if (!(slot = add_word(lexicon, hash)))
+                return -1;
+        }
+        if (slot && entry.number > 0) {
+            uint16_t place = add_number(lexicon->chances, entry.number);
+            if (!place)
+                return -1;
+            slot->chance = (uint16_t)((slot->chance & HAS_LONGER) | place);
+        }
+        total += entry.number;
+    }
+    lexicon->rare = -log(total);
+    for (i = 0; i < MOST_NUMBERS; i++)
+        lexicon->chances[i] = log(lexicon->chances[i]) - log(total);
+    return 0;
+}
+
+/* Adds weights of words; a list of them, NULL with an error. */
+static PyObject *read_weights(Lexicon *lexicon, const Points *points)
+{
+    const Py_UCS4 *at = points->at, *end = at + points->count;
+    PyObject *list = PyList_New(0);
+    Entry entry;
+    while (list && at < end) {
+        Slot *slot = (at = read_entry(at, end, &entry)) ? add_word(lexicon, hash_word(entry.word, entry.length)) : NULL;
+        PyObject *weight = NULL;
+        if (slot && (slot->weight = add_number(lexicon->weights, entry.number)))
+            weight = PyFloat_FromDouble(entry.number);
+        if (!weight || PyList_Append(list, weight) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(weight);
+    }
+    return list;
 }
 
 static void forget(PyObject *capsule)
 {
-    Weights *weights = PyCapsule_GetPointer(capsule, WEIGHTS);
-    PyMem_Free(weights->slots);
-    PyMem_Free(weights);
+    Lexicon *lexicon = PyCapsule_GetPointer(capsule, LEXICON);
+    PyMem_Free(lexicon->slots);
+    PyMem_Free(lexicon);
 }
 
-/* Reads lines of a word, a space and its weight, and copies the weights; 0, or -1 with an error. */
-static int read_lines(Weights *weights, const char *at, const char *end, double *copies)
+/* A lexicon with room for some words; NULL with an error. */
+static Lexicon *make(Py_ssize_t words)
 {
-    while (at < end) {
-        const char *last = memchr(at, '\n', (size_t)(end - at)), *space;
-        char *stop = NULL;
-        Slot *slot;
-        double weight;
-        last = last ? last : end;
-        for (space = last; space > at && *space != ' '; space--)
-            ;
-        weight = PyOS_string_to_double(space + 1, &stop, NULL); /* bytes of Python end in a zero */
-        if (stop != last) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "a line is no word with a weight");
-            return -1;
-        }
-        slot = slot_for(weights, hash_bytes(at, space - at));
-        slot->word = hash_bytes(at, space - at);
-        slot->weight = *copies++ = weight;
-        at = last + 1;
-    }
-    return 0;
-}
-
-KERNEL(weights)
-{
-    Weights *made;
-    PyObject *capsule, *copies = NULL, *found = NULL;
-    char *text;
-    Py_ssize_t length, i, lines;
-    size_t size = 16;
-    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &text, &length) < 0)
+    Lexicon *lexicon = PyMem_Calloc(1, sizeof *lexicon);
+    if (!lexicon)
         return NULL;
-    lines = length && text[length - 1] != '\n';
-    for (i = 0; i < length; i++)
-        lines += text[i] == '\n';
-    while (size / 4 * 3 < (size_t)lines + 1)
-        size *= 2;
-    made = PyMem_Calloc(1, sizeof *made);
-    if (made)
-        made->slots = PyMem_Calloc(size, sizeof *made->slots);
-    capsule = made && made->slots ? PyCapsule_New(made, WEIGHTS, forget) : NULL;
-    if (!capsule) {
-        if (made)
-            PyMem_Free(made->slots);
-        PyMem_Free(made);
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    for (lexicon->size = 1024; lexicon->size / 4 * 3 < (size_t)words; lexicon->size *= 2)
+        ;
+    memset(lexicon->chances, 0xFF, sizeof lexicon->chances); /* that is no number */
+    memset(lexicon->weights, 0xFF, sizeof lexicon->weights);
+    lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots);
+    return lexicon;
+}
+
+static Py_ssize_t count_lines(const Points *points)
+{
+    Py_ssize_t i, lines = 0;
+    for (i = 0; i < points->count; i++)
+        lines += points->at[i] == '\n';
+    return lines;
+}
+
+KERNEL(lexicon)
+{
+    Lexicon *lexicon;
+    Points words, weights;
+    PyObject *capsule = NULL, *list = NULL, *found = NULL;
+    if (!has(given, 2) || points_of(args[0], &words) < 0)
+        return NULL;
+    if (points_of(args[1], &weights) < 0) {
+        release(&words);
+        return NULL;
     }
-    made->mask = size - 1;
-    copies = PyByteArray_FromStringAndSize(NULL, lines * (Py_ssize_t)sizeof(double));
-    if (copies && read_lines(made, text, text + length, (double *)(void *)PyByteArray_AsString(copies)) == 0)
-        found = PyTuple_Pack(2, capsule, copies);
-    Py_XDECREF(copies);
-    Py_DECREF(capsule);
+    lexicon = make(count_lines(&words) + count_lines(&weights)); /* most beginnings of words are words */
+    if (!lexicon || !lexicon->slots)
+        PyErr_NoMemory();
+    else if (read_dictionary(lexicon, &words) == 0 && (list = read_weights(lexicon, &weights)))
+        capsule = PyCapsule_New(lexicon, LEXICON, forget);
+    if (capsule)
+        found = PyTuple_Pack(2, capsule, list);
+    else if (lexicon) {
+        PyMem_Free(lexicon->slots);
+        PyMem_Free(lexicon);
+    }
+    Py_XDECREF(capsule);
+    Py_XDECREF(list);
+    release(&words);
+    release(&weights);
     return found;
 }
+
+/* ---- words of a text --------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t hash;
     double weight;
-    PyObject *word; /* borrowed */
-} Weighted;
+    const Py_UCS4 *at;
+    Py_ssize_t length;
+} Word;
 
-/* Hashes the words of a list, and has their slots fetched meanwhile; 0, or -1 with an error. */
-static int read_words(PyObject *list, const Weights *weights, Weighted *words)
+/* The best way to cut what begins at a character: the logarithm of its chance, and the length of its first word. */
+typedef struct {
+    double chance;
+    Py_ssize_t length;
+} Step;
+
+/* What jieba's pattern calls Chinese. */
+static int is_cut(Py_UCS4 c)
 {
-    Py_ssize_t i, k;
-    for (i = 0; i < PyList_Size(list); i++) {
-        Points points;
-        uint8_t bytes[4 * SMALL], *to = bytes;
-        words[i].word = PyList_GetItem(list, i);
-        if (points_of(words[i].word, &points) < 0)
-            return -1;
-        for (k = 0; k < points.count && k < SMALL; k++)
-            to = encode(points.at[k], to);
-        release(&points);
-        words[i].hash = hash_bytes((const char *)bytes, to - bytes);
-        SOON(&weights->slots[(size_t)(words[i].hash >> 20) & weights->mask]);
-    }
-    return 0;
+    return c >= 0x4E00 && c <= 0x9FD5;
 }
 
-/* Puts a word among the first ones: the smallest weight first, equals in order of characters; returns their number. */
-static Py_ssize_t rank(Weighted *best, Py_ssize_t held, Py_ssize_t most, const Weighted *one)
+#define AHEAD 8      /* characters */
+#define BEGINNINGS 2 /* most words have no more characters */
+
+/* Fetches the slots of a character and of the words that begin with it. */
+static void fetch(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count)
 {
-    Py_ssize_t place = held;
-    while (place && (one->weight < best[place - 1].weight || (one->weight == best[place - 1].weight &&
-                                                              PyUnicode_Compare(one->word, best[place - 1].word) < 0)))
-        place--;
-    if (place == most)
-        return held;
-    held += held < most;
-    memmove(best + place + 1, best + place, (size_t)(held - 1 - place) * sizeof *best);
-    best[place] = *one;
+    uint64_t hash = 1;
+    Py_ssize_t i;
+    for (i = 0; i < BEGINNINGS && i < count; i++) {
+        hash = longer(hash, at[i]);
+        SOON(&lexicon->slots[place_of(lexicon, hash)]);
+    }
+}
+
+/* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
+static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count, Step *steps)
+{
+    Py_ssize_t i, k;
+    for (i = count > AHEAD ? count - AHEAD : 0; i < count; i++)
+        fetch(lexicon, at + i, count - i);
+    steps[count].chance = 0.0;
+    for (i = count; i-- > 0;) {
+        Step best = {0.0, 0};
+        uint64_t hash = 1;
+        const Slot *slot = NULL;
+        if (i >= AHEAD)
+            fetch(lexicon, at + i - AHEAD, count - i + AHEAD);
+        for (k = i; k < count && is_cut(at[k]) && (!slot || slot->chance & HAS_LONGER); k++) {
+            uint16_t place;
+            slot = slot_for(lexicon, hash = longer(hash, at[k]));
+            if ((place = slot->chance & (HAS_LONGER - 1))) {
+                double chance = lexicon->chances[place] + steps[k + 1].chance;
+                if (!best.length || chance >= best.chance) /* of equals the longer one */
+                    best = (Step){chance, k + 1 - i};
+            }
+        }
+        if (!best.length) /* other characters stand alone, and what is before them does not depend on them */
+            best = (Step){is_cut(at[i]) ? lexicon->rare + steps[i + 1].chance : 0.0, 1};
+        steps[i] = best;
+    }
+}
+
+static uint32_t kind_of(const Table *table, Py_UCS4 c)
+{
+    uint32_t entry = ENTRY(table, c);
+    return entry & HAN ? HAN : entry & KATAKANA ? KATAKANA : entry & (UNSPACED | LETTER);
+}
+
+/* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The
+ * caller frees ``*words``. */
+static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const Points *points, int singles, Word **words)
+{
+    const Py_UCS4 *at = points->at, *all_end = at + points->count, *end;
+    Step *steps = PyMem_Malloc((size_t)(points->count + 1) * sizeof *steps);
+    Py_ssize_t found = 0;
+    *words = PyMem_Malloc((size_t)points->count * sizeof **words);
+    if (!steps || !*words) {
+        PyMem_Free(steps);
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; at < all_end; at = end) {
+        uint32_t kind = kind_of(table, *at);
+        end = at + 1;
+        if (!kind)
+            continue;
+        while (end < all_end && kind_of(table, *end) == kind && !(kind & UNSPACED))
+            end++;
+        if (kind != HAN)
+            (*words)[found++] = (Word){0, 0.0, at, end - at};
+        else {
+            const Step *step = steps;
+            cut_run(lexicon, at, end - at, steps);
+            for (; at < end; at += step->length, step += step->length)
+                if (singles || step->length > 1)
+                    (*words)[found++] = (Word){0, 0.0, at, step->length};
+        }
+    }
+    PyMem_Free(steps);
+    return found;
+}
+
+/* A list of words; NULL with an error. */
+static PyObject *list_words(const Word *words, Py_ssize_t count)
+{
+    PyObject *list = PyList_New(count);
+    Py_ssize_t i;
+    for (i = 0; list && i < count; i++)
+        if (put(list, i, str_of(words[i].at, words[i].length)) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* Table of characters, text, lexicon, whether Chinese words of one character count. */
+KERNEL(words)
+{
+    const Lexicon *lexicon;
+    Table *table;
+    Points points;
+    Word *words = NULL;
+    PyObject *list = NULL;
+    Py_ssize_t count;
+    int singles;
+    if (!has(given, 4) || !(lexicon = PyCapsule_GetPointer(args[2], LEXICON)) ||
+        (singles = PyObject_IsTrue(args[3])) < 0 || !(table = open_known(args, &points)))
+        return NULL;
+    if ((count = find_words(lexicon, table, &points, singles, &words)) >= 0)
+        list = list_words(words, count);
+    PyMem_Free(words);
+    release(&points);
+    return list;
+}
+
+/* Whether a word comes before another one: the smallest weight first, equals in order of characters. */
+static int is_before(const Word *one, const Word *other)
+{
+    Py_ssize_t i, both = one->length < other->length ? one->length : other->length;
+    if (one->weight != other->weight)
+        return one->weight < other->weight;
+    for (i = 0; i < both; i++)
+        if (one->at[i] != other->at[i])
+            return one->at[i] < other->at[i];
+    return one->length < other->length;
+}
+
+/* Puts the different words that weigh most first, see ``is_before``; returns their number. */
+static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py_ssize_t most, double unknown)
+{
+    Py_ssize_t i, held = 0;
+    for (i = 0; i < count; i++) {
+        words[i].hash = hash_word(words[i].at, words[i].length);
+        SOON(&lexicon->slots[place_of(lexicon, words[i].hash)]);
+    }
+    qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
+    for (i = 0; i < count; i++) {
+        const Slot *slot = slot_for(lexicon, words[i].hash);
+        double weight = slot->weight ? lexicon->weights[slot->weight] : unknown;
+        Word word = words[i];
+        Py_ssize_t place = held;
+        for (word.weight = -weight; i + 1 < count && words[i + 1].hash == word.hash; i++)
+            word.weight -= weight;
+        while (place && is_before(&word, &words[place - 1]))
+            place--;
+        if (place == most)
+            continue;
+        held += held < most;
+        memmove(words + place + 1, words + place, (size_t)(held - 1 - place) * sizeof *words);
+        words[place] = word;
+    }
     return held;
 }
 
+/* Table of characters, text, lexicon, number of words, weight of a word that has none. */
 KERNEL(core_words)
 {
-    Weighted *words, *best;
-    Py_ssize_t i, most, count, held = 0;
+    const Lexicon *lexicon;
+    Table *table;
+    Points points;
+    Word *words = NULL;
     PyObject *list = NULL;
-    const Weights *weights;
+    Py_ssize_t count, most;
     double unknown;
-    if (!has(given, 4) || !is_list(args[0]) || size_of(args[1], 0, PY_SSIZE_T_MAX, &most) < 0 ||
-        !(weights = PyCapsule_GetPointer(args[2], WEIGHTS)))
+    if (!has(given, 5) || !(lexicon = PyCapsule_GetPointer(args[2], LEXICON)) ||
+        size_of(args[3], 0, PY_SSIZE_T_MAX, &most) < 0)
         return NULL;
-    unknown = PyFloat_AsDouble(args[3]);
-    count = PyList_Size(args[0]);
-    words = PyMem_Malloc((size_t)count * 2 * sizeof *words);
-    if (!words)
-        return PyErr_NoMemory();
-    best = words + count;
-    if (!PyErr_Occurred() && read_words(args[0], weights, words) == 0) {
-        qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
-        for (i = 0; i < count; i++) {
-            const Slot *slot = slot_for(weights, words[i].hash);
-            double sum = i && words[i].hash == words[i - 1].hash ? words[i - 1].weight : 0.0;
-            words[i].weight = sum - (slot->word ? slot->weight : unknown);
-            if (i + 1 == count || words[i].hash != words[i + 1].hash)
-                held = rank(best, held, most, &words[i]);
-        }
-        list = PyList_New(held);
-        for (i = 0; list && i < held; i++)
-            if (put(list, i, Py_NewRef(best[i].word)) < 0)
-                Py_CLEAR(list);
-    }
+    unknown = PyFloat_AsDouble(args[4]);
+    if (PyErr_Occurred() || !(table = open_known(args, &points)))
+        return NULL;
+    if ((count = find_words(lexicon, table, &points, 0, &words)) >= 0)
+        list = list_words(words, rank(lexicon, words, count, most, unknown));
     PyMem_Free(words);
+    release(&points);
     return list;
 }

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 18
+_VERSION = 19
 
 
 class Kernels(Protocol):
@@ -75,14 +75,17 @@ class Kernels(Protocol):
     ) -> list[int]:
         """See ``SegmentedText.missing_grams``; in any order."""
 
-    def weights(self, lines: bytes, /) -> tuple[Any, bytearray]:
-        """Read lines of a word, a space and its weight: the table, and all weights in 8 bytes each.
+    def lexicon(self, dictionary: str, weights: str, /) -> tuple[Any, list[float]]:
+        """Read lines of a word, a space and a number: a lexicon, and all weights.
 
-        Raises ValueError for any other line.
+        Numbers of ``dictionary`` say how often words occur; more may follow them. Raises ValueError for any other line.
         """
 
-    def core_words(self, words: list[str], count: int, weights: Any, unknown: float, /) -> list[str]:
-        """See ``lexicon.core_words``; words that the table lacks weigh ``unknown``."""
+    def words(self, known: Any, text: str, lexicon: Any, singles: bool, /) -> list[str]:
+        """See ``tokens.words``."""
+
+    def core_words(self, known: Any, text: str, lexicon: Any, count: int, unknown: float, /) -> list[str]:
+        """See ``lexicon.core_words``; words without a weight weigh ``unknown``."""
 
     def are_common(self, asked: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
         """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""

@@ -79,7 +79,7 @@ def find_candidates(
 
     Pages with fewer than ``min_letters`` are no candidates. Raises PageError if the method cannot read most pages.
     """
-    for document in documents:
+    for document in watch(documents, len(documents), "texts cut"):
         sets.add(document.page.text if has_prose(document.page.text, min_letters) else "")
     found: dict[int, Alike] = {}
     for pair in find_similar_pairs(sets, LEAST, CONTAINMENT, watch=watch):

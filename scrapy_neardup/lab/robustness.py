@@ -85,7 +85,7 @@ def measure_robustness(
         ]
         trials = [trial for trial in trials if trial.compare(page, versions, on_failure)]
     rng, others = _make_random(seed, CONTROL), len(pages) - 1
-    for one in range(len(pages)):
+    for one in (progress or iter)(range(len(pages))):
         for other in rng.sample(range(others), min(_OTHERS, others)):
             for trial in trials:
                 trial.compare_originals(one, other + (other >= one))

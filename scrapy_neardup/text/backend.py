@@ -10,15 +10,13 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.text.characters import IGNORABLE, SEVERAL, WIDE_MARKS, block, limit_marks
+from scrapy_neardup.text.segmenter import NativeSegmenter, Segmenter
 from scrapy_neardup.text.sentences import NativeText, PythonText, SegmentedText, sentences
 
 #: Arabic, Persian, Indian and other digits: one site writes them, the next one does not.
@@ -26,10 +24,6 @@ _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _IGNORABLE = "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE)
 _INVISIBLE = re.compile(f"[{_IGNORABLE}]+")
 _NO_LETTER = re.compile(rf"[\W_{_IGNORABLE}]+")
-
-#: Returns so many words whose weights add up to the most; equals in order of characters. A word that the
-#: table lacks has the median weight.
-Rank = Callable[[list[str], int], list[str]]
 
 
 class PythonBackend:
@@ -69,22 +63,10 @@ class PythonBackend:
         pattern = re.compile("|".join(map(re.escape, strings)))
         return lambda text: pattern.search(text) is not None
 
-    def read_weights(self, path: Path) -> Rank:
-        """Read lines of a word, a space and its weight, and return what ranks words by them."""
-        table: dict[str, float] = {}
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                word, _, value = line.rpartition(" ")
-                table[word] = float(value)
-        unknown = upper_median(list(table.values()))
-
-        def rank(words: list[str], count: int) -> list[str]:
-            weights: dict[str, float] = {}
-            for word in words:
-                weights[word] = weights.get(word, 0.0) - table.get(word, unknown)
-            return [word for _, word in sorted(zip(weights.values(), weights, strict=True))[:count]]
-
-        return rank
+    @cached_property
+    def segmenter(self) -> Segmenter:
+        """Returns the words of texts."""
+        return Segmenter()
 
 
 class NativeBackend(PythonBackend):
@@ -123,10 +105,9 @@ class NativeBackend(PythonBackend):
         prepared = self._kernels.strings(strings)
         return lambda text: self._kernels.holds_any(text, prepared)
 
-    def read_weights(self, path: Path) -> Rank:
-        table, weights = self._kernels.weights(path.read_bytes())
-        unknown = upper_median(np.frombuffer(weights, np.float64).tolist())
-        return lambda words, count: self._kernels.core_words(words, count, table, unknown)
+    @cached_property
+    def segmenter(self) -> Segmenter:
+        return NativeSegmenter(self._kernels, self._table)
 
 
 def _expand(text: str) -> str:
@@ -134,12 +115,6 @@ def _expand(text: str) -> str:
     for one, several in SEVERAL:
         text = text.replace(one, several)
     return text
-
-
-def upper_median(values: list[float]) -> float:
-    """Return the median, of two the larger one."""
-    middle = len(values) // 2
-    return float(np.partition(np.array(values, np.float64), middle)[middle])
 
 
 #: The backend in use. Tests replace it, so read it at each call.

@@ -46,6 +46,7 @@ _SINGLE_EDGES = 0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x30A1
 #: The same as ranges of a pattern.
 HAN, KATAKANA, SINGLES = map(_as_pattern, (_HAN_EDGES, _KATAKANA_EDGES, _SINGLE_EDGES))
 HAN_CHARACTER = re.compile(f"[{HAN}]")
+_KATAKANA_CHARACTER = re.compile(f"[{KATAKANA}]")
 UNSPACED_CHARACTER = re.compile(f"[{HAN}{KATAKANA}{SINGLES}]")
 _FEW = 50
 
@@ -83,7 +84,8 @@ _NARROW = dict(WIDE_MARKS)
 SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"))
 
 # The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. Same names in _kernels.h.
-_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED_LETTER, _LINE, _IGNORED = (1 << n for n in range(21, 30))
+_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED, _LINE, _IGNORED = (1 << n for n in range(21, 30))
+_HAN, _KATAKANA = 1 << 30, 1 << 31
 #: Ranges in which only combining marks join a character before them: NFKC can take these one by one.
 _ALONE = (
     *((0, 0xAD), (0xAE, 0x300), (0x370, 0x590), (0x1E00, 0x200B), (0x2010, 0x202A), (0x202F, 0x2060), (0x2070, 0x2C00)),
@@ -108,7 +110,8 @@ def _entry(point: int) -> int:
         | _MARK * (char in MARKS)
         | _CLOSING * (char in CLOSING)
     )
-    entry |= _UNSPACED_LETTER * (UNSPACED_CHARACTER.match(char) is not None)
+    entry |= _UNSPACED * (UNSPACED_CHARACTER.match(char) is not None) | _HAN * (HAN_CHARACTER.match(char) is not None)
+    entry |= _KATAKANA * (_KATAKANA_CHARACTER.match(char) is not None)
     entry |= _LINE * (len(f"a{char}a".splitlines()) > 1)
     return entry | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
 

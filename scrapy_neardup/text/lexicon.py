@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.text import backend
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.segmenter import jieba_weights, read_weights, upper_median
 from scrapy_neardup.text.tokens import segmenter_name
 
 _CHINESE = (
@@ -97,25 +97,8 @@ class Lexicon:
 @cache
 def jieba_lexicon() -> Lexicon:
     """Return jieba's table of Chinese words. As in jieba, unknown words have its median."""
-    idf: dict[str, float] = {}
-    with _jieba_table().open(encoding="utf-8") as lines:
-        for line in lines:
-            word, _, value = line.rpartition(" ")
-            idf[word] = float(value)
-    return Lexicon(idf, backend.upper_median(list(idf.values())), chinese_only=True)
-
-
-def _jieba_table() -> Path:
-    jieba = find_spec("jieba")  # an import would write warnings about jieba's source
-    assert jieba is not None
-    assert jieba.origin is not None
-    return Path(jieba.origin).with_name("analyse") / "idf.txt"
-
-
-@cache
-def _jieba_ranking() -> backend.Rank:
-    """Return the ranking by jieba's table. The compiled module takes a fraction of the time and room of a dict."""
-    return backend.active.read_weights(_jieba_table())
+    idf = read_weights(jieba_weights())
+    return Lexicon(idf, upper_median(list(idf.values())), chinese_only=True)
 
 
 @lru_cache(maxsize=4)
@@ -198,10 +181,10 @@ class LexiconBuilder:
         return len(rows)
 
 
-def core_words(words: list[str], count: int) -> list[str]:
-    """Return the ``count`` words with the highest TF-IDF; words of equal weight in the order of their characters.
+def core_words(normalized: str, count: int) -> list[str]:
+    """Return the ``count`` words of a text with the highest TF-IDF; of equal weight in the order of their characters.
 
-    >>> core_words(["公司", "召回", "电饭煲", "召回"], 2)
+    >>> core_words("公司召回电饭煲,召回", 2)
     ['召回', '电饭煲']
     """
-    return _jieba_ranking()(words, count)
+    return backend.active.segmenter.core_words(normalized, count)

@@ -1,25 +1,15 @@
-"""Words and numbers of a normalised text.
-
-jieba segments Chinese without its hidden Markov model: on long runs without marks the model takes quadratic time, so a
-hostile page could stop a crawl. rjieba, if installed, has the same dictionary and algorithm compiled: the same words in
-a fifteenth of the time.
-"""
+"""Words and numbers of a normalised text."""
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
-from functools import cache, partial
+from collections.abc import Iterable, Set
 from importlib.metadata import version
 
-from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, KATAKANA, SINGLES
+from scrapy_neardup.text import backend
+from scrapy_neardup.text.characters import HAN, KATAKANA, SINGLES
 
-_WORD = re.compile(rf"[{HAN}]+|[{KATAKANA}]+|[{SINGLES}]|[^\W_{HAN}{SINGLES}{KATAKANA}]+")
-_HAN_RUN = re.compile(f"[{HAN}]+")
-_NO_HAN_WORD = re.compile(rf"[{KATAKANA}{SINGLES}]|[^\W_{HAN}]")
 _SPACED = re.compile(rf"[^\W_{HAN}{SINGLES}{KATAKANA}]+")
 #: Occurrences of a word to check before the whole text is split.
 _TRIES = 32
@@ -32,7 +22,7 @@ _NUMBER = re.compile(
 
 
 def segmenter_name() -> str:
-    """Return name, version and mode of the segmenter for the recipe of a state; rjieba gives the same words."""
+    """Return name, version and mode of the segmenter for the recipe of a state."""
     return f"jieba {version('jieba')} without HMM"
 
 
@@ -47,19 +37,7 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     >>> words("アプリの更新")
     ['アプリ', 'の', '更新']
     """
-    # One call of the segmenter takes all: each call costs as much as ten characters. A line break is a word of its own.
-    if _NO_HAN_WORD.search(normalized) is None:
-        cut = _cut("\n".join(_HAN_RUN.findall(normalized)))
-        return [word for word in cut if word != "\n"] if singles else [word for word in cut if len(word) > 1]
-    runs = _WORD.findall(normalized)
-    cut = _cut("\n".join([run for run in runs if HAN_CHARACTER.match(run)]))
-    found, left = list[str](), iter(cut)
-    for run in runs:
-        if HAN_CHARACTER.match(run):
-            found += [word for word in iter(left.__next__, "\n") if singles or len(word) > 1]
-        else:
-            found.append(run)
-    return found
+    return backend.active.segmenter.words(normalized, singles=singles)
 
 
 def spaced_words(normalized: str) -> list[str]:
@@ -99,33 +77,3 @@ def numbers(normalized: str) -> list[str]:
     ['2024', '3', '1,200.5', '9:30', 'seven', '二十三']
     """
     return _NUMBER.findall(normalized)
-
-
-def _cut(chinese: str) -> list[str]:
-    return _segmenter()(chinese) if chinese else []
-
-
-@cache
-def _segmenter() -> Callable[[str], list[str]]:
-    try:
-        import rjieba
-    except ImportError:
-        return jieba_cut()
-    return partial(rjieba.cut, hmm=False)
-
-
-@cache
-def jieba_cut() -> Callable[[str], list[str]]:
-    """Return jieba's segmentation, with the dictionary read from the package.
-
-    jieba itself loads through a cache file in the shared temporary directory. Any local user can plant that file and so
-    change every fingerprint unseen.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its source has invalid escapes, and it asks for pkg_resources
-        import jieba
-    jieba.setLogLevel(logging.CRITICAL)
-    tokenizer = jieba.Tokenizer()
-    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-    tokenizer.initialized = True
-    return lambda run: tokenizer.lcut(run, HMM=False)

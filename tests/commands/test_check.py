@@ -35,7 +35,7 @@ def failing(error: Exception, after: Callable[[PageStore], None] | None = None) 
 
 
 @pytest.mark.parametrize(("name", "value"), [("recipe", b"{"), ("recipe", b"7"), ("tally", b"many")])
-def test_noise_in_what_opening_reads_first_is_damage(sqlite: str, name: str, value: bytes, invoke: Invoke) -> None:
+def test_noise_in_the_recipe_or_tally_is_damage(sqlite: str, name: str, value: bytes, invoke: Invoke) -> None:
     store = open_at(SQLite, sqlite.partition("://")[2], None)
     if name == "tally":  # a close would write it once more
         engine_of(store).write(Changes({meta_key(name): value}), sync=True)
@@ -98,7 +98,7 @@ def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
     assert read_records((tmp_path / f"mended.{kind}").as_uri().replace("file", kind, 1)) == pages
 
 
-def test_what_is_lost_or_left_out_is_counted(sqlite: str, invoke: Invoke, tmp_path: Path) -> None:
+def test_lost_and_unsealed_pages_are_counted(sqlite: str, invoke: Invoke, tmp_path: Path) -> None:
     with open_state(sqlite) as store:
         store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
         text = "A text of the evening, long enough to be judged by itself."

@@ -51,7 +51,7 @@ Found = Callable[..., dict[str, Any]]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: a file of documents is all that is there."""
+    """The folder of the commands, with one file of documents."""
     rows = [{"id": id, "title": title, "text": text} for id, (title, text) in TEXTS.items()]
     rows[0]["url"] = PEAR
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -105,7 +105,7 @@ def test_verdicts(found: Found, a: str, b: str, verdict: str, kind: str | None, 
     assert (answer["keys"]["shared"] == 0, answer["compared_in_a_crawl"]) == (shares_nothing, not shares_nothing)
 
 
-def test_the_policy_says_what_becomes_of_the_page(found: Found) -> None:
+def test_the_policy_decides_the_action(found: Found) -> None:
     assert [found("pears", "excerpt")[name] for name in ("verdict", "action")] == ["unique", "tag"]
     strict = found("pears", "excerpt", NEARDUP_POLICY={"excerpt": "drop"})
     assert (strict["verdict"], strict["kind"], strict["action"]) == ("duplicate", "excerpt", "drop")
@@ -227,7 +227,7 @@ def test_whether_a_crawl_compares_the_two(
     assert invoke("compare", PEAR if html else EDITED, other).out.splitlines()[3].startswith(line), name
 
 
-def test_the_state_says_what_is_boilerplate(found: Found, folder: Path, state: str) -> None:
+def test_boilerplate_comes_from_the_state(found: Found, folder: Path, state: str) -> None:
     for name, own in (("one", PEARS), ("two", BAKERY)):
         (folder / f"{name}.txt").write_text(join_text(*own, FOOTER), encoding="utf-8")
     (folder / "footer.txt").write_text(join_text(FOOTER, FOOTER), encoding="utf-8")
@@ -245,8 +245,8 @@ def test_the_state_says_what_is_boilerplate(found: Found, folder: Path, state: s
     assert found("pears", "footer.txt")["reason"] == "boilerplate"
 
 
-def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(found: Found, state: str, folder: Path) -> None:
-    """Of a page of the state, of a record with a URL, and of a file with its address."""
+def test_counts_of_a_site_decide_as_in_a_crawl(found: Found, state: str, folder: Path) -> None:
+    """For a page of the state, a record with a URL, and a file with its address."""
     new = "https://orchard.example/3"
     with open_state(state) as store:
         for number in range(80):
@@ -265,7 +265,7 @@ def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(found: Found, st
         assert forms(*pair) == pytest.approx(share, abs=0.001), pair
 
 
-def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(found: Found, state: str) -> None:
+def test_no_state_is_used_if_none_fits_or_none_is_wanted(found: Found, state: str) -> None:
     other = found("pears", "edited", "--method", "simhash")
     assert (other["store"], "another recipe" in other["why_no_store"]) == (None, True)
     assert found("pears", "edited", "--no-state")["store"] is None
@@ -280,7 +280,7 @@ def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(found: Found, sta
 # A copy without its text: the recorded verdict
 
 
-def test_with_another_page_the_message_names_the_original_and_what_would_help(found: Found, state: str) -> None:
+def test_a_copy_without_a_text_is_refused_with_its_original_and_a_cure(found: Found, state: str) -> None:
     with pytest.raises(NearDupError, match=f"no text of {SAME}.* a copy of {PEAR}, similarity 1.00. .* name a file"):
         found(BREAD, SAME)
 
@@ -302,7 +302,7 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(fo
         ([PEAR, "edited"], "There is no state at .*\\. Name"),
     ],
 )
-def test_what_is_refused(found: Found, folder: Path, arguments: list[str], message: str) -> None:
+def test_compare_refuses_in_a_sentence(found: Found, folder: Path, arguments: list[str], message: str) -> None:
     (folder / "folder.html").mkdir()
     for name in ("binary.html", "binary.txt"):
         (folder / name).write_bytes(b"\x89PNG\0\0\0\0\xff")

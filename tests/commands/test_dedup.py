@@ -46,7 +46,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: a feed is all that is there."""
+    """The folder of the commands, with a feed."""
     (tmp_path / "feed.jsonl").write_bytes(lines(*RECORDS))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -246,9 +246,9 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     method = make_method("cascade", {})
     store = open_store(state, state_recipe(method, None))
     assert (store.pages, store.rolled_back.pages) == (5, 0)
-    told = store.evidence(next(one.id for one in store.records() if not one.is_original))
-    assert told is not None
-    assert (told.likeness, told.title) == ("retitled", COPY["title"])
+    evidence = store.evidence(next(one.id for one in store.records() if not one.is_original))
+    assert evidence is not None
+    assert (evidence.likeness, evidence.title) == ("retitled", COPY["title"])
     detector = Detector(method, store, who="crawl")
     verdict = detector.judge_now(Page("http://mirror.example/", text=COPY["text"]), sealed=True)
     close_store(store)
@@ -269,7 +269,7 @@ HTML = "<html><head><title>{}</title><meta name=keywords content='渡口,船'></
 HTML += "<body><article>{}</article></body></html>"
 
 
-def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
+def test_documents_are_written_as_texts(run: Invoke, folder: Path) -> None:
     (folder / "site" / "a").mkdir(parents=True)
     body = "".join(f"<p>{one}。</p>" for one in PEARS)
     (folder / "site" / "a" / "one.html").write_bytes(HTML.format("渡口", body).encode("gbk"))
@@ -299,7 +299,7 @@ def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: 
     assert (page["url"], page["title"], PEARS[0] in page["text"]) == ("http://a.example/1", "渡口", True)
 
 
-def test_the_policy_of_the_project_says_what_is_dropped(run: Invoke, folder: Path) -> None:
+def test_dedup_drops_by_the_policy_of_the_project(run: Invoke, folder: Path) -> None:
     run("feed.jsonl", "-o", "out.jsonl", NEARDUP_POLICY={"retitled": "tag", "excerpt": "drop"})
     assert [one["id"] for one in read(folder / "out.jsonl")] == ["ferry", "copy", "other", "short"]
 
@@ -320,5 +320,5 @@ def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypa
         assert said.startswith(f"{count:,} records")
         return held
 
-    few = min(peak(500), peak(500))  # the first one imports what is needed
+    few = min(peak(500), peak(500))  # the first run imports modules
     assert peak(3000) - few < 750_000  # 2,200,000 bytes were read, and as many written

@@ -75,10 +75,10 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     add_spider(inside, "news")
     done = run_scrapy("import", "east.gz", "--json", "--spider", "news", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     states = inside / ".scrapy" / "neardup" / "spiders" / "news"
     (place,) = (one for one in states.iterdir() if one.suffix not in (".lock", ".witness"))
-    assert told == {"store": str(place), "pages": 3}
+    assert result == {"store": str(place), "pages": 3}
     done = run_scrapy("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1, "judgements": 0, "against": 0}
@@ -88,41 +88,45 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     assert all(one in again.stderr for one in (str(place), "--store", "scrapy neardup merge"))
 
 
-def test_the_file_goes_to_standard_output_if_asked_for(east: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_an_export_goes_to_standard_output_but_to_no_terminal(
+    east: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("export", "-o", "-", "--store", url(east)) == 0
     sys.stdout.flush()
     store = open_at(SQLite, str(east), None)
     assert capfdbinary.readouterr() == (packed(store), b"")
     store.close()
-
-
-def test_packed_bytes_are_not_sent_to_a_terminal(east: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     with pytest.raises(NearDupError, match=r"The export is binary.* -o"):
         run("export", "-o", "-", "--store", url(east))
 
 
-def test_a_file_that_is_there_is_replaced_only_if_forced(tmp_path: Path, east: Path) -> None:
-    output = tmp_path / "east.gz"
+def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
+    tmp_path: Path, east: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, force = tmp_path / "east.gz", ("--store", url(east), "--force")
     output.write_text("precious")
     with pytest.raises(NearDupError, match=r"east\.gz exists\. Name another file with -o, or replace it with"):
         run("export", "-o", output, "--store", url(east))
+    with monkeypatch.context() as patched:
+        patched.setattr(PageStore, "evidence", broken)
+        with pytest.raises(StoreError, match="The disk is gone"):
+            run("export", "-o", output, *force)
     assert output.read_text() == "precious"
-    assert run("export", "-o", output, "--store", url(east), "--force") == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"east.gz", "east.sqlite", "east.sqlite.witness"}
+    output.chmod(0o644)
+    assert run("export", "-o", output, *force) == 0
     assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":3,')
+    if os.name == "posix":
+        assert output.stat().st_mode & 0o777 == 0o600, "it holds the secret of the state"
     with pytest.raises(NearDupError, match=r"is a folder.* -o"):
         run("export", "-o", tmp_path, "--store", url(east))
     with pytest.raises(NearDupError, match="cannot be written"):
         run("export", "-o", tmp_path / "nowhere" / "east.gz", "--store", url(east))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Modes of files are POSIX.")
-def test_an_export_is_for_its_user_alone(east: Path, tmp_path: Path) -> None:
-    """It holds the secret of the state."""
-    output = tmp_path / "east.gz"
-    output.touch(mode=0o644)
-    run("export", "-o", output, "--store", url(east), "--force")
-    assert output.stat().st_mode & 0o777 == 0o600
+def broken(*_: object) -> None:
+    raise StoreError("The disk is gone.")
 
 
 def test_a_line_that_is_too_long_is_not_read(east: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,22 +144,6 @@ def test_a_line_that_is_too_long_is_not_read(east: Path, tmp_path: Path, monkeyp
         tracemalloc.stop()
 
 
-def test_an_export_that_fails_leaves_the_file_that_was_there(
-    tmp_path: Path, east: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    output = tmp_path / "east.gz"
-    output.write_text("precious")
-
-    def fails(*_: object) -> None:
-        raise StoreError("The disk is gone.")
-
-    monkeypatch.setattr(PageStore, "evidence", fails)
-    with pytest.raises(StoreError, match="The disk is gone"):
-        run("export", "-o", output, "--store", url(east), "--force")
-    assert output.read_text() == "precious"
-    assert {file.name for file in tmp_path.iterdir()} == {"east.gz", "east.sqlite", "east.sqlite.witness"}
-
-
 def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Path) -> None:
     run("export", "-o", tmp_path / "east.gz", "--store", url(east))
     for command in ("import", "merge"):
@@ -163,7 +151,7 @@ def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Pa
             run(command, tmp_path / "east.gz", "--store", "memory:")
 
 
-def test_merging_makes_the_state_if_there_is_none(tmp_path: Path, east: Path, west: Path, invoke: Invoke) -> None:
+def test_merge_makes_a_missing_state(tmp_path: Path, east: Path, west: Path, invoke: Invoke) -> None:
     made = tmp_path / "all.sqlite"
     found = invoke("merge", url(east), url(west), url(east), "--store", url(made), "--keep-originals", "--json").data
     assert [(one["added"], one["known"]) for one in found["merged"]] == [(3, 0), (2, 0), (0, 3)]
@@ -191,7 +179,7 @@ def test_states_of_two_recipes_are_not_merged_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("command", ["import", "merge"])
-def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Path, command: str) -> None:
+def test_a_damaged_file_is_neither_imported_nor_merged(tmp_path: Path, east: Path, west: Path, command: str) -> None:
     file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
     run("export", "-o", file, "--store", url(east))
     file.write_bytes(file.read_bytes()[:-20])
@@ -233,7 +221,7 @@ def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path
     store.close()
 
 
-def test_what_was_taken_back_from_any_of_the_states_is_told(
+def test_rolled_back_pages_of_each_state_are_reported(
     tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (east, west):
@@ -245,7 +233,7 @@ def test_what_was_taken_back_from_any_of_the_states_is_told(
     assert [line.partition("(")[2].partition(")")[0] for line in said] == ["crawl of west", "crawl of east"]
 
 
-def test_a_state_merged_into_itself_is_what_it_was(east: Path, invoke: Invoke) -> None:
+def test_a_state_merged_into_itself_does_not_change(east: Path, invoke: Invoke) -> None:
     before = content(east)
     assert invoke("merge", url(east), "--store", url(east)).out.startswith(f"{east}: known: 3\n")
     assert content(east) == before

@@ -30,7 +30,7 @@ Run = Callable[..., str]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the commands run: the pages are all that is there."""
+    """The folder of the commands, with the pages alone."""
     for name, html in {"article": ARTICLE, "prose": PROSE, "none": NONE, "hostile": HOSTILE}.items():
         (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -93,7 +93,7 @@ def role(answer: dict[str, Any], text: str) -> str:
         ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
     ],
 )
-def test_every_reader_says_why(
+def test_every_reader_gives_its_reason(
     found: Callable[..., Any], page: str, settings: dict[str, Any], reader: str, why: str
 ) -> None:
     answer = found(f"{page}.html", **settings)
@@ -125,10 +125,10 @@ def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any],
     assert line == {"role": "boilerplate", "text": ASIDE, "boilerplate": [ASIDE], "pages": 40}
     assert answer["letters"] - answer["own_letters"] == sum(map(str.isalpha, ASIDE))
     assert (answer["pages_of_site"], answer["why_no_store"]) == (50, None)
-    told = run("article.html", "--url", URL, "--store", state)
-    assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in told
-    assert "; it has counted 50 pages of the site daybook.example; 1 line with boilerplate here.\n" in told
-    assert "yes, by 284 of its 346 letters; 62 are boilerplate to the state." in told
+    printed = run("article.html", "--url", URL, "--store", state)
+    assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in printed
+    assert "; it has counted 50 pages of the site daybook.example; 1 line with boilerplate here.\n" in printed
+    assert "yes, by 284 of its 346 letters; 62 are boilerplate to the state." in printed
 
 
 def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], folder: Path, state: str) -> None:
@@ -138,7 +138,7 @@ def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], fo
     assert found("footer.html", "--url", "https://moor.example/")["judged"], "it is boilerplate of the other site alone"
 
 
-def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str) -> None:
+def test_a_page_without_a_url_has_no_site(run: Run, state: str) -> None:
     assert "; the site is unknown; 0 lines with boilerplate here.\n" in run("article.html")
     with open_state(state) as store:
         counted = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
@@ -147,7 +147,7 @@ def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str)
     assert "; the site is unknown; 1 line with boilerplate here.\n" in run("article.html")
 
 
-def test_the_state_stays_as_it_is(run: Run, state: str) -> None:
+def test_extract_does_not_change_the_state(run: Run, state: str) -> None:
     def held() -> tuple[int, dict[int, bytes], list[str]]:
         with open_state(state) as store:
             return store.pages, store.counted(), [record.url for record in store.records()]
@@ -158,9 +158,7 @@ def test_the_state_stays_as_it_is(run: Run, state: str) -> None:
     assert held() == before
 
 
-def test_a_state_that_cannot_be_had_is_done_without_unless_it_was_asked_for(
-    found: Callable[..., Any], run: Run, state: str
-) -> None:
+def test_an_unusable_state_is_an_error_only_if_it_was_named(found: Callable[..., Any], run: Run, state: str) -> None:
     other = {"NEARDUP_METHOD": "simhash"}
     assert "has another recipe" in found("article.html", **other)["why_no_store"]
     with pytest.raises(StoreError, match="has another recipe"):
@@ -178,7 +176,7 @@ def test_standard_input_is_a_page_too(found: Callable[..., Any], monkeypatch: py
     assert ("渡口今天清晨恢复通航" in answer["text"]) == (html != ARTICLE.encode())
 
 
-def test_what_is_fetched_is_read_as_it_was_served(
+def test_a_fetched_page_is_read_by_its_headers(
     found: Callable[..., Any], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {
@@ -205,7 +203,7 @@ def test_what_is_fetched_is_read_as_it_was_served(
         (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
     ],
 )
-def test_what_is_no_page_is_refused_as_in_a_crawl(
+def test_a_response_without_a_page_is_refused_as_in_a_crawl(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: PageResponse, said: str
 ) -> None:
     monkeypatch.setattr(extract, "fetch", lambda url, settings: served)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,7 +34,7 @@ from tests.build import (
     read_records,
     set_last_seen,
 )
-from tests.cli import Invoke, run
+from tests.cli import Invoke, command_line, environment, run
 
 ALL = {url for url, *_ in PAGES}
 DAY = 86400
@@ -41,7 +44,7 @@ WEIXIN = [f"https://mp.weixin.qq.com/s?__biz={biz}&mid={n}" for biz, n in (("MzA
 
 @pytest.fixture
 def said(invoke: Invoke) -> Callable[..., dict[str, Any]]:
-    """What ``forget``, or another command, says as JSON, and its exit code as ``code``."""
+    """Runs ``forget`` or another command; returns its JSON, with the exit code as ``code``."""
 
     def said(*arguments: str, state: str, command: str = "forget") -> dict[str, Any]:
         done = invoke(command, *arguments, "--store", state, "--json")
@@ -62,7 +65,7 @@ def test_an_original_goes_with_its_copies(state: str) -> None:
     assert left(state) == ALL - {PEAR, EDITED, SAME}
 
 
-def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -> None:
+def test_a_forgotten_page_is_judged_anew(state: str) -> None:
     pages = {page[0]: page for page in PAGES}
     with open_state(state) as store:
         assert judge_pages(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
@@ -85,7 +88,7 @@ def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -
         ([SHORT], (0, 0, 0, 1), {SHORT}),
     ],
 )
-def test_a_copy_goes_alone_and_what_went_is_counted(
+def test_a_copy_goes_alone_and_forgotten_pages_are_counted(
     sqlite: str, said: Callable[..., dict[str, Any]], urls: list[str], counts: tuple[int, ...], gone: set[str]
 ) -> None:
     found = said(*urls, state=sqlite)
@@ -99,6 +102,38 @@ def test_a_url_that_is_not_there_is_named_and_the_others_go(sqlite: str, said: C
     assert (found["urls"], found["missing"], found["code"]) == ([SHORT], [f"{BREAD}/"], 1)
     assert left(sqlite) == ALL - {SHORT}
     assert said("nothing", state=sqlite)["code"] == 1
+
+
+@pytest.mark.parametrize("options", [["--yes"], ["--yes", "--json"]])
+def test_all_pages_go_where_the_question_is_answered_by_an_option(sqlite: str, options: list[str]) -> None:
+    assert run("forget", "--all", *options, "--store", sqlite) == 0
+    assert left(sqlite) == set()
+
+
+def test_without_a_terminal_nobody_can_answer(sqlite: str) -> None:
+    with pytest.raises(SettingsError, match="--yes"):
+        run("forget", "--all", "--store", sqlite)
+    with pytest.raises(SettingsError, match="--all"):
+        run("forget", "--all", PEAR, "--yes", "--store", sqlite)
+    assert run("forget", "--all", "--dry-run", "--store", sqlite) == 0
+    assert left(sqlite) == ALL
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_on_a_terminal_it_asks_and_keys_typed_before_are_no_answer(sqlite: str, answer: str) -> None:
+    terminal, end = os.openpty()
+    os.write(terminal, b"yes\nno\n")
+    command = command_line("forget", "--all", "--store", sqlite)
+    with subprocess.Popen(command, env=environment(), stdin=end, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.read(14) == b"Forget all 8 p"
+        os.write(terminal, f"{answer}\n".encode())
+        assert running.wait(60) == (answer == "no")
+    os.close(terminal)
+    os.close(end)
+    assert left(sqlite) == (ALL if answer == "no" else set())
 
 
 def test_a_dry_run_changes_nothing(state: str, said: Callable[..., dict[str, Any]]) -> None:
@@ -147,7 +182,7 @@ def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], h
         ({BREAD: 20 * 365}, "2015-01-01", {BREAD}),
     ],
 )
-def test_pages_that_were_last_seen_before_a_time(
+def test_pages_last_seen_before_a_time_go(
     state: str, said: Callable[..., dict[str, Any]], seen: dict[str, int], time: str, gone: set[str]
 ) -> None:
     with open_state(state) as store:
@@ -213,9 +248,7 @@ def old(tmp_path: Path) -> str:
     return url
 
 
-def test_a_dry_run_of_expire_says_what_would_go_and_changes_nothing(
-    said: Callable[..., dict[str, Any]], old: str
-) -> None:
+def test_a_dry_run_of_expire_lists_pages_and_changes_nothing(said: Callable[..., dict[str, Any]], old: str) -> None:
     found = said("--ttl", "60d", "--dry-run", state=old, command="expire")
     assert (found["dry_run"], found["pages"], found["originals"], found["unjudged"]) == (True, 2, 1, 1)
     assert set(found["urls"]) == {BREAD, SHORT}
@@ -232,7 +265,7 @@ def test_a_dry_run_of_expire_says_what_would_go_and_changes_nothing(
         (["--ttl", "70d"], {"NEARDUP_TTL": "10d"}, {BREAD, SHORT}),
     ],
 )
-def test_what_was_not_seen_for_long_goes_by_options_or_else_by_the_settings(
+def test_expire_takes_limits_from_options_or_else_from_settings(
     invoke: Invoke, old: str, arguments: list[str], settings: dict[str, Any], gone: set[str]
 ) -> None:
     found = json.loads(invoke("expire", *arguments, "--store", old, "--json", **settings).out)

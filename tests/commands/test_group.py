@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from scrapy.utils.project import get_project_settings
 
-from scrapy_neardup.cli import COMMANDS, NearDupCommand, load
+from scrapy_neardup.cli import COMMANDS, GROUPS, NearDupCommand, list_commands, load
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.hashing import compiled
 from tests.cli import command_line, environment, make_project, run_scrapy
 
 
@@ -23,7 +26,7 @@ def parsed(line: str) -> tuple[NearDupCommand, argparse.Namespace, list[str]]:
     """The command, and what becomes of a line, as Scrapy goes about it."""
     group = NearDupCommand()
     group.settings = get_project_settings()
-    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    parser = argparse.ArgumentParser(conflict_handler="resolve", description=group.long_desc())
     group.add_options(parser)
     options, rest = parser.parse_known_args(line.split())
     group.process_options(rest, options)
@@ -58,7 +61,44 @@ def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]
         parsed("--help")
     assert stopped.value.code == 0
     said = capsys.readouterr().out
-    assert all(f"    {name} " in said for name in COMMANDS)
+    assert list_commands() in said
+    assert all(said.count(f"\n  {name} ") == 1 for name in COMMANDS)
+    assert set(GROUPS) <= set(COMMANDS)
+
+
+def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    group, options, rest = parsed("--version")
+    group.run(rest, options)
+    said = capsys.readouterr().out
+    assert said.startswith(f"scrapy-neardup {version('scrapy-neardup')}, Scrapy ")
+    assert compiled.sentence() in said
+    assert group.exitcode == 0
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="There is no bash here.")
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("scrapy n", ["neardup"]),
+        ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
+        ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
+        ("scrapy neardup keep --la", ["--last"]),
+        ("scrapy crawl --", []),
+    ],
+)
+def test_a_shell_completes_commands_and_options(
+    words: str, found: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    group, options, rest = parsed("--completion")
+    group.run(rest, options)
+    given = words.split()
+    lines = f"COMP_WORDS=({words}); COMP_CWORD={len(given) - 1}; _scrapy_neardup; echo ${{COMPREPLY[@]}}"
+    script = f"{capsys.readouterr().out}\n{lines}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    completions = done.stdout.split()
+    assert set(found) <= set(completions)
+    assert all(one.startswith(given[-1]) for one in completions)
+    assert bool(completions) == bool(found)
 
 
 @pytest.mark.slow
@@ -87,32 +127,25 @@ def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> N
     assert group.settings["NEARDUP_WAIT"] == "3"
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_the_exit_code_is_the_commands(running: Callable[..., int], code: int) -> None:
-    assert running(lambda _: code) == code
-
-
-def test_an_error_of_ours_is_a_sentence_on_standard_error(
+def test_the_exit_code_is_that_of_the_command_and_an_error_of_ours_is_a_sentence(
     running: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def body(_: argparse.Namespace) -> int:
-        raise NearDupError("The bridge is closed; take the ferry.")
+    def fail(error: Exception) -> Callable[[argparse.Namespace], int]:
+        def body(_: argparse.Namespace) -> int:
+            raise error
 
-    assert running(body) == 2
+        return body
+
+    assert [running(lambda _: 0), running(lambda _: 1)] == [0, 1]
+    assert running(fail(NearDupError("The bridge is closed; take the ferry."))) == 2
     assert capsys.readouterr() == ("", "scrapy neardup evaluate: The bridge is closed; take the ferry.\n")
-
-
-def test_another_error_is_not_hidden(running: Callable[..., int]) -> None:
-    def body(_: argparse.Namespace) -> int:
-        raise ZeroDivisionError
-
     with pytest.raises(ZeroDivisionError):
-        running(body)
+        running(fail(ZeroDivisionError()))
 
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """What runs in the background of a shell is not, and neither are the commands that it starts."""
+    """Lets this process take an interrupt, which shells keep from processes in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -129,9 +129,9 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
         SAME: (ManualKind.KEEP, PEAR),
         PEAR: (ManualKind.KEEP, ""),
     }
-    told = capsys.readouterr().out
-    assert f"  {SAME}\n    no copy of {PEAR}\n" in told
-    assert f"  {PEAR}\n    no known page was the reason of its drop\n" in told
+    printed = capsys.readouterr().out
+    assert f"  {SAME}\n    no copy of {PEAR}\n" in printed
+    assert f"  {PEAR}\n    no known page was the reason of its drop\n" in printed
     assert [one["judged"] for one in lines(capsys, "--store", sqlite)] == ["keep", "keep"]
 
 

@@ -81,7 +81,7 @@ def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, invoke: Invoke) -> None:
+def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) -> None:
     url = make_state(kind, tmp_path)
     with open_state(url) as store:
         expected = json.loads(json.dumps(asdict(gather(store))))
@@ -93,12 +93,12 @@ def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, invoke: Inv
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_json_is_json_whatever_standard_output_takes_and_steers_no_terminal(
+def test_json_is_valid_in_any_encoding_and_steers_no_terminal(
     state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_state(state) as store:
-        told = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
-        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), told)
+        evidence = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
+        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), evidence)
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
     assert run("report", "--store", state, "--json") == 0
@@ -172,7 +172,7 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
 # How many.
 
 
-def test_so_many_copies_are_listed_as_are_asked_for(state: str, invoke: Invoke) -> None:
+def test_the_option_pages_limits_listed_copies(state: str, invoke: Invoke) -> None:
     for asked, listed in ((1, 1), (2, 2), (500, 2)):
         assert (
             len(json.loads(invoke("report", "--store", state, "--json", "--pages", str(asked)).out)["copies"]) == listed
@@ -182,7 +182,7 @@ def test_so_many_copies_are_listed_as_are_asked_for(state: str, invoke: Invoke) 
 # What is refused.
 
 
-def test_what_goes_wrong_leaves_the_file_of_before(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("report.html").write_text("the one of before")
     with pytest.raises(NearDupError, match=r"not-there\.jsonl"):
         run("report", "--store", state, "--texts", "not-there.jsonl")

@@ -1,4 +1,4 @@
-"""What each command prints, as text and as JSON, on small states and feeds.
+"""The output of each command, as text and as JSON, on small states and feeds.
 
 After an intended change run ``UPDATE_SNAPSHOTS=1 pytest tests/commands/test_snapshots.py`` and read the difference.
 """

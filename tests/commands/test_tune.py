@@ -55,24 +55,24 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     out = tmp_path / "labels.jsonl"
     options = (feed, "-o", out, "--pairs", "6", *QUIET)
     typed(monkeypatch, "y", "what?", "N", "quit")
-    _, shown, told = invoke("tune", *options)
+    _, shown, message = invoke("tune", *options)
     assert [one["label"] for one in labels(out)] == ["copy", "different"]
     assert "Pair 3 of 6" in shown
     assert "Pair 4 of 6" not in shown
     assert "by 2 labels" in shown
-    assert "4 pairs left" in told
+    assert "4 pairs left" in message
     typed(monkeypatch, "skip", "yes", "no", "s")
-    _, shown, told = invoke("tune", *options)
+    _, shown, message = invoke("tune", *options)
     assert "has answers to 2 of 6 pairs" in shown
     assert shown.index("Pair 3 of 6") < shown.index("Pair 6 of 6")
     assert [one["label"] for one in labels(out)] == ["copy", "different", "skip", "copy", "different", "skip"]
     assert len({(one["a"], one["b"]) for one in labels(out)}) == 6
-    assert told == ""
+    assert message == ""
     typed(monkeypatch)
     assert "Pair" not in invoke("tune", *options).out
 
 
-def test_labels_say_what_each_value_would_have_done(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
+def test_labels_predict_errors_of_each_threshold(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path, pairs=1000)
     found = invoke("tune", feed, "--labels", read, "--json").data
     rows = labels(read)
@@ -111,7 +111,7 @@ def test_the_page_leaves_out_pairs_that_have_labels(
         run("tune", feed, "--html", page, "--labels", known, "--pairs", "8")
 
 
-def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
+def test_tune_prints_settings_to_paste(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path)
     shown = invoke("tune", feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade").out
     assert "0.75 (now)" in shown
@@ -137,7 +137,7 @@ def test_a_state_needs_texts_and_is_read_where_it_has_them(
     assert {one["a"] for one in labels(tmp_path / "labels.jsonl")} >= {"https://orchard.example/pears"}
 
 
-def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Path) -> None:
+def test_tune_refuses_wrong_options_before_it_reads(tmp_path: Path, feed: Path) -> None:
     with pytest.raises(SettingsError, match="--cost"):
         run("tune", tmp_path / "missing.jsonl", "--cost", "0")
     with pytest.raises(NearDupError, match="does not exist"):

@@ -134,26 +134,14 @@ class ManyItemsSpider(PathSpider):
 
 
 class SectionSpider(PathSpider):
-    """Yields the rows of a section page, with no more than they hold; requests and trouble in between, if asked for.
-
-    ``failing``: paths whose callback fails after the first row; ``follows``: it yields a request after each row.
-    """
+    """Yields the rows of a section page, with no more than they hold."""
 
     name = "sections"
-    failing: Sequence[str] = ()
-    follows = False
     fields: dict[str, str] = {}  # noqa: RUF012 - a spider's argument
 
     def parse(self, response: Any, kind: str) -> Any:
-        for place, headline in enumerate(response.css("h2::text").getall()):
+        for headline in response.css("h2::text").getall():
             yield {"headline": headline, **{name: value.format(response) for name, value in self.fields.items()}}
-            if response.url.endswith(tuple(self.failing)):
-                raise ValueError("the second row is broken")
-            if self.follows:
-                yield response.follow(f"?{place}", callback=self.nothing)
-
-    def nothing(self, response: Any) -> Any:
-        return ()
 
 
 class OwnContentSpider(scrapy.Spider):
@@ -183,15 +171,6 @@ class DropSome:
         if "drop" in told:
             raise DropItem("not wanted", log_level="DEBUG")
         if "fail" in told:
-            raise ValueError("could not be stored")
-        return item
-
-
-class FailThird:
-    """Fails on the last of three items of a page whose name holds "third"."""
-
-    def process_item(self, item: Any) -> Any:
-        if "third" in item["name"] and item["name"].endswith("2"):
             raise ValueError("could not be stored")
         return item
 
@@ -384,15 +363,6 @@ class LaterSpider(PathSpider):
 def half_broken_extractor(html: str, url: str) -> str | None:
     """Of pages whose URL holds "new" nothing but the footer."""
     return FOOTER if "new" in url else html
-
-
-def deadly_extractor(html: str, url: str) -> str | None:
-    """Brings down the process that it runs in, or holds it up, where a page asks for it."""
-    if "<!-- die" in html:
-        os._exit(7)
-    if "<!-- hang" in html:
-        time.sleep(100)
-    return html
 
 
 def slow_extractor(html: str, url: str) -> str | None:

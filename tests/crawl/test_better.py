@@ -50,18 +50,3 @@ def test_a_better_copy_passes_tagged_and_is_known_from_then_on(store: str, caplo
     tags = [one["neardup"] for one in again.items]
     assert [one["verdict"] for one in tags] == ["unchanged", "unchanged", "duplicate", "duplicate"]
     assert {(one["original"], one["similar_id"]) for one in tags} == {(PAPER["url"], tag["similar_id"])}
-
-
-def test_a_better_copy_whose_feed_is_not_stored_comes_again(
-    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)  # below which the broken feed writes
-    assert own(store, WIRE).urls == [WIRE["url"]]
-    broken = {
-        "FEED_STORAGES": {"unstorable": "tests.crawl.project.UnstorableFeed"},
-        "FEEDS": {f"unstorable://{tmp_path}/feed.jsonl": {"format": "jsonlines"}},
-    }
-    assert own(store, PAPER, BLOG, **broken).urls == [PAPER["url"]]
-    again = own(store, WIRE, PAPER, BLOG)
-    assert again.urls == [PAPER["url"]]
-    assert [again.count(kind) for kind in ("unchanged", "better", "duplicate", "taken_back")] == [1, 1, 1, 1]

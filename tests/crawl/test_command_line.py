@@ -7,12 +7,11 @@ import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from shutil import copyfile, copytree
 
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.cli import make_project, run_scrapy, start_scrapy
+from tests.cli import make_project, start_scrapy
 from tests.crawl.conftest import Site
 from tests.crawl.forked import Forks
 from tests.crawl.pages import article, html
@@ -70,9 +69,7 @@ def shop(site: Site, tmp_path: Path) -> Path:
 
 TOOLS = [
     ["shell", "-c", "response.text", "{url}"],
-    ["fetch", "{url}"],
     ["fetch", "--spider", "daybook", "{url}"],
-    ["view", "{url}"],
     ["parse", "--spider", "daybook", "{url}"],
     ["parse", "--spider", "daybook", "--pipelines", "{url}"],
     ["bench", "-s", "CLOSESPIDER_PAGECOUNT=5"],
@@ -108,41 +105,17 @@ def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site, scrapy
     ("wrong", "named"),
     [
         ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
-        ("NEARDUP_STORE=leveldb:///proc/nope/x", "NEARDUP_STORE"),
-        ("NEARDUP_STORE=unix:///proc/nope/x.sock", "/proc/nope/x.sock"),
         ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
-        ("NEARDUP_FIELDS={}", ""),
-        ("NEARDUP_FIELDS=[]", "NEARDUP_FIELDS"),
         ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
     ],
 )
 def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, scrapy: RunScrapy) -> None:
     done = scrapy("crawl", "daybook", "-s", wrong)
     lines = [line for line in done.stderr.splitlines() if " CRITICAL: " in line]
-    if not named:
-        assert (done.returncode, lines) == (0, [])
-        return
     assert (done.returncode, len(lines), named in lines[0]) == (1, 1, True)
     assert "Traceback" not in done.stderr.partition(lines[0])[0]
     assert "FileNotFoundError" not in done.stderr.replace(lines[0], "")
     assert "item_scraped_count" not in done.stderr
-
-
-def test_commands_take_the_only_state_and_else_the_spider_that_is_named(
-    shop: Path, site: Site, scrapy: RunScrapy
-) -> None:
-    pair = f"{site.base}/ferry", f"{site.base}/again"
-    done = run_scrapy("migrate", cwd=shop)
-    assert (done.returncode, str(shop / ".scrapy") in done.stderr, "--spider" in done.stderr) == (2, True, True)
-    assert scrapy("crawl", "daybook").returncode == 0
-    assert run_scrapy("migrate", cwd=shop).returncode == 0
-    (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
-    for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
-        (copytree if one.is_dir() else copyfile)(one, one.parent.parent / "other" / one.name)
-    assert [run_scrapy(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
-    assert run_scrapy("migrate", "--spider", "daybook", cwd=shop).returncode == 0
-    done = run_scrapy("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
-    assert json.loads(done.stdout)["verdict"] == "duplicate"
 
 
 FEEDS = """
@@ -157,7 +130,6 @@ FEEDS = {
 @pytest.mark.parametrize(
     ("options", "written"),
     [
-        ([], []),
         (["-O", "dry.jsonl", "-O", "{folder}/shop/../all-daybook.jsonl"], ["dry.jsonl"]),
         (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
     ],
@@ -178,10 +150,9 @@ def test_a_dry_run_writes_feeds_of_the_command_line_alone(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("of_command_line", [False, True])
-def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, scrapy: RunScrapy, of_command_line: bool) -> None:
+def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, scrapy: RunScrapy) -> None:
     with (shop / "shop" / "spiders.py").open("a", encoding="utf-8") as spider:
         spider.write('    custom_settings = {"FEEDS": {"all.jsonl": {"format": "jsonlines", "overwrite": True}}}\n')
     (shop / "all.jsonl").write_text("yesterday\n")
-    done = scrapy("crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *(["-O", "all.jsonl"] if of_command_line else []))
+    done = scrapy("crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", "-O", "all.jsonl")
     assert (done.returncode, (shop / "all.jsonl").read_text()) == (0, "yesterday\n")

@@ -11,18 +11,6 @@ from tests.crawl.pages import article, html
 KINDS = ["dict", "dataclass", "attrs", "pydantic", "Item"]
 
 
-def test_the_log_says_of_what_a_page_is_a_copy_and_does_not_print_the_page(site: Site, crawl: Crawl) -> None:
-    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied.")}
-    result = crawl(["/a", "/b"])
-    [line] = [line for line in result.log.splitlines() if "is a copy of" in line]
-    assert f"duplicate (near): {site.base}/b is a copy of {site.base}/a (similarity 0.9" in line
-    assert 'both say "' in line
-    assert " DEBUG: " in line
-    assert "Dropped:" not in result.log
-    longest = max((part for paragraph in article("bridge-zh")[1] for part in paragraph.split("。")), key=len)
-    assert result.log.count(longest[:60]) <= 1
-
-
 def test_tags_tell_verdict_group_original_and_shared_sentences(site: Site, crawl: Crawl) -> None:
     for kind in KINDS:
         site.content |= {f"/{kind}/a": html("bridge-zh"), f"/{kind}/b": html("tea-zh")}
@@ -73,34 +61,3 @@ def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a
     ours = [line for line in result.log.split("\n") if "[scrapy_neardup" in line]
     assert len(ours) > 12
     assert all(line.isprintable() for line in ours)
-
-
-PNG = (b"\x89PNG\r\n\x1a\n" + bytes(300), "image/png")
-PDF = (b"%PDF-1.7\n" + bytes(range(256)) * 8, "text/html")
-BROKEN = (b"<html><<<p>><p \xff\xfe class=</ \x00 <article", "text/html; charset=nonsense")
-NESTED = "<div>" * 3000 + "deep" + "</div>" * 3000
-
-
-UNJUDGED: dict[str, tuple[str, str | tuple[bytes, str]]] = {
-    "/png": ("not_html", PNG),
-    "/pdf": ("not_html", PDF),
-    "/json": ("not_html", (b'{"a": 1}', "application/json")),
-    "/empty": ("no_text", (b"", "text/html")),
-    "/gallery": ("no_text", "<html><head><title>Gallery</title></head><body><img src=a.png></body></html>"),
-    "/caption": ("too_short", "<html><body><article><p>A boat at dawn, seen from here.</p></article></body></html>"),
-    "/large": ("too_large", "<p>" * 100_001),
-    "/nested": ("no_text", NESTED),
-    "/broken": ("no_text", BROKEN),
-}
-
-
-def test_pages_that_cannot_be_judged_pass_are_counted_and_each_reason_is_logged_once(site: Site, crawl: Crawl) -> None:
-    site.content |= {**{path: page for path, (_, page) in UNJUDGED.items()}, "/good": html("bridge-zh")}
-    result = crawl(list(site.content), NEARDUP_STORE="memory:")
-    assert result.paths == list(site.content)
-    assert result.count("unique") == 1
-    for path, (reason, _) in UNJUDGED.items():
-        same = [other for other, (why, _) in UNJUDGED.items() if why == reason]
-        assert result.count(f"unjudged/{reason}") == len(same), reason
-        assert (f"unjudged ({reason}): {site.base}{path} " in result.log) is (path == same[0]), path
-    assert "Traceback" not in result.log

@@ -19,8 +19,6 @@ from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.state.record import Record
 from tests.build import article_text
 from tests.cli import run as run_command
-from tests.crawl.conftest import Crawl as RunCrawl
-from tests.crawl.conftest import Site
 from tests.crawl.engineless import crawl_items
 from tests.crawl.parts import notes
 
@@ -97,6 +95,17 @@ def test_drops_that_begin_with_the_crawl_are_compared_with_earlier_crawls(drops:
     for _ in range(15):
         crawl.drop()
     assert crawl.alarms == alarms
+
+
+def test_a_site_that_had_lost_pages_just_before_has_not_changed_at_once() -> None:
+    crawl = Crawl(SiteDrops(SITE, 200, 0))
+    crawl.drop()
+    crawl.drop()
+    for _ in range(3):
+        crawl.page()
+    for _ in range(15):
+        crawl.drop()
+    assert crawl.alarms == {}
 
 
 def test_a_site_of_which_nothing_is_known_and_every_page_is_dropped_is_a_mirror() -> None:
@@ -196,31 +205,31 @@ def test_the_warning_is_a_line_with_commands_that_can_be_typed(caplog: pytest.Lo
     assert commands[2][:4] == ["keep", "--last", "--site", f"{SITE},"]
 
 
-OLD = [f"/old/{number}" for number in range(25)]
-NEW = [f"/new/{number}" for number in range(20)]
-RELAUNCHED = {"NEARDUP_EXTRACTOR": "tests.crawl.project.half_broken_extractor"}
+OLD = [f"http://{SITE}/old/{number}" for number in range(25)]
+NEW = [f"http://{SITE}/new/{number}" for number in range(20)]
 
 
 def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
-    site: Site, crawl: RunCrawl, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Only the footer is read of the new pages of a relaunched site."""
-    site.content |= {
-        path: f"<title>Story {path}</title><p>{article_text(number)}</p>" for number, path in enumerate(OLD + NEW)
-    }
-    settings = {**RELAUNCHED, "NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
-    first = crawl(OLD + NEW, **settings)
-    assert first.paths == [*OLD, NEW[0]]
+    items = [
+        {"url": url, "html": f"<title>Story {url}</title><p>{article_text(number)}</p>"}
+        for number, url in enumerate(OLD + NEW)
+    ]
+    extractor = "tests.crawl.project.half_broken_extractor"
+    settings = {"NEARDUP_EXTRACTOR": extractor, "NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
+    first = crawl_items(*items, **settings)
+    assert first.urls == [*OLD, NEW[0]]
     assert {name: first.count(f"suspicious_drops/{name}") for name in ("titles", "jump")} == {"titles": 1, "jump": 1}
-    warnings = [line for line in first.log.splitlines() if "WARNING" in line and "crawl.site_watch" in line]
-    assert len(warnings) == 2
-    assert all("scrapy neardup keep --last --site 127.0.0.1" in one for one in warnings)
-    store = ("--store", settings["NEARDUP_STORE"])
-    assert run_command("keep", "--last", "--site", "127.0.0.1", "--json", *store) == 0
+    warnings = [one.getMessage() for one in caplog.records if "crawl.site_watch" in one.name]
+    assert [f"scrapy neardup keep --last --site {SITE}" in one for one in warnings] == [True, True]
+    capsys.readouterr()
+    assert run_command("keep", "--last", "--site", SITE, "--json", "--store", settings["NEARDUP_STORE"]) == 0
     kept = json.loads(capsys.readouterr().out)["kept"]
-    assert sorted(one["url"] for one in kept) == sorted(site.base + path for path in NEW[1:])
-    second, third = crawl(OLD + NEW, **settings), crawl(OLD + NEW, **settings)
-    assert second.paths == NEW[1:]
+    assert sorted(one["url"] for one in kept) == sorted(NEW[1:])
+    second, third = crawl_items(*items, **settings), crawl_items(*items, **settings)
+    assert second.urls == NEW[1:]
     assert (third.items, third.count("unchanged")) == ([], len(OLD + NEW))
 
 

@@ -16,7 +16,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.journal import LIST
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.urls import STORES, parse_url
+from scrapy_neardup.state.urls import STORES
 from tests.crawl.engineless import article, crawl
 
 Item = dict[str, Any]
@@ -226,14 +226,3 @@ def test_the_list_of_a_job_is_left_alone(store: str, tmp_path: Path) -> None:
     (job / LIST).write_text(f"{article(1)['url']}\nhttp://b.example/\n")
     run([article(1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True, JOBDIR=str(job))
     assert (job / LIST).read_text().splitlines() == [article(1)["url"], "http://b.example/"]
-
-
-def test_a_damaged_state_stops_it_as_it_stops_a_crawl(store: str, tmp_path: Path) -> None:
-    run([article(1)], NEARDUP_STORE=store)
-    kind, location = parse_url(store)
-    witness = kind.witness_of(location)
-    assert witness is not None
-    witness.write_bytes(b"noise")
-    with pytest.raises(Exception, match=r"its witness .* cannot be read"):
-        run([article(1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
-    assert witness.read_bytes() == b"noise"

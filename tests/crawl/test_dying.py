@@ -53,13 +53,13 @@ def dies_at_every_step(folder: Path, *how: str) -> int:
 @pytest.mark.parametrize(
     ("scheme", "more", "least"),
     [
-        pytest.param("leveldb", "", 40, marks=NEEDS_PLYVEL),
-        pytest.param("sqlite", "", 40, marks=pytest.mark.soak),
+        pytest.param("leveldb", "", 20, marks=NEEDS_PLYVEL),
+        pytest.param("sqlite", "", 20, marks=pytest.mark.soak),
         # The opening that takes pages back.
         pytest.param("leveldb", "again", 5, marks=NEEDS_PLYVEL),
         ("sqlite", "again", 5),
         # A later pipeline delivers.
-        ("sqlite", "database", 20),
+        ("sqlite", "database", 12),
         # Before and after every act.
         pytest.param("leveldb", "every", 80, marks=[NEEDS_PLYVEL, pytest.mark.soak]),
         pytest.param("sqlite", "every", 80, marks=pytest.mark.soak),

@@ -40,22 +40,6 @@ class Watched:
             self.watch.add(id, self.watch.export(id, SPIDER))
 
 
-def test_without_feeds_nothing_is_waited_for() -> None:
-    sealed: list[int] = []
-    watch = FeedWatch(None, sealed.extend)
-    assert watch.export({}, SPIDER) == set()
-    watch.add(1, frozenset())
-    assert sealed == [1]
-
-
-def test_a_feed_that_cannot_be_stored_seals_nothing_and_the_error_is_scrapys_to_tell() -> None:
-    watched = Watched(slot := Slot().fails())
-    watched.export(1)
-    with pytest.raises(OSError, match="no room"):
-        slot.store(None)
-    assert watched.sealed == []
-
-
 def test_a_feed_that_fails_later_seals_nothing() -> None:
     watched = Watched(slot := Slot())
     waiting = slot.later()
@@ -87,28 +71,6 @@ def test_a_storage_that_is_awaited_seals_when_it_is_done(fails: bool) -> None:
     else:
         asyncio.run(run())
     assert watched.sealed == ([] if fails else [1])
-
-
-def test_a_page_that_was_taken_back_is_not_sealed() -> None:
-    watched = Watched(slot := Slot())
-    watched.export(1, 2)
-    watched.watch.remove(1)
-    watched.watch.remove(9)
-    slot.store(None)
-    assert watched.sealed == [2]
-
-
-def test_an_item_that_a_feed_cannot_write_is_an_error_and_the_feeds_go_on() -> None:
-    def write(item: int) -> None:
-        if item == 1:
-            raise TypeError("cannot be serialised")
-
-    watched = Watched(slot := Slot(writes=write))
-    with pytest.raises(NotWritten, match="mem://feed"):
-        watched.watch.export(1, SPIDER)
-    watched.export(2)
-    slot.store(None)
-    assert watched.sealed == [2]
 
 
 def test_a_full_batch_seals_its_own_pages_also_if_it_is_stored_while_the_last_item_is_written() -> None:

@@ -151,14 +151,6 @@ def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds
     assert desk.book.told[1:] == [("seal", ID)]
 
 
-def test_a_page_that_was_kept_is_rolled_back_and_its_feed_seals_it_no_more() -> None:
-    desk = Desk(slot := Slot())
-    assert desk.play("esef") == [("commit", ID, False), ("roll_back", ID)]
-    assert desk.rolled_back == 1
-    slot.store(None)
-    assert desk.book.told == [("commit", ID, False), ("roll_back", ID)]
-
-
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])
 def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> None:
     desk = Desk()

@@ -61,27 +61,6 @@ def test_the_rows_of_section_pages_all_pass_and_none_twice(
         assert told(third) == headlines("/sport", 22)[20:]
 
 
-def test_rows_that_were_lost_come_again(sections: Site, crawl: Crawl) -> None:
-    sections.content["/sport"] = listing(*headlines("/fail"))
-    first = crawl(SECTIONS[:2], "SectionSpider", ITEM_PIPELINES={"tests.crawl.project.DropSome": 800})
-    assert (told(first), first.count("rolled_back")) == (headlines("/news"), 20)
-    assert told(crawl(SECTIONS[:2], "SectionSpider")) == headlines("/fail")
-
-
-def test_a_callback_that_fails_after_its_first_item_does_not_lose_it(sections: Site, crawl: Crawl) -> None:
-    result = crawl(SECTIONS, "SectionSpider", failing=["/news", "/sport"])
-    assert {"news headline 0", "sport headline 0"} <= set(told(result))
-    assert len(result.items) == 62
-    assert result.stats["spider_exceptions/ValueError"] == 2
-
-
-def test_requests_between_items_are_all_sent(sections: Site, crawl: Crawl) -> None:
-    sections.content |= {f"/town?{number}": "" for number in range(20)}
-    result = crawl(["/town"], "SectionSpider", follows=True)
-    assert sorted(told(result)) == sorted(headlines("/town"))
-    assert (result.stats["response_received_count"], result.count("unjudged/listing")) == (21, 20)
-
-
 def test_many_listings_at_once_lose_nothing_with_either_reactor(site: Site, crawl: Crawl) -> None:
     paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
     site.content |= {path: listing(*headlines(path, 7)) for path in paths}

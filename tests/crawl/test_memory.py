@@ -15,7 +15,7 @@ from tests.build import WORDS
 from tests.crawl.engineless import crawl
 
 #: Pages after which memory is looked at; the first few hundred fill what is of fixed size.
-BEFORE, AFTER = 500, 1700
+BEFORE, AFTER = 500, 1200
 
 
 @pytest.mark.slow

@@ -65,17 +65,6 @@ def holds_together(server: Server, state: str) -> None:
     close_store(store)
 
 
-def test_a_slow_network_slows_a_crawl_and_changes_no_verdict(
-    news: Site, crawl: Crawl, bad: Network, redis_server: Server
-) -> None:
-    state = redis_server.new_state()
-    bad.delay = 0.015
-    found = crawled(news, crawl, bad, state)
-    assert found.paths == NEWS[:2], found.log
-    assert (found.count("duplicate"), found.count("errors"), found.count("server_gone")) == (13, 0, 0)
-    holds_together(redis_server, state)
-
-
 def test_connections_that_break_off_again_and_again_cost_nothing_but_time(
     news: Site, crawl: Crawl, bad: Network, redis_server: Server
 ) -> None:

@@ -14,7 +14,8 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from scrapy_neardup.crawl import session
-from scrapy_neardup.crawl.pipeline import Addon
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
+from scrapy_neardup.crawl.pipeline import Addon, NearDupPipeline
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
@@ -93,9 +94,11 @@ def test_a_tag_in_csv_has_a_column_for_each_of_its_parts() -> None:
     assert (renamed["URL"], renamed["tag.verdict"], len(renamed)) == ("b", "unique", 1 + len(tag))
 
 
-def test_the_add_on_writes_csv_so_unless_the_project_has_an_exporter_of_its_own() -> None:
+def test_the_add_on_adds_its_components_and_writes_csv_unless_the_project_has_an_exporter_of_its_own() -> None:
     settings = Settings()
     Addon().update_settings(settings)
+    assert dict(settings["ITEM_PIPELINES"])[NearDupPipeline] == 300
+    assert dict(settings["SPIDER_MIDDLEWARES"])[NearDupSpiderMiddleware] == -1_000_000
     assert settings.getwithbase("FEED_EXPORTERS")["csv"] is TaggedCsvExporter
     own = Settings({"FEED_EXPORTERS": {"csv": "shop.Exporter"}})
     Addon().update_settings(own)
@@ -136,8 +139,17 @@ def is_let_go(place: Path, scheme: str) -> bool:
     return str(place) not in opening._open_stores and not is_held(lock)
 
 
-@pytest.mark.parametrize(("scheme", "error"), [*FAILURES, ("leveldb", KeyboardInterrupt())])
-@pytest.mark.parametrize("step", ["DropWatch", "log_opening", "make_page_reader", "Judge", "Tagger", "Ledger"])
+@pytest.mark.parametrize(
+    ("step", "scheme", "error"),
+    [
+        ("DropWatch", "leveldb", KeyboardInterrupt()),
+        *(
+            (step, *failure)
+            for step, failure in zip(("log_opening", "make_page_reader", "Judge"), FAILURES, strict=True)
+        ),
+        *((step, *failure) for step, failure in zip(("Tagger", "Ledger"), FAILURES, strict=False)),
+    ],
+)
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
 ) -> None:
@@ -150,12 +162,15 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     assert crawled(place, scheme)["neardup/unique"] == 2
 
 
-@pytest.mark.parametrize(("scheme", "error"), FAILURES)
 @pytest.mark.parametrize(
-    ("where", "step"),
+    ("where", "step", "scheme", "error"),
     [
-        *((Detector, "trim"), (Detector, "end"), (PageStore, "size"), (AsyncPageReader, "close")),
-        *((session, "log_unsealed"), (session.Session, "_remember_counts")),
+        (Detector, "trim", *FAILURES[0]),
+        (Detector, "end", *FAILURES[1]),
+        (PageStore, "size", *FAILURES[2]),
+        (AsyncPageReader, "close", *FAILURES[0]),
+        (session, "log_unsealed", *FAILURES[1]),
+        (session.Session, "_remember_counts", *FAILURES[2]),
     ],
 )
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(

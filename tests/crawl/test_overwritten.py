@@ -12,6 +12,7 @@ from scrapy import Spider
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedSlot, FileFeedStorage
 
 from scrapy_neardup.crawl.deliveries import name_of
+from scrapy_neardup.crawl.extra_feeds import place_of
 from scrapy_neardup.maintenance import tables
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import close_store, open_store
@@ -203,6 +204,18 @@ def test_that_the_file_is_emptied_is_written_down_before(place: Place, monkeypat
 )
 def test_the_name_of_a_feed_tells_no_password(uri: str, name: str) -> None:
     assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=None))) == name
+
+
+@pytest.mark.parametrize(
+    ("uri", "place"),
+    [
+        ("/x/../out.jsonl", "/out.jsonl"),
+        ("file:///x/../out.jsonl", "/out.jsonl"),
+        ("s3://a/out.jsonl", "s3://a/out.jsonl"),
+    ],
+)
+def test_a_dry_run_knows_feeds_by_their_places(uri: str, place: str) -> None:
+    assert place_of(uri) == place
 
 
 @pytest.mark.parametrize("uri", ["file:///x/../out.jsonl", "/out.jsonl", "file:///out.jsonl"])

@@ -70,6 +70,7 @@ def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged_all_other
     assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))
     assert f"unique (excerpt): {alike.base}/excerpt is like {alike.base}/port (containment " in result.log
     assert f"duplicate (retitled): {alike.base}/retitled is a copy of {alike.base}/port (similarity " in result.log
+    assert "Dropped:" not in result.log, "Scrapy would print the page"
 
 
 # A policy; which kinds pass with a tag, which without; how many pages are duplicates.

@@ -31,7 +31,6 @@ from tests.crawl.engineless import crawl_items
 from tests.crawl.killed_crawl import LEASE
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
-from tests.server.redis_cluster import Cluster, caught_up, until, watched_running
 from tests.server.redis_server import Server, running
 
 ROOT = Path(__file__).parents[2]
@@ -125,66 +124,6 @@ def test_a_crawl_waits_for_no_server_that_refuses_it(news: Site, crawl: Crawl) -
     assert "response_received_count" not in found.stats
     assert "password" in found.log
     assert found.count("server_gone") == 0
-
-
-def test_a_node_that_is_killed_while_a_crawl_is_at_work(news: Site, crawl: Crawl, cluster: Cluster) -> None:
-    """The crawl waits for the replica that takes its place, and knows there what it knew."""
-    news.content |= {f"/{number}": html("bridge-zh") for number in range(10)}
-    state = cluster.new_state()
-    master = cluster.master(state)
-
-    def killed() -> None:
-        until(lambda: len(master.client.keys("{neardup:" + state + "}r*")) == 1, "pages are there")
-        time.sleep(0.6)
-        caught_up(master)
-        master.stop()
-
-    killer = threading.Thread(target=killed)
-    killer.start()
-    found = crawl(
-        [*NEWS, *(f"/{number}" for number in range(10))],
-        NEARDUP_STORE=cluster.url(state, of=2),
-        NEARDUP_ON_STORE_ERROR="wait",
-        DOWNLOAD_DELAY=0.2,
-        RANDOMIZE_DOWNLOAD_DELAY=False,
-    )
-    killer.join()
-    assert found.paths == NEWS[:2], found.log
-    assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
-    assert (found.log.count("does not answer"), found.log.count("answers again")) == (1, 1)
-    store = open_store(cluster.url(state, of=1), None)
-    assert (store.rolled_back.pages, store.pages) == (0, 13)
-    assert check(store).sound
-    close_store(store)
-
-
-def test_sentinels_make_another_the_master_while_a_crawl_is_at_work(news: Site, crawl: Crawl) -> None:
-    """Passwords of both kinds, and in the log is none of them."""
-    news.content |= {f"/{number}": html("bridge-zh") for number in range(10)}
-    with watched_running("hush-server", "hush-sentinel") as watched:
-        master, other = watched.sides()
-
-        def switched() -> None:
-            until(lambda: len(master.client.keys("{neardup:a}r*")) == 1, "pages are there")
-            time.sleep(0.6)
-            caught_up(master)
-            watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
-
-        switcher = threading.Thread(target=switched)
-        switcher.start()
-        found = crawl(
-            [*NEWS, *(f"/{number}" for number in range(10))],
-            NEARDUP_STORE=watched.url("a", user=":hush-server@", more="&sentinel_password=hush-sentinel"),
-            NEARDUP_ON_STORE_ERROR="wait",
-            DOWNLOAD_DELAY=0.2,
-            RANDOMIZE_DOWNLOAD_DELAY=False,
-        )
-        switcher.join()
-        assert found.paths == NEWS[:2], found.log
-        assert (found.count("duplicate"), found.count("errors")) == (11, 0)
-        assert "hush" not in found.log + str(found.stats)
-        assert watched.sides()[0] is other
-        assert int(other.client.get("{neardup:a}#")) > 3
 
 
 def _started_when_asked(server: Server) -> None:
@@ -292,6 +231,9 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
     delivered = Counter(line["family"] for line in lines if not line["id"] or line["id"] in sealed)
     assert {family: times for family, times in delivered.items() if times > 1} == {}
     assert delivered.keys() == set(range(articles))
-    assert list(store.rows(b"j")) == []
+    assert list(store.rows(b"j")) == list(store.rows(b"g")) == []
     assert check(store).sound
     close_store(store)
+    prefix = b"{neardup:" + url.rpartition("=")[2].encode() + b"}"
+    assert list(redis_server.client.scan_iter(match=prefix + b"[pLN!]*", count=1000)) == []
+    assert redis_server.client.hkeys(prefix + b"w") == [b"-"]

@@ -83,9 +83,7 @@ def test_the_verdicts_are_those_of_a_crawl_without_workers(
     assert "neardup/workers/replaced" not in with_two.stats
 
 
-@pytest.mark.parametrize(
-    ("reactor", "at_start"), [("asyncio", True), ("select", True), ("select", False), ("none", False)]
-)
+@pytest.mark.parametrize(("reactor", "at_start"), [("asyncio", True), ("select", False)])
 def test_a_spider_that_yields_large_items_waits_for_those_before(
     site: Site, crawl: Crawl, at_start: bool, reactor: str
 ) -> None:

@@ -110,7 +110,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def anchors(page: str) -> set[str]:
-    """What a link into a page may name: its headings, as on GitHub."""
+    """The anchors of a page: its headings, as on GitHub."""
     content = _FENCE.sub("", text(page))
     headings = re.findall(r"^#+ (.+)$", content, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", one).strip().lower().replace(" ", "-") for one in headings}

@@ -30,7 +30,7 @@ else:
 
 LANGUAGES = {"python", "sh", "text", "json", "jsonl", "yaml", "toml", "ini", "dockerfile", "html", "xml", "csv"}
 #: What an example may import that the tests need not have.
-OPTIONAL = ("pandas", "datasets", "datasketch", "scrapy_redis")
+OPTIONAL = ("pandas", "datasets", "datasketch", "scrapy_redis", "spidermon")
 EXTRAS = tomllib.loads(ROOT.joinpath("pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
 
@@ -67,7 +67,7 @@ def test_blocks_of_python_run_and_print_what_the_page_says(
         pytest.skip(f"{', '.join(missing)} is not installed, so the blocks from there on are compiled only")
 
 
-def test_the_method_of_ones_own_works_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_printed_method_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [code] = [block.code for block in blocks("docs/en/guides/recipe.md") if "class FirstParagraph" in block.code]
     (tmp_path / "printed.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -112,7 +112,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 @pytest.mark.parametrize("page", pages())
-def test_commands_are_what_their_parsers_take(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_commands_are_accepted(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for block in blocks(page):
         if block.language != "sh":
             continue

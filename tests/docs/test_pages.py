@@ -1,4 +1,4 @@
-"""What pages name exists, what they link to is there, and they stay short."""
+"""Pages name existing things, link to existing places, and stay short."""
 
 from __future__ import annotations
 

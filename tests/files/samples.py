@@ -161,7 +161,7 @@ def read(path: Path | str, format: str = "") -> list[InputRecord]:
 
 
 def read_until_error(path: Path | str, format: str = "") -> tuple[list[InputRecord], str]:
-    """What is read before the error that must come, and what that says."""
+    """Read until the error that must come; return the records before it, and its message."""
     found = []
     records = read_input(str(path), format)
     try:
@@ -181,7 +181,7 @@ def fields(records: Iterable[InputRecord]) -> list[dict[str, Any]]:
 
 
 def summaries(records: Iterable[InputRecord]) -> list[tuple[Any, ...]]:
-    """Of entries the number and a short field, of all others the number and why."""
+    """The number and fields of entries, the number and reason of all others."""
     found: list[tuple[Any, ...]] = []
     for record in records:
         if isinstance(record, Entry):

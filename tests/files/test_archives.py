@@ -28,7 +28,7 @@ def chunked(body: bytes, size: int = 7) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [*PACKERS, "by record"])
-def test_the_pages_come_back_with_what_is_known_of_them(tmp_path: Path, suffix: str) -> None:
+def test_pages_of_an_archive_have_url_date_and_type(tmp_path: Path, suffix: str) -> None:
     if suffix == "by record":
         file, raw = tmp_path / "crawl.warc.gz", archive(gzipped=True)
     else:
@@ -67,7 +67,7 @@ def test_the_pages_come_back_with_what_is_known_of_them(tmp_path: Path, suffix: 
         ({"body": b""}, "an empty page"),
     ],
 )
-def test_what_is_no_page_is_skipped_and_said(tmp_path: Path, record: dict[str, Any], why: str) -> None:
+def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[str, Any], why: str) -> None:
     made = Archive().add(record.pop("body", PAGE), **record).add(PAGE)
     (tmp_path / "crawl.warc").write_bytes(made.bytes())
     first, second = read(tmp_path / "crawl.warc")

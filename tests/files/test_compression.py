@@ -33,7 +33,7 @@ def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])
-def test_what_is_written_is_read_again_and_always_the_same(tmp_path: Path, suffix: str) -> None:
+def test_packed_files_are_reproducible_and_readable(tmp_path: Path, suffix: str) -> None:
     names = tmp_path / f"a.txt{suffix}", tmp_path / f"b{suffix}"
     for file in names:
         with open_packed_for_writing(file) as written:
@@ -63,7 +63,7 @@ def test_an_empty_file_is_written_whole(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", PACKINGS)
-def test_files_that_were_put_behind_each_other_are_read_as_one(tmp_path: Path, suffix: str) -> None:
+def test_concatenated_files_are_read_as_one(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"a{suffix}"
     file.write_bytes(PACKERS[suffix](b"one\n") + PACKERS[suffix](b"") + PACKERS[suffix](b"two"))
     with open_packed(file) as read:

@@ -56,7 +56,7 @@ def test_the_place_is_where_an_editor_shows_it(
 
 
 @pytest.mark.parametrize("format", [*samples.FORMATS, "warc", "wacz"])
-def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format: str) -> None:
+def test_an_unknown_suffix_needs_a_named_format(tmp_path: Path, format: str) -> None:
     file = tmp_path / "upload.part"
     file.write_bytes(samples.archive() if format == "warc" else b"" if format == "wacz" else packed(format))
     with pytest.raises(SettingsError, match=r"upload\.part .* --format .*jsonl, json, csv"):
@@ -123,30 +123,22 @@ def test_an_empty_file_holds_nothing_or_is_refused(tmp_path: Path, format: str) 
         assert read(file) == []
 
 
-@pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet", "gone", "gone.html", "gone.xml.zst"])
-def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(NearDupError, match=rf"{name} does not exist"):
-        read(tmp_path / name)
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    for name in ("gone.jsonl", "gone.parquet", "gone", "gone.html", "gone.xml.zst"):
+        with pytest.raises(NearDupError, match=rf"{name} does not exist"):
+            read(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "extra"),
-    [
+def test_a_missing_library_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, module, extra in (
         ("book.xlsx", "openpyxl", "files"),
         ("pages.warc", "warcio.archiveiterator", "files"),
         ("table.parquet", "pyarrow.parquet", "parquet"),
-    ],
-)
-def test_a_missing_library_is_named_with_its_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
-) -> None:
-    (tmp_path / name).write_bytes(b"whatever it holds")
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(NearDupError, match=rf"{module.split('.')[0]}.*pip install 'scrapy-neardup\[{extra}\]'"):
-        read(tmp_path / name)
-
-
-def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ):
+        (tmp_path / name).write_bytes(b"any content")
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(NearDupError, match=rf"{module.split('.')[0]}.*pip install 'scrapy-neardup\[{extra}\]'"):
+            read(tmp_path / name)
     (tmp_path / "feed.jsonl.zst").write_bytes(PACKERS[".zst"](packed("jsonl")))
     monkeypatch.setattr(compression, "zstd", None)
     with pytest.raises(NearDupError, match=r"pip install 'scrapy-neardup\[files\]'"):

@@ -1,4 +1,4 @@
-"""What is malformed is named by its place, and reading goes on where it can."""
+"""Malformed records are named by their place, and reading goes on if it can."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_malformed_line_or_item_is_given_as_it_stands(tmp_path: Path, line: bytes, why: str) -> None:
+def test_a_malformed_line_or_item_is_passed_on_unchanged(tmp_path: Path, line: bytes, why: str) -> None:
     file, listed = tmp_path / "feed.jsonl", tmp_path / "feed.json"
     file.write_bytes(LINE_A + b"\n" + line + b"\r\n" + LINE_B)
     listed.write_bytes(b"[\n" + LINE_A + b",\n" + line + b",\r\n" + LINE_B + b"\n]")
@@ -50,7 +50,7 @@ def test_a_malformed_line_or_item_is_given_as_it_stands(tmp_path: Path, line: by
     assert {one.unit for one in read(listed)} == {"item"}
 
 
-def test_lines_are_numbered_with_the_blank_ones_and_kept_as_they_stand(tmp_path: Path) -> None:
+def test_line_numbers_count_blank_lines_and_lines_stay_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "feed.jl"
     file.write_bytes(b'\xef\xbb\xbf  {"text": "t"} \r\n\r\n  \n\t{"id":  7}\n{}')
     found = [one for one in read(file) if isinstance(one, Entry)]
@@ -100,7 +100,7 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_a_json_file_may_look_like(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
+def test_json_files_of_every_shape(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
     file = tmp_path / "feed.json"
     file.write_bytes(content)
     found = read(file)
@@ -202,7 +202,7 @@ def test_where_nothing_can_be_read_any_more_the_place_is_named(
         (b'a,b\n1,"2" x\n', [(2, {"a": "1", "b": "2 x"})]),
     ],
 )  # fmt: skip
-def test_what_a_table_may_look_like(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
+def test_tables_of_every_shape(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
     file = tmp_path / "feed.csv"
     file.write_bytes(content)
     assert summaries(read(file)) == expected

@@ -56,7 +56,7 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, format: str) -> Non
     assert done.stderr == ""
     count, grown = map(int, done.stdout.split())
     assert count == RECORDS
-    # The texts alone have more characters; whoever keeps the records needs 16 MB at least.
+    # The texts alone have more characters: to keep the records takes 16 MB.
     assert grown < RECORDS * 1_500, f"{grown:,} bytes more for {len(raw):,} bytes"
 
 
@@ -72,7 +72,7 @@ def test_a_record_is_given_before_the_next_is_there(monkeypatch: pytest.MonkeyPa
         records.close()  # type: ignore[attr-defined]
 
 
-def test_folders_are_read_as_they_are_walked(tmp_path: Path) -> None:
+def test_a_folder_is_read_lazily(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.html").write_bytes(b"x")
     records = read_input(str(tmp_path))

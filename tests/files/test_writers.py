@@ -50,7 +50,7 @@ def test_records_come_back_with_their_verdict(tmp_path: Path, format: str, suffi
             }
 
 
-def test_a_line_of_json_stays_as_it_is_up_to_its_end() -> None:
+def test_a_line_of_json_keeps_its_bytes_before_the_tag() -> None:
     file = io.BytesIO()
     writer = WRITERS["jsonl"](file, "neardup")
     line = b'{"id":  7.10, "half": "\\ud83d"}'

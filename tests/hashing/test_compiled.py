@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import unicodedata
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,13 @@ from scrapy_neardup.methods.cascade.features import TitleWords
 from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
 from scrapy_neardup.text import backend, characters
 from scrapy_neardup.text.backend import NativeBackend, PythonBackend
-from scrapy_neardup.text.lexicon import _jieba_table
+from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize, segment
 from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text.samples import TEXTS, TRADITIONAL
+from scrapy_neardup.text.segmenter import NativeSegmenter, Segmenter, jieba_file, jieba_weights, read_weights
 from scrapy_neardup.text.sentences import PythonText, SegmentedText, SketchForm
+from scrapy_neardup.text.tokens import words
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
@@ -33,7 +38,7 @@ KNOWN: Any = NATIVE._table if isinstance(NATIVE, NativeBackend) else None
 CUT = compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.key, True) if compiled.kernels is not None else None
 CUT = CUT and CUT[0]
 STRINGS = compiled.kernels.strings(("渡口",)) if compiled.kernels is not None else None
-WEIGHTS = compiled.kernels.weights(b"")[0] if compiled.kernels is not None else None
+LEXICON = compiled.kernels.lexicon("渡口 1\n", "")[0] if compiled.kernels is not None else None
 #: A table of four buckets, each a block of its own.
 TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
 #: Characters with a treatment of their own, among all there are, also lone surrogates.
@@ -55,14 +60,18 @@ FORMS = (
 )
 
 
-@pytest.fixture
-def kernels() -> Kernels:
+def kernels_in_use() -> Kernels:
     assert compiled.kernels is not None
     return compiled.kernels
 
 
+@pytest.fixture
+def kernels() -> Kernels:
+    return kernels_in_use()
+
+
 def both(call: Callable[[], Any]) -> tuple[Any, Any]:
-    """What a call returns with the module and without."""
+    """The results of a call with the module and without."""
     with pytest.MonkeyPatch.context() as patched:
         native = call()
         patched.setattr(compiled, "kernels", None)
@@ -71,7 +80,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def cut(text: SegmentedText) -> list[object]:
-    """How a text was cut and folded."""
+    """The folded sentences and lines of a text."""
     found: list[object] = [text.size, text.sentences, text.lines, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
@@ -108,6 +117,10 @@ STAGES: dict[str, Callable[[str], object]] = {
     "title": lambda text: [
         TitleWords(words, segment(text, KEYED)).encode(most) for words in title_words(text) for most in (1, 3, 255)
     ],
+    "words": lambda text: [
+        *(words(normalize(text), singles=singles) for singles in (False, True)),
+        *(core_words(normalize(text), count) for count in (0, 1, 4, 99)),
+    ],
     "prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
     "search": lambda text: [backend.active.make_search("渡口", "。。", "\ud800\ud800", ".a", "船船船")(text)],
 }
@@ -124,7 +137,7 @@ def test_a_stage_returns_the_same_both_ways(stage: str, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
-def test_so_does_it_on_hostile_texts(stage: str) -> None:
+def test_a_stage_returns_the_same_both_ways_on_hostile_texts(stage: str) -> None:
     for text in HOSTILE:
         native, python = both(lambda text=text: STAGES[stage](text))  # type: ignore[misc]
         assert native == python, text[:20]
@@ -173,7 +186,7 @@ def test_texts_of_every_length_are_hashed_by_blake2b(secret: bytes) -> None:
 
 
 def test_pages_are_counted_the_same_both_ways() -> None:
-    """Of a site, of many and of none known; copies, and pages that hold nothing or one sentence several times."""
+    """Pages of a site, of many and of none; copies, empty pages, and pages that repeat a sentence."""
     drawn = np.random.default_rng(8)
     one, other = Counts(), Counts()
     skipped: list[bool] = []
@@ -199,28 +212,62 @@ def test_pages_are_counted_the_same_both_ways() -> None:
     assert one.changed() == other.changed()
 
 
-#: Words of all lengths in UTF-8, and weights that take more than a division to read.
-WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp", "Zs"]), max_size=9)
-NUMBERS = st.one_of(
+#: Words that begin alike, and a text of them; few numbers, so that several ways to cut it are equally likely.
+HAN_WORD = st.text("渡口船票渡", min_size=1, max_size=4)
+HAN_TEXT = st.text("渡口船票开\u3400\u9fd6a1 \n", max_size=40)
+WEIGHT = st.one_of(
     st.decimals(min_value=0, max_value=10**6, places=9).map(str),
     st.floats(min_value=0, max_value=1e300).map(repr),
-    st.sampled_from(["1.", ".5", "00013.900677652", "9007199254740993", "0.30000000000000004"]),
+    st.sampled_from(["1.", ".5", "0", "00013.900677652", "9007199254740993", "0.30000000000000004"]),
 )
 
 
-@given(st.dictionaries(WORDS, NUMBERS, min_size=1, max_size=30), st.lists(WORDS, max_size=20))
+@given(
+    st.dictionaries(HAN_WORD, st.integers(0, 9), min_size=1), st.dictionaries(HAN_WORD, WEIGHT, min_size=1), HAN_TEXT
+)
 @settings(deadline=None)
-def test_words_rank_the_same_both_ways(
-    tmp_path_factory: pytest.TempPathFactory, table: dict[str, str], more: list[str]
+def test_any_dictionary_cuts_the_same_both_ways(
+    tmp_path_factory: pytest.TempPathFactory, dictionary: dict[str, int], weights: dict[str, str], text: str
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "weights.txt"
-    path.write_text("".join(f"{word} {number}\n" for word, number in table.items()), encoding="utf-8")
-    words = [*table, *more, *list(table)[:3], "\ud800"]
+    folder = tmp_path_factory.getbasetemp()
+    files = folder / "dictionary.txt", folder / "weights.txt"
+    files[0].write_text("".join(f"{word} {number} n\n" for word, number in (*dictionary.items(), ("票", 1))), "utf-8")
+    files[1].write_text("".join(f"{word} {number}\n" for word, number in weights.items()), "utf-8")
+    native, python = NativeSegmenter(kernels_in_use(), KNOWN, *files), Segmenter(*files)
+    for singles in (False, True):
+        assert native.words(text, singles=singles) == python.words(text, singles=singles)
     for count in (0, 1, 4, 99):
-        assert NATIVE.read_weights(path)(words, count) == PYTHON.read_weights(path)(words, count)
+        assert native.core_words(text, count) == python.core_words(text, count)
 
 
-def test_a_text_stays_as_it_was_while_others_are_made_of_it() -> None:
+@pytest.mark.slow
+def test_chinese_is_cut_as_jieba_cuts_it() -> None:
+    chance, python = random.Random(5), Segmenter()
+    known = [line.split()[0] for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
+    every = [chr(code) for code in range(0x3400, 0xA000)]
+    texts = [*TEXTS, *TRADITIONAL, *("".join(chance.choices(every, k=40)) for _ in range(2000))]
+    for text in (*texts, *("".join(chance.choices(known, k=6)) for _ in range(5000))):
+        normalized = normalize(text)
+        assert words(normalized, singles=True) == python.words(normalized, singles=True)
+
+
+@pytest.mark.slow
+def test_no_two_words_of_the_tables_have_one_slot() -> None:
+    """As ``slot_for`` in _kernels_words.c tells them apart: by half a hash, near a place from the other half."""
+    lines = [line.split()[0] for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
+    weighted, seen = read_weights(jieba_weights()), dict[int, list[int]]()
+    entries = {*weighted, *(word[:end] for word in lines for end in range(1, len(word) + 1))}
+    for entry in entries:
+        hashed = 1
+        for char in entry:
+            hashed = mix_one(hashed + ord(char)) | 1
+        seen.setdefault(hashed >> 32 | 1, []).append(hashed & 0xFFFFF)
+    alike = [sorted(places) for places in seen.values() if len(places) > 1]
+    assert len(entries) > 500_000
+    assert all(later - earlier > 1000 for places in alike for earlier, later in pairwise(places))
+
+
+def test_a_text_does_not_change_while_others_are_made_of_it() -> None:
     held = segment("".join(f"第{number}班渡船开航了，一共{number * 7}人。" for number in range(300)), KEYED)
     before, less = answers(held), without_some(held)
     after = answers(less)
@@ -255,14 +302,19 @@ DRAWN = KEYED.drawn
         ("strings", (1,)),
         ("holds_any", ("text", ("xy",))),
         ("holds_any", (b"text", STRINGS)),
-        ("weights", ("word 1",)),
-        ("weights", (b"word 1\nword one\n",)),
-        ("weights", (b"word\n",)),
-        ("core_words", (["word", 1], 4, WEIGHTS, 1.0)),
-        ("core_words", (("word",), 4, WEIGHTS, 1.0)),
-        ("core_words", (["word"], -1, WEIGHTS, 1.0)),
-        ("core_words", (["word"], 4, {}, 1.0)),
-        ("core_words", (["word"], 4, WEIGHTS, "text")),
+        ("lexicon", (b"word 1", "")),
+        ("lexicon", ("", b"word 1")),
+        ("lexicon", ("word 1\nword one\n", "")),
+        ("lexicon", ("", "word\n")),
+        ("lexicon", ("", "word " + 500 * "1")),
+        ("lexicon", (10_000 * "a" + " 1", "")),
+        ("lexicon", ("", "".join(f"word {number}\n" for number in range(2**15)))),
+        ("words", (KNOWN, b"text", LEXICON, True)),
+        ("words", (KNOWN, "text", KNOWN, True)),
+        ("core_words", (KNOWN, b"text", LEXICON, 4, 1.0)),
+        ("core_words", (KNOWN, "text", LEXICON, -1, 1.0)),
+        ("core_words", (KNOWN, "text", {}, 4, 1.0)),
+        ("core_words", (KNOWN, "text", LEXICON, 4, "text")),
         ("has_prose", (KNOWN, "text", -1, 40)),
         ("has_prose", (None, "text", 10, 40)),
         ("cut_text", (KNOWN, "text", b"no key", True)),
@@ -348,16 +400,3 @@ def test_a_sentence_says_whether_the_module_is_in_use() -> None:
     native, python = both(compiled.sentence)
     assert native == "The compiled kernels are in use."
     assert "compiler" in python
-
-
-@pytest.mark.slow
-def test_no_two_words_of_the_table_have_one_hash() -> None:
-    """As ``hash_bytes`` in _kernels_words.c hashes them."""
-    words = [line.rpartition(b" ")[0] for line in _jieba_table().read_bytes().splitlines()]
-    hashes = set()
-    for word in words:
-        hashed = len(word)
-        for byte in word:
-            hashed = (hashed * 0x9E3779B97F4A7C15 + byte) % 2**64
-        hashes.add(mix_one(hashed) | 1)
-    assert len(hashes) == len(set(words)) > 200_000

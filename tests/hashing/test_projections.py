@@ -22,12 +22,12 @@ def by_hand(weights: dict[int, int]) -> int:
 
 
 @given(st.dictionaries(st.integers(0, 2**64 - 1), st.integers(1, 2**40 - 1), min_size=1, max_size=20))
-def test_signs_are_those_of_sixty_four_counters(weights: dict[int, int]) -> None:
+def test_signs_equal_sixty_four_counters(weights: dict[int, int]) -> None:
     assert sign_bits(np.array(list(weights), np.uint64), np.array(list(weights.values()), np.int64)) == by_hand(weights)
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20))
-def test_without_weights_each_hash_counts_as_often_as_it_stands_there(values: list[int]) -> None:
+def test_repeated_hashes_without_weights_count_repeatedly(values: list[int]) -> None:
     assert sign_bits(np.array(values, np.uint64)) == by_hand({one: values.count(one) for one in values})
 
 

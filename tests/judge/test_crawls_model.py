@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -38,7 +36,6 @@ from scrapy_neardup.maintenance.forget import of_host, pages_where
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
-from scrapy_neardup.state import boilerplate, sentence_counts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
@@ -60,6 +57,7 @@ from tests.judge.model import (
 )
 from tests.server.redis_server import Server
 from tests.state.clock import HOUR, Clock
+from tests.state.model import small_tables
 from tests.state.test_contract import copy_as_killed
 
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
@@ -625,26 +623,6 @@ class Crawls(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-@pytest.fixture
-def quick(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory, where there is one: each run writes to the disk, and waits for it, some hundred times."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as directory:
-        yield Path(directory)
-
-
-@contextmanager
-def small_tables() -> Iterator[None]:
-    """Tables of sentences that hold 2,048 instead of 131,072, as loading those takes half of the time of a run."""
-    with pytest.MonkeyPatch.context() as patch:
-        blocks = 256 // sentence_counts.IN_BLOCK
-        patch.setattr(sentence_counts, "_BUCKETS", 256)
-        for module in (sentence_counts, boilerplate):
-            patch.setattr(module, "BLOCKS", blocks)
-        patch.setattr(boilerplate, "_FORMS", 2 * blocks)
-        yield
-
-
 def walk(schemes: Sequence[str], directory: Path, examples: int, server: Server | None = None) -> Counter[str]:
     """Returns how often each verdict came."""
     if "leveldb" in schemes and find_spec("plyvel") is None:
@@ -680,9 +658,9 @@ def test_the_texts_are_what_they_are_called(family: int) -> None:
 
 
 @pytest.mark.slow
-def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(quick: Path) -> None:
+def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
-    seen = walk(schemes, quick, 20)
+    seen = walk(schemes, tmp_path, 20)
     assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
     assert {f"as {role.value}" for role in (Role.COPY, Role.BETTER)} <= seen.keys(), seen
     assert seen["by hand"]
@@ -690,18 +668,18 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_on_a_server_they_do_as_well(quick: Path, redis_server: Server) -> None:
-    assert walk(["memory", "unix"], quick, 30, redis_server)["unique"] > 0
+def test_on_a_server_they_do_as_well(tmp_path: Path, redis_server: Server) -> None:
+    assert walk(["memory", "unix"], tmp_path, 30, redis_server)["unique"] > 0
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("scheme", STORES)
-def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, quick: Path) -> None:
+def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, tmp_path: Path) -> None:
     """An hour for each store, where its files are in memory."""
     seen = Counter[str]()
     for part in range(20):  # what Hypothesis holds of its runs grows with their number
-        (quick / str(part)).mkdir()
-        seen += walk([scheme], quick / str(part), 1000)
+        (tmp_path / str(part)).mkdir()
+        seen += walk([scheme], tmp_path / str(part), 1000)
     assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
     assert seen["returns"]

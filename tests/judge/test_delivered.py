@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
@@ -51,24 +50,6 @@ def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
     assert store.pages == 2
 
 
-def test_only_a_witness_has_keys(store: PageStore) -> None:
-    detector = crawl(store)
-    for one in (FIRST, COPY, WITNESS):
-        answer(detector, one)
-    assert not find_record(store, COPY).keys
-    assert find_record(store, WITNESS).keys
-    assert (
-        find_record(store, COPY).is_light,
-        find_record(store, WITNESS).is_light,
-        find_record(store, FIRST).is_light,
-    ) == (
-        True,
-        False,
-        False,
-    )
-    assert kind(detector, THIRD) is Kind.DUPLICATE
-
-
 def test_a_witness_of_a_former_recipe_counts_its_sentences_for_its_own_site_alone(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,37 +66,6 @@ def test_a_witness_of_a_former_recipe_counts_its_sentences_for_its_own_site_alon
     monkeypatch.setattr(store, "note", note)
     assert kind(second, replace(WITNESS, site="w.example")) is kind(second, FIRST) is Kind.UNCHANGED
     assert counted == {"w.example": False, "a.example": True}
-
-
-def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> None:
-    detector = crawl(store)
-    answer(detector, FIRST)
-    on_its_way = reserve(detector, COPY)
-    assert on_its_way.verdict.kind is Kind.DUPLICATE
-    assert on_its_way.fingerprint.keys == (), "it is found through its original, and keeps nobody waiting"
-    assert store.find(COPY.url) is None
-    assert detector.check(COPY) == Blocked(on_its_way)
-    assert kind(detector, replace(COPY, url="http://else.example/")) is Kind.DUPLICATE, "by its original, at once"
-    detector.release(on_its_way)
-    assert kind(detector, COPY) is Kind.DUPLICATE
-    assert kind(detector, COPY) is Kind.UNCHANGED
-
-
-def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: PageStore) -> None:
-    """Against a witness similarity alone decides."""
-    detector = crawl(store)
-    answer(detector, FIRST)
-    reserve(detector, WITNESS)
-    assert kind(detector, page("third", TEXT[14:34] + OTHER[:8], "标题甲")) is Kind.UNIQUE
-
-
-def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: PageStore) -> None:
-    detector = crawl(store)
-    answer(detector, FIRST)
-    detector.commit(reserve(detector, COPY), sealed=False)
-    assert detector.end() == 1
-    detector.roll_back(find_record(store, COPY).id)
-    assert (store.find(COPY.url), store.pages) == (None, 1)
 
 
 def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import BITS, key_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -60,18 +63,6 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
     assert len(store.postings(key, 1000)) == filed
 
 
-def test_a_page_found_through_a_witness_is_no_witness(detector: Detector, store: PageStore) -> None:
-    text, other = story(1, 40), story(2, 40)
-    judge_page(detector, page("first", text, "标题甲"))
-    judge_page(detector, page("second", text[:34] + other[:4], "标题甲"))
-    judge_page(detector, page("third", text[3:32] + other[:6], "标题乙"))
-    second, third = store.find("http://second.example/"), store.find("http://third.example/")
-    assert second is not None
-    assert third is not None
-    assert second.sketch
-    assert not third.sketch
-
-
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: Detector) -> None:
     method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1})
     poor = Detector(method, open_store("memory:", {}), who="test")
@@ -85,19 +76,6 @@ def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: 
     assert kind(poor, page("third", story(9), canonical="http://first.example/")) is Kind.UNIQUE
 
 
-def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: Detector) -> None:
-    text = story(1)
-    first = reserve(detector, page("first", text))
-    assert detector.check(page("second", text)) == Blocked(first)
-    assert detector.check(page("first", text)) == Blocked(first)
-    told: list[bool] = []
-    first.when_settled(lambda: told.append(True))
-    detector.release(first)
-    assert told == [True]
-    assert kind(detector, page("second", text)) is Kind.UNIQUE
-    assert kind(detector, page("first", text)) is Kind.DUPLICATE
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [("", "no_text"), (" \n ", "no_text"), ("一张照片。", "too_short"), ("首页\n新闻\n" * 40, "too_short")],
@@ -106,6 +84,20 @@ def test_a_page_with_too_little_prose_is_not_judged(detector: Detector, text: st
     for _ in range(2):
         verdict = answer(detector, Page("http://a.example/", text=text))
         assert (verdict.kind, verdict.reason) == (Kind.UNJUDGED, reason)
+
+
+@pytest.mark.parametrize("method", ["nshash", "segments", "punctuation"])
+def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(method: str) -> None:
+    """These methods hold hashes of their sketches, which are whole, against keys, which are parts of such."""
+    judge = make_method(method, {}).with_hashes(Keyed(b"secret"))
+    assert isinstance(judge, PublishedMethod)
+    made = judge.for_state(page("first", story(1, 30)), None)
+    signature = signature_of(made.sketch)
+    common = {key_of(hash) for hash in unpack_hashes(signature) if hash}
+    assert common
+    assert {key.bit_length() <= BITS for key in common} == {True}
+    assert judge.agreement(made, signature, signature, frozenset()).duplicate
+    assert not judge.agreement(made, signature, signature, common).duplicate
 
 
 # In which way a page is like another.
@@ -134,25 +126,6 @@ def test_a_verdict_says_in_which_way_a_page_is_like_its_match(detector: Detector
     found = answer(detector, ALIKE[likeness])
     assert summary(found) == (Kind.UNIQUE if likeness in PASSING else Kind.DUPLICATE, likeness, "first")
     assert found.is_copy is (likeness not in PASSING)
-
-
-@pytest.mark.parametrize("likeness", PASSING)
-def test_what_is_like_another_page_and_no_copy_is_an_original_itself(
-    detector: Detector, store: PageStore, likeness: Likeness
-) -> None:
-    first = answer(detector, page("first", LONG, HEADLINE))
-    found = answer(detector, ALIKE[likeness])
-    assert found.match is not None
-    assert found.match.id == first.id != found.id
-    assert found.similar_id == f"{found.id:016x}" != first.similar_id
-    record = store.find(found.url)
-    assert record is not None
-    assert record.is_original
-    assert (record.id, record.original) == (found.id, found.id)
-    copy = answer(detector, replace(ALIKE[likeness], url="http://third.example/"))
-    assert summary(copy) == (Kind.DUPLICATE, Likeness.IDENTICAL, "second")
-    assert copy.similar_id == found.similar_id
-    assert summary(answer(detector, ALIKE[likeness])) == (Kind.UNCHANGED, None, "second")
 
 
 @pytest.mark.parametrize("likeness", PASSING)

@@ -9,18 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.inspect.dropped import Dropped, dropped, originals_of
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.layout import drop_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
@@ -148,31 +144,3 @@ def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
         again = open_at(STORES[scheme], location, {})
         assert [found.record.url for found in dropped(again) if found.record] == left
         again.close()
-
-
-DROP = Drop(5, 9, 1, 2, 0.5, "near")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        (drop_key(5, 9), DROP.row()[1][:7]),
-        (drop_key(5, 9), DROP.row()[1] + b"er"),
-        (drop_key(5, 9), DROP.row()[1] + b"\xff"),
-        (drop_key(5, 9) + b"\0", DROP.row()[1]),
-    ],
-    ids=["too short", "no such kind", "no text", "another key"],
-)
-def test_a_row_that_is_none_of_a_drop_is_told_of_and_left_behind_by_repair(
-    tmp_path: Path, store: PageStore, key: bytes, value: bytes
-) -> None:
-    whole = Drop(6, 10, 2**64 - 1, 3, 1.0, "")
-    store.write(Changes(dict([whole.row(), (key, value)])))
-    with pytest.raises(StoreDamaged, match="are no drop"):
-        list(dropped(store))
-    assert dict(check(store).counts) == {"broken drop": 1}
-    store.close()
-    repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
-    mended = open_at(SQLite, str(tmp_path / "mended"), {})
-    assert [one.drop for one in dropped(mended)] == [whole]
-    mended.close()

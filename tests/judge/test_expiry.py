@@ -12,7 +12,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
-from tests.build import answer, judge_page, kind, page, reserve, story
+from tests.build import answer, judge_page, kind, page, story
 from tests.state.clock import HOUR, Clock
 
 DAY = Bounds(ttl=24 * HOUR)
@@ -98,29 +98,6 @@ def test_a_copy_whose_original_was_too_much_passes_once_when_it_comes_again() ->
     crawl.store.expire(Bounds(max_pages=2))
     assert crawl.store.find(ARTICLE.url) is None
     assert [crawl.sees(page("copy", BODY), hours=0).kind for _ in range(2)] == [Kind.UNIQUE, Kind.UNCHANGED]
-
-
-def test_the_original_of_a_copy_on_its_way_may_go_and_the_copy_still_arrives() -> None:
-    crawl = Crawl(DAY, drops=False)
-    crawl.sees(ARTICLE)
-    copy = reserve(crawl.detector, page("copy", BODY))
-    crawl.clock.now += 25 * HOUR
-    crawl.sees_others(4)
-    crawl.detector.commit(copy, sealed=True)
-    assert crawl.store.find(ARTICLE.url) is None
-    assert crawl.sees(page("copy", BODY), hours=0).kind is Kind.UNCHANGED
-
-
-def test_a_page_on_its_way_arrives_though_what_it_replaces_has_gone() -> None:
-    crawl = Crawl(DAY)
-    crawl.sees(ARTICLE)
-    newer = reserve(crawl.detector, page("first", story(9)))
-    crawl.clock.now += 25 * HOUR
-    crawl.sees_others(4)
-    crawl.detector.commit(newer, sealed=True)
-    found = crawl.store.find(ARTICLE.url)
-    assert found is not None
-    assert found.id == newer.record.id
 
 
 @pytest.mark.parametrize("sealed", [True, False])

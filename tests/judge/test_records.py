@@ -13,6 +13,7 @@ from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
@@ -125,6 +126,16 @@ def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
     assert "feed.jsonl" in caplog.text
     monkeypatch.undo()
     assert batch.judge(entry(id="b", text=TEXT)).verdict.headline == "unique"
+
+
+def test_a_page_whose_bytes_were_judged_needs_no_worker(detector: Detector) -> None:
+    batch = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
+    record = entry(id="a", html=f"<p>{TEXT}")
+    assert isinstance(batch.coming(record), PageContent)
+    assert batch.coming(record) is None, "the one before it tells"
+    batch.judge(record)
+    other = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
+    assert other.coming(record) is None
 
 
 def test_a_state_that_fails_ends_the_work(batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:

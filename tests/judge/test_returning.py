@@ -83,12 +83,6 @@ def test_where_another_rule_decides_it_is_judged_anew(store: PageStore, settings
     assert kind(crawl(store, **settings), THIRD) is Kind.UNIQUE
 
 
-def test_what_is_known_is_the_last_text_that_was_dropped(store: PageStore) -> None:
-    edited = replace(FIRST, url=THIRD.url, text=FIRST.text + "本站转载。")
-    assert kind(crawl(store), edited) is Kind.DUPLICATE
-    assert kind(crawl(store), THIRD) is Kind.UNIQUE, "this was dropped before that, and is news now"
-
-
 def test_a_page_with_nothing_left_of_its_own_is_the_copy_that_it_was(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

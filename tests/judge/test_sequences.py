@@ -42,6 +42,8 @@ TEXTS = {
     "stem": TEXT[:30],
     "branch": TEXT[:24] + OTHER[:8],
     "twig": TEXT[8:24] + OTHER[:8],
+    # Like the witness, but not enough for a copy of a witness.
+    "remote": TEXT[14:34] + OTHER[:8],
     "another": OTHER,
     "third": story(3, 40),
     "excerpt": TEXT[:12],
@@ -100,6 +102,9 @@ SEQUENCES = {
     "an original that was delivered as a copy is unchanged": """
         drops no; FIRST unique; ANOTHER unique; ANOTHER=FIRST duplicate first; ANOTHER=FIRST unchanged first
     """,
+    "an excerpt is an original of its own": """
+        FIRST unique; EXCERPT unique; EXCERPT@x duplicate excerpt; EXCERPT unchanged excerpt
+    """,
     "an excerpt that was dropped passes once the policy says so": """
         FIRST unique; also_copies excerpt; EXCERPT duplicate first; EXCERPT duplicate first; also_copies; EXCERPT unique
     """,
@@ -116,6 +121,10 @@ SEQUENCES = {
     """,
     "with another title, too": """
         FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; RENAMED unique
+    """,
+    "the last text that was dropped is known": """
+        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER=FIRST+ duplicate first;
+        FURTHER unique
     """,
     "it passes where the policy lets it": """
         FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; drops no; FURTHER unique
@@ -141,6 +150,9 @@ SEQUENCES = {
     """,
     "a kept page need be no copy at first": "FIRST unique; keep ANOTHER; ANOTHER unique; ANOTHER=COPY updated by hand",
     "a manual verdict that is taken back does not count": "FIRST unique; keep COPY; undo COPY; COPY duplicate first",
+    "of two manual verdicts the last one counts": """
+        FIRST unique; keep ANOTHER; copy ANOTHER FIRST; ANOTHER duplicate first by hand
+    """,
     "a manual copy is one whatever the method says": """
         FIRST unique; WITNESS duplicate first; copy ANOTHER WITNESS; ANOTHER duplicate first by hand;
         drops no; ANOTHER duplicate first by hand; ANOTHER unchanged first
@@ -188,6 +200,10 @@ SEQUENCES = {
     "the first page that becomes another article leaves the group to the better one": """
         policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; LATE duplicate times
     """,
+    "the better page that is forgotten leaves its place to the first": """
+        policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; forget TIMES; LATE duplicate wire;
+        TIMES better wire
+    """,
     "a copy of the better page that is none of the first cannot lead": """
         policy twig branch; STEM unique; BRANCH better stem; TWIG duplicate branch
     """,
@@ -205,6 +221,9 @@ SEQUENCES = {
     "a page that only a witness in flight is like waits for it": """
         drops no; FIRST unique; reserve WITNESS duplicate first; FURTHER waits witness; commit WITNESS;
         FURTHER duplicate first
+    """,
+    "a page that is no copy by a witness does not wait for one": """
+        drops no; FIRST unique; reserve WITNESS duplicate first; REMOTE unique
     """,
     "a committed copy can be withdrawn": """
         drops no; FIRST unique; COPY duplicate first; withdraw COPY; COPY duplicate first

@@ -241,37 +241,6 @@ def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Ope
     run(work)
 
 
-def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening) -> None:
-    async def work() -> None:
-        async with opening() as one, opening() as two, opening() as three:
-            crawlers = (one, two, three)
-            pages = [page(f"host{number}", number % 2) for number in range(30)]
-
-            async def comes_through(crawler: Crawler, wanted: Page) -> Verdict:
-                ruling = await crawler.judged(wanted, wait=20)
-                if ruling.reservation is not None:
-                    await asyncio.sleep(0.02)
-                    crawler.crawl.commit(ruling.reservation, sealed=False)
-                return ruling.verdict
-
-            found = await asyncio.gather(*(comes_through(crawlers[at % 3], one) for at, one in enumerate(pages)))
-            for crawler in crawlers:
-                await crawler.crawl.finish()
-                assert crawler.errors == []
-            kinds = [verdict.kind for verdict in found]
-            assert (kinds.count(Kind.UNIQUE), kinds.count(Kind.DUPLICATE)) == (2, 28)
-            assert one.store.pages == 30
-            for crawler in crawlers:
-                ids = list(crawler.store.unsealed(crawler.crawl.detector.generation))
-                crawler.crawl.seal(ids)
-                await crawler.crawl.finish()
-                assert crawler.crawl.detector.end() == 0
-            assert check(one.store).sound
-            assert nobody_is_on_the_way(one.store)
-
-    run(work)
-
-
 def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_ended(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +260,24 @@ def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_en
             other.crawl.commit(ruling.reservation, sealed=True)
             await other.crawl.finish()
             assert [record.url for record in other.store.records()] == ["http://copy.example/"]
+
+    run(work)
+
+
+def test_a_crawl_that_others_rolled_back_judges_no_more_pages(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Redis, "lease", 0.4)
+
+    async def work() -> None:
+        async with opening() as one:
+            await one.kept(page("first"), sealed=False)
+            await asyncio.to_thread(one.store.leases.stop_renewing)  # it is asleep
+            await asyncio.sleep(0.6)
+            async with opening() as other:
+                assert other.store.rolled_back.pages == 1
+            with pytest.raises(StoreError, match="others rolled back"):
+                await one.judged(page("late", 3))
 
     run(work)
 
@@ -359,16 +346,24 @@ def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page(
     run(work)
 
 
-def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(opening: Opening) -> None:
+BARE = Page("http://bare.example/", "短", text="太短。", html=77)
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "kind"), [(page("first"), page("first", 7), Kind.UPDATED), (BARE, BARE, Kind.UNCHANGED)]
+)
+def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(
+    opening: Opening, early: Page, late: Page, kind: Kind
+) -> None:
     async def work() -> None:
         async with opening() as one, opening() as other:
-            first = (await one.judged(page("first"))).reservation
-            waiting = asyncio.ensure_future(other.judged(page("first", 7)))
+            first = (await one.judged(early)).reservation
+            waiting = asyncio.ensure_future(other.judged(late))
             await asyncio.sleep(0.05)
             assert isinstance(first, Reservation)
             assert not waiting.done()
             one.crawl.commit(first, sealed=True)
-            assert (await waiting).verdict.kind is Kind.UPDATED
+            assert (await waiting).verdict.kind is kind
 
     run(work)
 

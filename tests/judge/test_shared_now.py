@@ -98,15 +98,6 @@ def test_two_scripts_at_once_keep_every_article_once(url: str, redis_server: Ser
     close_store(store)
 
 
-def test_what_one_has_judged_the_other_knows(url: str) -> None:
-    with opened(url) as one, opened(url) as other:
-        assert one.judge(page(1, "a"), sealed=True).headline == "unique"
-        assert other.judge(page(1, "b"), sealed=True).headline == "duplicate (near)"
-        assert other.judge(page(1, "a"), sealed=True).headline == "unchanged"
-        assert other.judge(page(2, "a"), sealed=False).headline == "unique"
-        assert one.judge(page(2, "b"), sealed=False).headline == "duplicate (near)"
-
-
 def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not kept meanwhile. If that takes too long it is judged without it, and known from then on."""
     monkeypatch.setattr(Redis, "lease", 2.0)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup import Deduplicator
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import KeepPolicy
 from scrapy_neardup.kv.sqlite import SQLite
@@ -123,12 +122,3 @@ def test_a_merge_takes_over_the_earlier_first_delivery(store: PageStore) -> None
     assert kind(crawl(store), edited(1)) is Kind.UPDATED
     assert merge(OpenState(early), store, method).known == 1
     assert store.pages == size
-
-
-def test_records_of_files_are_judged_alike() -> None:
-    with Deduplicator() as dedup:
-        found = [
-            dedup.check(url=one.url, title=one.title, text=one.text).kind
-            for one in (ARTICLE, LONGER, *map(edited, range(1, 5)))
-        ]
-    assert found == [Kind.UNIQUE, Kind.UNIQUE, *[Kind.UPDATED] * 4]

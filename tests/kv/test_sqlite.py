@@ -39,11 +39,6 @@ def files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
-def read_all(store: PageStore) -> None:
-    assert [store.find(page(n).url) for n in range(500)] == [page(n) for n in range(500)]
-    assert len(store.postings(1, 999)) == 500
-
-
 # Files of somebody else's
 
 
@@ -145,28 +140,6 @@ def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside
     ):
         pass
     assert files(path) == {"notes.txt": b"notes"}
-
-
-def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    path = tmp_path / "file" / "below" / "state.sqlite"
-    with pytest.raises(StoreError, match="cannot be made") as refused:
-        opened(path)
-    assert str(path) in str(refused.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("left", [0.1, 0.5, 0.9])
-def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(left: float, tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-    with closing(opened(path)) as store:
-        for n in range(500):
-            store.add(page(n))
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(len(whole) * left)])
-    with pytest.raises(StoreDamaged) as refused, closing(opened(path)) as store:  # at the opening or the reading
-        read_all(store)
-    assert str(path) in str(refused.value)
 
 
 # What it promises

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv import tally as witness
-from scrapy_neardup.kv.base import Engine
+from scrapy_neardup.kv.base import Changes, Engine
 from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
 from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.layout import pack_seen, record_key, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -381,8 +383,6 @@ def test_all_rows_are_read_at_an_opening_after_a_kill_alone(spot: Spot, monkeypa
 @pytest.mark.parametrize("key", [b"r", b"k", b"u"])
 def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -> None:
     """Rows go without the tally being told, as when what leads to them is damaged."""
-    from scrapy_neardup.kv.base import Changes
-
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         gone = next(found for found, _ in store.rows(key))
@@ -393,10 +393,26 @@ def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -
         killed.open()
 
 
-def test_a_row_that_has_changed_after_a_kill_is_told_of(spot: Spot) -> None:
-    from scrapy_neardup.kv.base import Changes
-    from scrapy_neardup.state.layout import record_key
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (lambda hashes: Changes({url_key("http://none.example/", hashes): pack_seen(77, 7)}), "names a page"),
+        (lambda hashes: Changes(deletes={url_key(page(5).url, hashes)}), "the URL row of a page is missing"),
+    ],
+)
+def test_rows_of_urls_that_do_not_fit_the_pages_are_told_of_though_the_tally_knows_them(
+    spot: Spot, changes: Callable[[Keyed], Changes], told: str
+) -> None:
+    with closing(spot.open()) as store:
+        fill(store, 1, 11)
+        store.kv.write(changes(store.hashes), sync=True)
+        assert [told in problem for problem in store.tally_problems()] == [True]
+        killed = spot.copied("killed")
+    with pytest.raises(StoreDamaged, match=told):
+        killed.open()
 
+
+def test_a_row_that_has_changed_after_a_kill_is_told_of(spot: Spot) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         changed = Record(5, page(5).url, 5, 1.0, (1, 5), b"another sketch")

@@ -16,7 +16,7 @@ from scrapy_neardup.model import Comparison, Fingerprint, Page
 
 @dataclass(frozen=True, slots=True)
 class FirstParameters(Parameters):
-    """How much of a text is looked at, and how alike it must be: 0 drops everything with a key in common."""
+    """The letters that count, and the least similarity; 0 drops all pages with a common key."""
 
     method: ClassVar[str] = "first"
 

@@ -33,7 +33,7 @@ def by(found: list[Collisions], of: str) -> dict[str, Collisions]:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_strings_and_values_are_those_of_different_strings(bits: int) -> None:
+def test_collisions_count_different_strings(bits: int) -> None:
     found = count_collisions(pages(), bits)
     texts = {letters(normalize(text)) for text in TEXTS} - {""}
     different = {word for text in TEXTS for word in words(normalize(text))}

@@ -49,20 +49,6 @@ def test_a_record_is_a_document_under_its_name(
         assert found == expected
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_folder_holds_documents_or_pages_or_texts(tmp_path: Path, suffix: str) -> None:
-    pack = PACKERS[suffix]
-    (tmp_path / f"b.txt{suffix}").write_bytes(pack("\ufeff旧桥\n修好了。\n".encode()))
-    (tmp_path / f"a.txt{suffix}").write_bytes(pack(TEXT.encode()))
-    assert summary(reader().read(tmp_path)) == [(f"a.txt{suffix}", TEXT), (f"b.txt{suffix}", "旧桥\n修好了。")]
-    html = f"<html><title>Ferry</title><body><article><h1>Ferry</h1><p>{TEXT}</p></article></body></html>"
-    (tmp_path / f"c.html{suffix}").write_bytes(pack(html.encode()))
-    [page] = reader().read(tmp_path)
-    assert (page.id, page.page.title, TEXT in page.page.text) == (f"c.html{suffix}", "Ferry", True)
-    (tmp_path / f"docs.jsonl{suffix}").write_bytes(pack(json.dumps({"id": "d", "text": TEXT}).encode()))
-    assert summary(reader().read(tmp_path)) == [("d", TEXT)]
-
-
 def test_several_files_of_several_formats_are_read_one_after_the_other(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(f'url,body\nhttps://a.example/1,"{TEXT}"\n', encoding="utf-8")
     (tmp_path / "lines.of.today").write_text(json.dumps({"body": TEXT}) + "\n")

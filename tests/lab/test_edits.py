@@ -55,7 +55,8 @@ LENDERS = [
 MATERIAL = Material.of(LENDERS)
 AMOUNTS = (0.01, 0.05, 0.20)
 LONG = {"zh": ZH * 5, "en": EN * 5}
-each_language_and_amount = pytest.mark.parametrize(("language", "amount"), list(product(LONG, AMOUNTS)))
+#: Texts, amounts and seeds.
+CASES = list(product(LONG.values(), AMOUNTS, range(3)))
 #: Texts with nothing, or next to nothing, to edit.
 ODD = ["", " ", "\n\n", "。", "!?", "船", "渡口开了", "渡口开了。", "One sentence only.", "a b", "３．５", "\u3000\n。"]
 ODD += ["\ud800", "e\u0301"]
@@ -96,39 +97,32 @@ def test_pieces_end_with_sentences(text: str, expected: list[str]) -> None:
     assert split_sentences(text) == expected
 
 
-@each_language_and_amount
-def test_add_inserts_the_amount_and_keeps_all_that_was_there(language: str, amount: float) -> None:
-    text = LONG[language]
-    whole = [piece.strip() for piece in split_sentences(text)]
-    for seed in range(3):
+def test_add_inserts_the_amount_and_keeps_all_that_was_there() -> None:
+    for text, amount, seed in CASES:
+        whole = [piece.strip() for piece in split_sentences(text)]
         result = add(text, amount, rng(seed), MATERIAL)
         more = len(result) - len(text) - round(amount * len(text))
-        assert 0 <= more <= 2, seed  # what ends a sentence that had no end
+        assert 0 <= more <= 2, (amount, seed)  # the end of a sentence that had none
         kept = iter(result)
-        assert all(char in kept for char in text), seed
-        assert [piece.strip() for piece in split_sentences(result) if piece.strip() in whole] == whole, seed
+        assert all(char in kept for char in text), (amount, seed)
+        assert [piece.strip() for piece in split_sentences(result) if piece.strip() in whole] == whole, (amount, seed)
 
 
-@each_language_and_amount
-def test_delete_takes_the_amount_and_leaves_the_rest_in_order(language: str, amount: float) -> None:
-    text = LONG[language]
-    for seed in range(3):
+def test_delete_takes_the_amount_and_leaves_the_rest_in_order() -> None:
+    for text, amount, seed in CASES:
         result = delete(text, amount, rng(seed), MATERIAL)
-        assert len(text) - len(result) == round(amount * len(text)), seed
+        assert len(text) - len(result) == round(amount * len(text)), (amount, seed)
         rest = iter(text)
-        assert all(char in rest for char in result), seed
+        assert all(char in rest for char in result), (amount, seed)
 
 
-@each_language_and_amount
-def test_replace_changes_the_amount_of_characters_and_words(language: str, amount: float) -> None:
-    text = LONG[language]
-    for seed in range(3):
+def test_replace_changes_the_amount_of_characters_and_words() -> None:
+    for text, amount, seed in CASES:
         before, after = units(text), units(replace(text, amount, rng(seed), MATERIAL))
-        assert len(after) == len(before), seed
         changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
-        assert len(changed) == pytest.approx(amount * len(before), abs=1), seed
+        assert len(changed) == pytest.approx(amount * len(before), abs=1), (amount, seed)
         for old, new in changed:
-            assert ("\u3400" <= old[0] <= "\u9fff") == ("\u3400" <= new[0] <= "\u9fff"), (seed, old, new)
+            assert ("\u3400" <= old[0] <= "\u9fff") == ("\u3400" <= new[0] <= "\u9fff"), (amount, seed, old, new)
 
 
 def test_replace_without_material_of_a_kind_leaves_that_kind() -> None:
@@ -138,9 +132,8 @@ def test_replace_without_material_of_a_kind_leaves_that_kind() -> None:
     assert replace("渡口 ferry", 1.0, rng(), english) != "渡口 ferry"
 
 
-@pytest.mark.parametrize("text", [ZH, EN, "甲来了。乙走了", "One came. Two left"], ids=["zh", "en", "zh 2", "en 2"])
-def test_reorder_keeps_every_sentence(text: str) -> None:
-    for seed in range(3):
+def test_reorder_keeps_every_sentence() -> None:
+    for text, seed in product((ZH, EN, "甲来了。乙走了", "One came. Two left"), range(3)):
         result = reorder(text, 0.0, rng(seed), MATERIAL)
         before, after = ([piece.strip() for piece in split_sentences(one)] for one in (text, result))
         assert sorted(after) == sorted(before), seed

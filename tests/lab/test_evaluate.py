@@ -1,9 +1,8 @@
-"""Methods on a corpus of our own: what is counted, in which stores, and what a threshold's sweep gives."""
+"""Scores of methods on an invented corpus, in every store, and sweeps of a threshold."""
 
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from collections.abc import Set
 from dataclasses import asdict, replace
 from importlib.util import find_spec
@@ -38,20 +37,16 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return read(mixed().write(tmp_path_factory.mktemp("made")))
 
 
-def test_the_default_method_finds_every_copy_and_nothing_else(corpus: Corpus) -> None:
+def test_a_score_counts_missed_copies_and_wrong_drops(corpus: Corpus) -> None:
     score = evaluate(make_method("cascade", {}), corpus)
     assert (score.method, score.parameters, score.documents) == ("cascade", {}, 30)
     assert (score.missed, score.pos, score.false_drops, score.neg) == (0, 7, 0, 21)
     assert (score.precision, score.recall, score.f1) == (1, 1, 1)
     assert 0 < score.ms_per_page < 1000
     assert 50 < score.bytes_per_page < 5000
-
-
-def test_a_method_that_takes_much_for_a_copy_drops_wrongly(corpus: Corpus) -> None:
     firsts = {one.page.text[0] for one in corpus.documents if corpus.labels[one.id] != "skip"}
-    score = evaluate(First(FirstParameters(letters=1)), corpus)
-    assert score.parameters == {"letters": 1}
-    assert (score.missed, score.false_drops) == (0, 21 - len(firsts))
+    lax = evaluate(First(FirstParameters(letters=1)), corpus)
+    assert (lax.parameters, lax.missed, lax.false_drops) == ({"letters": 1}, 0, 21 - len(firsts))
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -68,10 +63,10 @@ def test_a_score_is_the_same_in_every_store_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("store", ["", "memory", "sqlite:///data/state", "redis:"])
-def test_a_store_that_may_hold_something_is_refused(corpus: Corpus, store: str) -> None:
-    with pytest.raises(SettingsError, match="memory:, leveldb:, sqlite:"):
-        evaluate(First(), corpus, store_url=store)
+def test_a_store_that_may_hold_something_is_refused(corpus: Corpus) -> None:
+    for store in ("", "memory", "sqlite:///data/state", "redis:"):
+        with pytest.raises(SettingsError, match="memory:, leveldb:, sqlite:"):
+            evaluate(First(), corpus, store_url=store)
 
 
 def test_every_verdict_is_given_in_order_and_the_documents_go_through_the_progress(corpus: Corpus) -> None:
@@ -115,22 +110,20 @@ def test_as_many_letters_are_needed_as_in_a_crawl() -> None:
     assert Config().min_letters == MIN_LETTERS
 
 
-@pytest.mark.parametrize(("others", "is_refused"), [(1, False), (3, False), (4, True), (60, True)])
-def test_pages_that_a_method_refuses_are_kept_unless_they_are_most_of_them(others: int, is_refused: bool) -> None:
-    """As in a crawl, where they pass; but figures of a method that judged hardly a page would mislead."""
+def test_refused_pages_are_kept_unless_they_are_most_pages() -> None:
+    """They pass in a crawl too; but figures of a method that judged hardly a page would mislead."""
     text = "渡口今天早上开航了，第一班船载着三十六位乘客和他们的行李，从对岸的柳林村慢慢驶来，卖豆浆的老周等了十一年。"
-    chinese = [document(str(number), text) for number in range(3)]
-    english = [
-        document(f"e{number}", f"The ferry sails again after eleven years {number:050}") for number in range(others)
-    ]
-    documents = [*english, *chinese]
-    corpus = Corpus("both", documents, {one.id: "neg" for one in documents})
-    if is_refused:
-        with pytest.raises(LexiconNeeded, match="Count a lexicon first"):
-            evaluate(Picky(FirstParameters()), corpus)
-    else:
-        score = evaluate(Picky(FirstParameters()), corpus)
-        assert (score.false_drops, score.neg) == (2, 3 + others)
+    english = "The ferry sails again after eleven years"
+    for others in (1, 3, 4, 60):
+        documents = [document(f"e{number}", f"{english} {number:050}") for number in range(others)]
+        documents += [document(str(number), text) for number in range(3)]
+        corpus = Corpus("both", documents, {one.id: "neg" for one in documents})
+        if others < 4:
+            score = evaluate(Picky(FirstParameters()), corpus)
+            assert (score.false_drops, score.neg) == (2, 3 + others)
+        else:
+            with pytest.raises(LexiconNeeded, match="Count a lexicon first"):
+                evaluate(Picky(FirstParameters()), corpus)
 
 
 def test_a_document_that_is_dropped_for_another_one_is_no_error() -> None:
@@ -146,22 +139,9 @@ def test_a_document_that_is_dropped_for_another_one_is_no_error() -> None:
 
 
 # Scores by hand. Of ten duplicates seven are dropped, of 400 different documents three: precision and recall 7 of 10.
-COUNTS = Counter(
-    {
-        ("pos", True): 7,
-        ("pos", False): 3,
-        ("neg", True): 3,
-        ("neg", False): 397,
-        ("repost", True): 4,
-        ("repost", False): 1,
-        ("template", True): 2,
-        ("template", False): 6,
-        ("grey", True): 50,
-        ("grey", False): 20,
-        ("skip", True): 5,
-        ("skip", False): 2,
-    }
-)
+#: Dropped and kept documents of each label.
+LABELS = {"pos": (7, 3), "neg": (3, 397), "repost": (4, 1), "template": (2, 6), "grey": (50, 20), "skip": (5, 2)}
+COUNTS = {(label, at == 0): both[at] for label, both in LABELS.items() for at in (0, 1)}
 
 
 def score(counts: dict[tuple[str, bool], int], seconds: float = 0.0, size: int = 0) -> Score:
@@ -190,9 +170,10 @@ def test_a_score_by_hand() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("found", "pos", "false", "precision", "recall", "f1"),
-    [
+def test_precision_recall_and_f1() -> None:
+    nothing = score({})
+    assert (nothing.documents, nothing.false_per_10k, nothing.ms_per_page, nothing.bytes_per_page) == (0, 0, 0, 0)
+    for found, pos, false, *expected in (
         (10, 10, 0, 1.0, 1.0, 1.0),
         (5, 10, 0, 1.0, 0.5, 0.6667),
         (5, 5, 5, 0.5, 1.0, 0.6667),
@@ -201,13 +182,10 @@ def test_a_score_by_hand() -> None:
         (0, 10, 2, 0.0, 0.0, 0.0),
         (0, 0, 0, 1.0, 1.0, 0.0),
         (0, 0, 1, 0.0, 1.0, 0.0),
-    ],
-)
-def test_precision_recall_and_f1(found: int, pos: int, false: int, precision: float, recall: float, f1: float) -> None:
-    nothing = score({})
-    assert (nothing.documents, nothing.false_per_10k, nothing.ms_per_page, nothing.bytes_per_page) == (0, 0, 0, 0)
-    one = score({("pos", True): found, ("pos", False): pos - found, ("neg", True): false, ("neg", False): 20 - false})
-    assert (one.precision, one.recall, one.f1, one.false_per_10k) == (precision, recall, f1, 500 * false)
+    ):
+        counts = {("pos", True): found, ("pos", False): pos - found, ("neg", True): false, ("neg", False): 20 - false}
+        one = score(counts)
+        assert [one.precision, one.recall, one.f1, one.false_per_10k] == [*expected, 500 * false], (found, pos, false)
 
 
 ANSWERS = [
@@ -301,7 +279,7 @@ def test_groups_are_chains_and_a_page_between_two_groups_joins_them() -> None:
     assert sizes == sorted(set(sizes))
 
 
-def test_an_evaluation_groups_as_it_is_asked() -> None:
+def test_an_evaluation_groups_by_its_argument() -> None:
     documents = [document(str(step), FILLER, str(step)) for step in (0, 1, 2)]
     corpus = Corpus("steps", documents, {"0": "neg", "1": "pos", "2": "pos"})
     assert evaluate(Steps(), corpus).missed == 1

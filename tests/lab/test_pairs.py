@@ -158,7 +158,7 @@ def test_answers_are_on_disk_at_once_and_a_torn_line_is_asked_again(tmp_path: Pa
     assert len(read_answers(path)) == 3
 
 
-def test_another_file_is_no_file_of_answers_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_without_answers_is_refused_and_does_not_change(tmp_path: Path) -> None:
     path = write(tmp_path, FIGURES)
     before = path.read_bytes()
     with pytest.raises(NearDupError, match="answer is missing"):

@@ -306,14 +306,6 @@ def test_two_urls_of_one_hash_are_no_problem(state: str, monkeypatch: pytest.Mon
     assert (found.sound, found.shared) == (True, 1)
 
 
-def test_a_url_that_was_cut_is_no_problem(state: str) -> None:
-    with open_state(state) as store:
-        for name, n in (("a", 65000), ("b", 65535), ("c", 65536), ("d", 70000)):
-            id = store.new_id()
-            store.add(Record(id, f"https://{name}.example/".ljust(n, "x"), id))
-        assert dict(check(store).counts) == {}
-
-
 def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scan = SQLite.scan
 

@@ -39,7 +39,6 @@ from tests.maintenance.exchange_states import (
     Killed,
     check,
     exported,
-    fill,
     killed_before,
     packed,
     pages,
@@ -124,24 +123,6 @@ def test_an_exported_and_imported_state_is_the_same_and_makes_the_same_file(
     assert rows(copy) == rows(store)
     assert packed(copy) == packed(store)
     check(copy)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -> None:
-    store = fill(open_at(STORES[scheme], str(tmp_path / "from"), RECIPE), KINDS, notes=3)
-    source = exported(store, tmp_path / "file")
-    for other in SCHEMES:
-        copy = open_at(STORES[other], str(tmp_path / f"to {other}"), source.recipe)
-        assert import_state(source, copy) == 5
-        assert rows(copy) == rows(store)
-        assert copy.new_id() > LIKE.id
-        copy.close()
-        if other != "memory":
-            copy = open_at(STORES[other], str(tmp_path / f"to {other}"), RECIPE)
-            assert (rows(copy), copy.rolled_back.pages) == (rows(store), 0)
-            check(copy)
-            copy.close()
-    store.close()
 
 
 def test_a_line_leaves_out_default_values() -> None:

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.inspect.dropped import dropped
+from scrapy_neardup.judge.drops import Drop
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import (
@@ -24,7 +27,7 @@ from scrapy_neardup.maintenance.tables import (
     settle_overwritten,
 )
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.layout import crawl_key, feed_key, site_key
+from scrapy_neardup.state.layout import crawl_key, drop_key, feed_key, judgement_key, site_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -70,7 +73,21 @@ TABLES: dict[str, tuple[Table[Any], tuple[Any, Any], list[tuple[bytes, bytes]]]]
         ],
     ),
 }
-BROKEN = [(name, *row) for name, (_, _, rows) in TABLES.items() for row in rows]
+DROP = Drop(6, 10, 2**64 - 1, 3, 1.0, "")
+JUDGED = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 7)
+#: Rows that are none of their kind; the key None is that of the page http://a.example/.
+BROKEN: list[tuple[str, bytes | None, bytes]] = [
+    *((name, *row) for name, (_, _, rows) in TABLES.items() for row in rows),
+    ("drop", drop_key(5, 9), DROP.row()[1][:7]),
+    ("drop", drop_key(5, 9), DROP.row()[1] + b"er"),
+    ("drop", drop_key(5, 9), DROP.row()[1] + b"\xff"),
+    ("drop", drop_key(5, 9) + b"\0", DROP.row()[1]),
+    ("judgement", None, b"["),
+    ("judgement", None, b'["http://a.example/", "burn", "", 1]'),
+    ("judgement", None, b'["http://a.example/", "keep", ""]'),
+    ("judgement", None, b'["http://else.example/", "keep", "", 1]'),
+    ("judgement", b"n", b'["http://a.example/", "keep", "", 1]'),
+]
 
 
 @pytest.fixture
@@ -90,23 +107,41 @@ def test_values_are_read_as_they_were_written_in_every_store(lasting: Place, nam
     assert check(store).sound
 
 
+def write_whole(store: PageStore, name: str) -> Any:
+    """Write a row of this kind that is as it should be; returns its value."""
+    if name == "drop":
+        store.write(Changes(dict([DROP.row()])))
+        return DROP
+    if name == "judgement":
+        write_manual_verdicts(store, JUDGED)
+        return JUDGED
+    table, (value, _), _ = TABLES[name]
+    table.write(store, value)
+    return value
+
+
+def read_all(store: PageStore, name: str) -> list[Any]:
+    if name == "drop":
+        return [one.drop for one in dropped(store)]
+    return list(manual_verdicts(store) if name == "judgement" else TABLES[name][0].read(store))
+
+
 @pytest.mark.parametrize(("name", "key", "value"), BROKEN)
 def test_a_broken_row_is_reported_and_left_out_of_a_repaired_copy(
-    tmp_path: Path, name: str, key: bytes, value: bytes
+    tmp_path: Path, name: str, key: bytes | None, value: bytes
 ) -> None:
-    table, (whole, _), _ = TABLES[name]
     urls = [f"sqlite://{tmp_path}/{place}" for place in ("state", "mended")]
     store = open_store(urls[0], {})
-    table.write(store, whole)
-    store.write(Changes({key: value}))
+    whole = write_whole(store, name)
+    store.write(Changes({key or judgement_key("http://a.example/", store.hashes): value}))
     with pytest.raises(StoreDamaged):
-        list(table.read(store))
+        read_all(store, name)
     assert dict(check(store).counts) == {f"broken {name}": 1}
     close_store(store)
     source, target = map(parse_url, urls)
     repair(source, target)
     mended = open_store(urls[1], {})
-    assert list(table.read(mended)) == [whole]
+    assert read_all(mended, name) == [whole]
     close_store(mended)
 
 

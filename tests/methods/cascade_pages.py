@@ -22,7 +22,7 @@ from scrapy_neardup.text.shingles import shingles
 
 DEFAULTS = CascadeParameters()
 NONE: frozenset[int] = frozenset()
-#: Sketches so large that what they estimate is all but exact.
+#: Sketches so large that their estimates are nearly exact.
 EXACT: dict[str, Any] = {"bins": 4096, "bits": 8}
 
 TITLE = "新渡口清晨开航"
@@ -77,26 +77,6 @@ FORM = """{maker}日前向市场监督管理部门备案了召回计划，决定
 在完成维修之前，请用户立即停止使用涉及的产品，将产品放置在儿童接触不到的地方，并与就近的服务网点联系，以免发生意外。
 用户可以拨打客户服务热线{phone}进行咨询，热线的服务时间为工作日上午九点至下午六点，也可以登录生产者的网站了解本次召回的详细情况。
 此外，消费者还可以登录召回信息平台或者关注公众号，了解更多信息，反映召回活动实施过程中的问题或者提交其他缺陷线索。"""
-KETTLE = {
-    "maker": "晨光电器",
-    "date": "3月15日",
-    "product": "电热水壶",
-    "count": "21480台",
-    "fault": "底座温控开关的触点不耐高温",
-    "harm": "水烧干之后可能不断电",
-    "remedy": "更换底座",
-    "phone": "400-112-3456",
-}
-BICYCLE = {
-    "maker": "北岭车业",
-    "date": "9月2日",
-    "product": "儿童自行车",
-    "count": "6395辆",
-    "fault": "前叉与车架的焊缝没有熔合",
-    "harm": "受到颠簸时可能断裂",
-    "remedy": "加固前叉",
-    "phone": "800-907-6621",
-}
 
 COMMON_CHARACTERS = (
     "的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出就分对成会可主发年动同工也能下过子说产种面"
@@ -110,7 +90,7 @@ def page(text: str, title: str = TITLE, **more: Any) -> Page:
 
 
 def judged(one: Page, other: Page, common: frozenset[int] = NONE, **parameters: Any) -> Comparison:
-    """What the method says of the new page ``one`` and the earlier page ``other``."""
+    """Compare the new page ``one`` with the earlier page ``other``."""
     method = Cascade(CascadeParameters(**parameters))
     return method.compare(method.fingerprint(one), method.fingerprint(other).sketch, common)
 

@@ -21,5 +21,5 @@ def made(method: Method, text: str) -> Fingerprint:
 
 
 def compared(method: Method, one: str, other: str) -> Comparison:
-    """What is said of a new page ``one`` and an earlier page ``other``."""
+    """Compare a new page ``one`` with an earlier page ``other``."""
     return method.compare(made(method, one), made(method, other).sketch, NONE)

@@ -1,11 +1,10 @@
-"""The sketch of the default method: the min-wise estimate, the layout of its bytes, what it keeps of a page."""
+"""The sketch of the default method: the layout of its bytes, and the parts of a page that it keeps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,66 +12,10 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Order, Sketch
+from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Article, Lines, Numbers, Order, Sketch
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.shingles import jaccard, sketch
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.comparing import split
-from tests.methods.test_cascade_lines import LINES
-
-# The min-wise estimate
-
-
-def pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[npt.NDArray[np.uint64], ...]:
-    """Two sets of about that size and of exactly the similarity that their sizes allow."""
-    both = round(2 * size * similarity / (1 + similarity))
-    hashes = dice.integers(0, 2**64, 2 * size - both, np.uint64)
-    return hashes[:size], hashes[size - both :]
-
-
-@pytest.mark.parametrize("similarity", [0.0, 0.2, 0.5, 0.65, 0.8, 0.95, 1.0])
-def test_the_estimate_is_near_the_similarity_of_the_sets(similarity: float) -> None:
-    for size in [50, 100, 300, 1000, 3000]:
-        dice = np.random.default_rng(size)
-        for _ in range(10):
-            one, other = pair(dice, size, similarity)
-            exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
-            assert exact == pytest.approx(similarity, abs=0.02), size
-            assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1), size
-
-
-@pytest.mark.parametrize(("bins", "bits"), [(64, 1), (64, 8), (512, 2), (512, 4), (4096, 1), (4096, 8)])
-def test_its_size_is_that_of_its_parameters(bins: int, bits: int) -> None:
-    for count in (0, 1, 7, 5000):
-        hashes = np.random.default_rng(count).integers(0, 2**64, count, np.uint64)
-        packed = sketch(hashes, bins, bits)
-        assert len(packed) == bins * bits // 8
-        assert jaccard(packed, packed, bits) == 1.0
-
-
-def test_neither_order_nor_repetition_makes_a_difference() -> None:
-    hashes = np.random.default_rng(3).integers(0, 2**64, 400, np.uint64)
-    again = np.concatenate((hashes[::-1], hashes[:100]))
-    assert sketch(again, 512, 2) == sketch(hashes, 512, 2)
-
-
-@given(st.binary(min_size=128, max_size=128), st.binary(min_size=128, max_size=128), st.sampled_from([1, 2, 4, 8]))
-def test_any_two_sketches_have_a_similarity_between_0_and_1(one: bytes, other: bytes, bits: int) -> None:
-    found = jaccard(one, other, bits)
-    assert 0.0 <= found <= 1.0
-    assert found == jaccard(other, one, bits)
-
-
-@pytest.mark.parametrize("bits", [1, 2, 4, 8])
-@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
-def test_the_estimate_counts_the_equal_entries(bits: int, one: bytes, other: bytes) -> None:
-    def entries(packed: bytes) -> list[int]:
-        return [byte >> shift & 2**bits - 1 for byte in packed for shift in range(0, 8, bits)]
-
-    pairs = list(zip(entries(one), entries(other), strict=True))
-    share = sum(a == b for a, b in pairs) / len(pairs)
-    assert jaccard(one, other, bits) == pytest.approx(max(0.0, (share - 2.0**-bits) / (1 - 2.0**-bits)))
-
 
 # The layout
 
@@ -80,8 +23,9 @@ HALF_WORD = st.integers(0, 2**16 - 1)
 WORD = st.integers(0, 2**32 - 1)
 #: Bytes before the first of the two min-wise parts.
 HEAD = 8 + 4 + 4 + 4 + 4 + 3
-
-
+LINES = st.builds(
+    Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, st.integers(1, 255), max_size=MAX_LINES)
+)
 SKETCHES = st.builds(
     Sketch,
     body=st.integers(0, 2**64 - 1),
@@ -105,28 +49,21 @@ SKETCHES = st.builds(
 
 
 @settings(deadline=None)
-@given(SKETCHES)
-def test_what_is_packed_is_unpacked(whole: Sketch) -> None:
-    packed = whole.pack()
-    lists = len(whole.numbers.pack()) + 4 * len(whole.sentences) + 3 * len(whole.words) + 2 * len(whole.order.sentences)
-    assert len(packed) == HEAD + len(whole.minwise) + 8 + lists + 1
-    assert Sketch.unpack(packed, len(whole.minwise)) == whole
-    marked = replace(whole, words_in_text=frozenset(sorted(whole.words)[::2]))
-    assert Sketch.unpack(marked.pack(), len(whole.minwise)) == marked
+@given(SKETCHES, LINES, st.none() | st.builds(Article, WORD, st.binary(max_size=64)), st.binary(max_size=9))
+def test_a_packed_sketch_is_unpacked(plain: Sketch, lines: Lines, article: Article | None, rest: bytes) -> None:
+    packed, size = plain.pack(), len(plain.minwise)
+    lists = len(plain.numbers.pack()) + 4 * len(plain.sentences) + 3 * len(plain.words) + 2 * len(plain.order.sentences)
+    assert len(packed) == HEAD + size + 8 + lists + 1
+    marked = replace(plain, words_in_text=frozenset(sorted(plain.words)[::2]))
+    read = replace(plain, lines=lines, article=article)  # of a page in HTML
+    assert read.pack() == packed + lines.pack() + (article.pack() if article else b"")
+    for one in (plain, marked, read):
+        assert Sketch.unpack(one.pack(), size) == one
+    assert len(lines.pack()) == 2 + 4 * len(lines.headlines) + 5 * len(lines.lines)
+    assert Lines.unpack(lines.pack() + rest) == (lines, rest)
 
 
-@settings(deadline=None)
-@given(SKETCHES, LINES, st.none() | st.builds(Article, WORD, st.binary(max_size=64)))
-def test_lines_and_article_of_a_page_read_from_html_follow(
-    plain: Sketch, lines: Lines, article: Article | None
-) -> None:
-    whole = replace(plain, lines=lines, article=article)
-    packed = whole.pack()
-    assert packed == plain.pack() + lines.pack() + (article.pack() if article else b"")
-    assert Sketch.unpack(packed, len(whole.minwise)) == whole
-
-
-def test_the_bytes_are_those_that_are_written_down() -> None:
+def test_the_bytes_are_written_down() -> None:
     lists = frozenset((5, 4)), Numbers(frozenset((8, 6))), frozenset((9, 0x10004)), frozenset((0x10004,)), Order((7, 3))
     whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc" * 8, *lists)
     assert whole.pack().hex(" ", 1) == (
@@ -134,10 +71,13 @@ def test_the_bytes_are_those_that_are_written_down() -> None:
         "cc cc cc cc cc cc cc cc 00 00 00 04 00 00 00 05 00 06 00 08 00 00 09 01 00 06 02 00 07 00 03"
     )
     read = replace(whole, lines=Lines(frozenset((10,)), {11: 12}), article=Article(13, b"\xdd\xee"))
-    assert read.pack().removeprefix(whole.pack()).hex(" ", 1) == ("01 01 00 00 00 0a 00 00 00 0b 0c 00 00 00 0d dd ee")
+    assert read.pack().removeprefix(whole.pack()).hex(" ", 1) == "01 01 00 00 00 0a 00 00 00 0b 0c 00 00 00 0d dd ee"
+    lines = Lines(frozenset((7, 6)), {0x102: 255, 5: 12, 3: 1})
+    assert lines.pack().hex(" ") == "02 03 00 00 00 06 00 00 00 07 00 00 00 03 00 00 00 05 00 00 01 02 01 0c ff"
+    assert Lines(frozenset(), {}).pack() == bytes(2)
 
 
-# What it keeps
+# Parts of a page
 
 
 def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
@@ -150,7 +90,7 @@ def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
         assert kept == (p.max_sentences, p.max_numbers, p.max_title_words)
 
 
-def test_of_the_numbers_of_a_long_text_there_is_a_sample_and_what_they_come_to() -> None:
+def test_a_long_text_keeps_a_sample_of_its_numbers_and_their_sum() -> None:
     lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 200)]
     found = [unpacked(Cascade().fingerprint(page("".join(some))).sketch).numbers for some in (lines, lines[:99])]
     assert [(numbers.is_long, len(numbers.some)) for numbers in found] == [(True, DEFAULTS.max_numbers)] * 2
@@ -159,7 +99,7 @@ def test_of_the_numbers_of_a_long_text_there_is_a_sample_and_what_they_come_to()
     assert none == Numbers(is_long=True)
 
 
-def test_of_a_long_text_the_order_is_that_of_both_ends() -> None:
+def test_a_long_text_keeps_the_order_of_both_ends() -> None:
     lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时" for n in range(100, 200)]
     found = unpacked(Cascade().fingerprint(page("。".join(lines))).sketch).order.sentences
     assert found == tuple(OPEN.of(letters(normalize(line))) & 0xFFFF for line in (*lines[:16], *lines[-8:]))
@@ -167,7 +107,7 @@ def test_of_a_long_text_the_order_is_that_of_both_ends() -> None:
     assert few == tuple(OPEN.of(letters(normalize(line))) & 0xFFFF for line in lines[:24])
 
 
-def test_it_says_which_words_of_the_title_stand_in_the_text() -> None:
+def test_a_sketch_marks_title_words_that_stand_in_the_text() -> None:
     def standing(title: str, text: str = f"{FERRY}\n{MILL}") -> int:
         return len(unpacked(Cascade().fingerprint(page(text, title)).sketch).words_in_text)
 
@@ -184,7 +124,7 @@ def test_a_sentence_of_hundreds_of_letters_is_kept() -> None:
     assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
 
 
-def test_it_holds_the_longest_sentences_and_how_many_shingles_there_are() -> None:
+def test_a_sketch_holds_the_longest_sentences_and_the_number_of_shingles() -> None:
     whole = unpacked(Cascade().fingerprint(page(FERRY, site="a.example")).sketch)
     longest = sorted((letters(normalize(one)) for one in FERRY.replace("\n", "").split("。")), key=len, reverse=True)
     assert len(longest[DEFAULTS.max_sentences]) < len(longest[DEFAULTS.max_sentences - 1])
@@ -194,21 +134,11 @@ def test_it_holds_the_longest_sentences_and_how_many_shingles_there_are() -> Non
     assert whole.body == OPEN.of(body)
 
 
-@pytest.mark.parametrize(
-    ("site", "other", "same"), [("a.example", "a.example", True), ("a.example", "b.example", False)]
-)
-def test_it_knows_a_site_from_another(site: str, other: str, same: bool) -> None:
-    one, two = (unpacked(Cascade().fingerprint(page(MILL, site=name)).sketch).site for name in (site, other))
-    assert (one == two) is same
-    assert one > 0
-    assert two > 0
-
-
-def test_a_page_whose_site_is_not_known_has_none() -> None:
-    assert unpacked(Cascade().fingerprint(page(MILL)).sketch).site == 0
-
-
-def test_title_words_that_are_numbers_have_the_lowest_bit_set() -> None:
+def test_a_sketch_tells_sites_apart_and_words_from_numbers() -> None:
+    sites = [unpacked(Cascade().fingerprint(page(MILL, site=site)).sketch).site for site in ("a", "a", "b", "")]
+    assert sites[0] == sites[1] > 0
+    assert len(set(sites)) == 3
+    assert sites[3] == 0
     words = unpacked(Cascade().fingerprint(page(FERRY, "boats 7 of 1900")).sketch).words
     assert sorted(word & 1 for word in words) == [0, 0, 1, 1]
 
@@ -219,10 +149,10 @@ def test_larger_parts_make_a_larger_sketch() -> None:
     assert large - usual == (1024 * 4 - 512 * 2) // 8
 
 
-# Of a page read from HTML
+# Pages read from HTML
 
 
-def test_a_text_that_came_without_html_has_neither_lines_nor_an_article() -> None:
+def test_a_text_without_html_has_neither_lines_nor_an_article() -> None:
     whole = unpacked(Cascade().fingerprint(page(FERRY, headline="渡口", main=FERRY[:200])).sketch)
     assert (whole.lines, whole.article) == (None, None)
     assert whole.pack() == Cascade().fingerprint(page(FERRY)).sketch
@@ -231,7 +161,7 @@ def test_a_text_that_came_without_html_has_neither_lines_nor_an_article() -> Non
 @pytest.mark.parametrize(
     ("reader", "main"), [("prose", ""), ("article", FERRY)], ids=["prose", "nothing but an article"]
 )
-def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader: str, main: str) -> None:
+def test_a_page_without_an_article_is_a_text_with_lines(reader: str, main: str) -> None:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
@@ -243,7 +173,7 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     assert len(whole.lines.lines) > len(lines.lines)
 
 
-def test_where_the_article_is_a_part_the_whole_and_the_article_are_kept_apart() -> None:
+def test_an_article_and_its_whole_page_are_kept_apart() -> None:
     read = page(f"{FERRY}\n{MILL}", main=FERRY, reader="article")
     whole, article = (unpacked(Cascade().fingerprint(one).sketch) for one in (read, page(FERRY)))
     assert whole.article == Article(article.shingles, article.minwise)
@@ -258,7 +188,48 @@ def test_where_the_article_is_a_part_the_whole_and_the_article_are_kept_apart() 
 
 
 @pytest.mark.parametrize("headline", ["", "\n", "***", " — \n!"])
-def test_what_has_no_letters_is_no_headline(headline: str) -> None:
+def test_a_headline_has_letters(headline: str) -> None:
     whole = unpacked(Cascade().fingerprint(page(FERRY, "", headline=headline, reader="prose")).sketch)
     assert whole.lines is not None
     assert whole.lines.headlines == frozenset()
+
+
+# Lines and headlines
+
+
+def many(count: int) -> list[str]:
+    return [f"line{number}" for number in range(count)]
+
+
+def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
+    """The lines that a sketch keeps of a page."""
+    return Lines.unpack(Lines.encode(split(lines, OPEN), headlines))[0]
+
+
+def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
+    lines = sampled(["ferry", "", "渡口", "x" * 255, "y" * 256, "z" * 9000, "ferry"], ["late", "", "late"])
+    letters = {"ferry": 5, "渡口": 2, "x" * 255: 255, "y" * 256: 255, "z" * 9000: 255}
+    assert lines.lines == {OPEN.short(line): count for line, count in letters.items()}
+    assert lines.headlines == {OPEN.short("late")}
+
+
+@pytest.mark.parametrize("count", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500])
+def test_many_lines_are_sampled_by_the_smallest_fingerprints(count: int) -> None:
+    smallest = sorted(map(OPEN.short, many(count)))[:MAX_LINES]
+    assert sorted(sampled(many(count)).lines) == smallest
+    assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 300])
+def test_the_same_eight_of_many_headlines_are_kept_in_any_order(count: int) -> None:
+    kept = sampled([], many(count)).headlines
+    assert kept == sampled([], many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
+    assert len(kept) == min(count, 8)
+
+
+@pytest.mark.parametrize("count", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500])
+def test_a_sample_is_complete_up_to_its_reach(count: int) -> None:
+    lines = sampled(many(count))
+    all_lines = set(map(OPEN.short, many(count)))
+    assert {one for one in all_lines if one <= lines.reach} == set(lines.lines)
+    assert lines.reach == (2**32 - 1 if count < MAX_LINES else max(lines.lines))

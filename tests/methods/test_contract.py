@@ -1,4 +1,4 @@
-"""What every method promises. A method that is added to ``METHODS`` is tried here without another line."""
+"""The promises of every method. The tests run over ``METHODS``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import random
 from dataclasses import fields, replace
 from functools import cache
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -135,24 +135,54 @@ SPELLINGS = {
 
 
 @every_method
-def test_a_page_is_a_duplicate_of_itself_and_identical(method: Method) -> None:
-    for page, fingerprint in prints(method.name).items():
-        found = method.compare(fingerprint, fingerprint.sketch, NONE)
-        assert (found.similarity, found.containment) == (1.0, 1.0), page
-        assert (found.duplicate, found.certain, found.identical) == (True, True, True), page
+def test_a_fingerprint_has_keys_and_a_sketch_and_is_identical_to_itself(method: Method) -> None:
+    for name, page in ALL_PAGES.items():
+        own = prints(method.name)[name]
+        assert type(own.sketch) is bytes, name
+        assert type(own.keys) is tuple, name
+        assert len(set(own.keys)) == len(own.keys), name
+        assert all(type(key) is int and 0 <= key < 2**64 for key in own.keys), name
+        assert own.keys or name in EDGES, name
+        assert (own.sentences.dtype.name, own.sentences.ndim) == ("uint32", 1), name
+        found = method.compare(own, own.sketch, NONE)
+        assert (found.similarity, found.containment) == (1.0, 1.0), name
+        assert (found.duplicate, found.certain, found.identical) == (True, True, True), name
+        for limit in (0, 1, 3):
+            shared = method.shared(page, own.sketch, limit)
+            assert len(shared) <= limit, name
+            assert all(passage and passage in page.text for passage in shared), (name, limit)
+            assert list(map(len, shared)) == sorted(map(len, shared), reverse=True), (name, limit)
 
 
 @every_method
-def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method) -> None:
-    for page, fingerprint in prints(method.name).items():
-        assert type(fingerprint.sketch) is bytes, page
-        assert type(fingerprint.keys) is tuple, page
-        assert len(set(fingerprint.keys)) == len(fingerprint.keys), page
-        assert all(type(key) is int and 0 <= key < 2**64 for key in fingerprint.keys), page
+def test_two_pages_are_compared_alike_from_both_sides(method: Method) -> None:
+    for (one, ours), (other, theirs) in combinations(prints(method.name).items(), 2):
+        found, back = method.compare(ours, theirs.sketch, NONE), method.compare(theirs, ours.sketch, NONE)
+        assert found == back, (one, other)
+        assert 0.0 <= found.similarity <= 1.0, (one, other)
+        assert 0.0 <= found.containment <= 1.0, (one, other)
+        assert found.identical <= found.certain <= found.duplicate, (one, other)
+        explained = method.explain(ours, theirs.sketch, NONE)
+        if explained is not None:
+            added_up = sum(feature.value * feature.weight for feature in explained.features)
+            assert explained.score == pytest.approx(added_up), (one, other)
+            assert explained.decision.endswith("."), (one, other)
 
 
 @every_method
-def test_the_keys_of_a_page_in_a_state_are_the_lower_bits_of_those_of_its_fingerprint(method: Method) -> None:
+def test_unrelated_articles_are_no_duplicates_and_share_no_passage(method: Method) -> None:
+    made_of = prints(method.name)
+    for one, other in product(PAGES, PAGES):
+        assert bool(method.shared(PAGES[one], made_of[other].sketch)) is (other == one), (one, other)
+        if one != other:
+            found = method.compare(made_of[one], made_of[other].sketch, NONE)
+            assert not found.duplicate, (one, other)
+            # Half of the bits of two unrelated texts are equal by chance.
+            assert found.similarity < 0.75, (one, other)
+
+
+@every_method
+def test_a_state_keeps_the_lower_bits_of_keys(method: Method) -> None:
     keyed = method.with_hashes(Keyed(b"a secret"))
     for name, page in PAGES.items():
         keys = keyed.for_state(page, None).keys
@@ -168,36 +198,10 @@ class Wide(Cascade):
         return made.with_keys((*made.keys, 2**64 - 1))
 
 
-def test_so_are_those_of_a_method_that_does_not_ask_for_it() -> None:
+def test_a_state_keeps_the_lower_bits_of_keys_of_a_user_method() -> None:
     keys = Wide().with_hashes(Keyed(b"a secret")).for_state(PAGES["ferry"], None).keys
     assert len(keys) > 1
     assert keys[-1] == key_of(2**64 - 1)
-
-
-@every_method
-def test_similarity_is_the_same_from_both_sides_and_a_share(method: Method) -> None:
-    for (one, ours), (other, theirs) in combinations(prints(method.name).items(), 2):
-        there, back = method.compare(ours, theirs.sketch, NONE), method.compare(theirs, ours.sketch, NONE)
-        assert there == back, (one, other)
-        assert 0.0 <= there.similarity <= 1.0, (one, other)
-        assert 0.0 <= there.containment <= 1.0, (one, other)
-
-
-@every_method
-def test_what_is_identical_is_certain_and_what_is_certain_is_a_duplicate(method: Method) -> None:
-    for (one, ours), (other, theirs) in product(prints(method.name).items(), repeat=2):
-        found = method.compare(ours, theirs.sketch, NONE)
-        assert found.identical <= found.certain <= found.duplicate, (one, other)
-
-
-@every_method
-def test_unrelated_articles_are_no_duplicates(method: Method) -> None:
-    made_of = prints(method.name)
-    for one, other in permutations(PAGES, 2):
-        found = method.compare(made_of[one], made_of[other].sketch, NONE)
-        assert not found.duplicate, (one, other)
-        # Half of the bits of two unrelated texts are equal by chance.
-        assert found.similarity < 0.75, (one, other)
 
 
 #: Methods that read punctuation: where sentences, segments or lines end.
@@ -215,18 +219,10 @@ def test_case_width_punctuation_and_invisible_marks_make_no_difference(method: M
 
 
 @every_method
-def test_the_address_and_the_canonical_one_are_no_part_of_the_fingerprint(method: Method) -> None:
-    page = PAGES["ferry"]
-    moved = Page("http://other.example/", page.title, page.keywords, page.description, page.text, "http://a.example/")
-    assert method.fingerprint(moved) == method.fingerprint(page)
-
-
-@every_method
-def test_the_same_text_under_another_title_is_a_duplicate_but_not_identical(method: Method) -> None:
-    page = PAGES["ferry"]
-    found = method.compare(
-        method.fingerprint(Page(page.url, "等了十一年", text=page.text)), method.fingerprint(page).sketch, NONE
-    )
+def test_urls_are_no_part_of_a_fingerprint_and_a_title_only_of_an_identical_page(method: Method) -> None:
+    page, own = PAGES["ferry"], prints(method.name)["ferry"]
+    assert method.fingerprint(replace(page, url="http://other.example/", canonical="http://a.example/")) == own
+    found = method.compare(method.fingerprint(Page(page.url, "等了十一年", text=page.text)), own.sketch, NONE)
     assert (found.duplicate, found.identical) == (True, False)
 
 
@@ -248,7 +244,7 @@ def test_another_process_with_another_hash_seed_finds_the_same() -> None:
 
 
 @every_method
-def test_what_was_fingerprinted_before_makes_no_difference(method: Method) -> None:
+def test_a_fingerprint_does_not_depend_on_earlier_pages(method: Method) -> None:
     order = list(PAGES.values()) * 2
     random.Random(8).shuffle(order)
     fresh = {page.url: made(method.name).fingerprint(page) for page in PAGES.values()}
@@ -257,9 +253,7 @@ def test_what_was_fingerprinted_before_makes_no_difference(method: Method) -> No
 
 @every_method
 @pytest.mark.parametrize("way", ["compiled", "pure"])
-def test_fingerprints_are_those_that_are_written_down(
-    method: Method, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fingerprints_are_written_down(method: Method, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the parameters written down there too: a state by itself refuses other ones, as its recipe names them."""
     if way == "pure":
         monkeypatch.setattr(compiled, "kernels", None)
@@ -279,22 +273,6 @@ def test_fingerprints_are_those_that_are_written_down(
     )
 
 
-@every_method
-def test_shared_passages_stand_in_the_page_and_the_longest_comes_first(method: Method) -> None:
-    for (name, page), limit in product(ALL_PAGES.items(), (0, 1, 3)):
-        shared = method.shared(page, prints(method.name)[name].sketch, limit)
-        assert len(shared) <= limit, name
-        assert all(passage and passage in page.text for passage in shared), (name, limit)
-        assert list(map(len, shared)) == sorted(map(len, shared), reverse=True), (name, limit)
-
-
-@every_method
-def test_an_article_shares_passages_with_itself_and_none_with_another(method: Method) -> None:
-    for (name, page), other in product(PAGES.items(), PAGES):
-        shared = method.shared(page, prints(method.name)[other].sketch)
-        assert bool(shared) is (other == name), (name, other)
-
-
 @pytest.mark.slow
 @every_method
 def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method) -> None:
@@ -305,38 +283,13 @@ def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method
 
 
 @every_method
-def test_what_is_counted_are_fingerprints_of_32_bits_in_a_row(method: Method) -> None:
-    for page, fingerprint in prints(method.name).items():
-        counted = fingerprint.sentences
-        assert (counted.dtype.name, counted.ndim) == ("uint32", 1), page
-
-
-@every_method
-def test_an_explanation_is_none_or_adds_up_and_names_the_rule(method: Method) -> None:
-    for (one, ours), (other, theirs) in combinations(prints(method.name).items(), 2):
-        told = method.explain(ours, theirs.sketch, NONE)
-        if told is not None:
-            added_up = sum(feature.value * feature.weight for feature in told.features)
-            assert told.score == pytest.approx(added_up), (one, other)
-            assert told.decision.endswith("."), (one, other)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_goes_by_its_name_and_has_a_version(name: str) -> None:
-    method = made(name)
-    assert method.name == name
+def test_a_recipe_is_plain_data_with_the_method_and_its_version(method: Method) -> None:
+    recipe = method.recipe()
+    assert type(method) is METHODS[method.name]
     assert isinstance(method.version, int)
     assert method.version >= 1
-    assert type(method) is METHODS[name]
-
-
-@every_method
-def test_the_recipe_is_plain_data_and_names_method_and_version(method: Method) -> None:
-    recipe = method.recipe()
-    assert json.loads(json.dumps(recipe)) == recipe
-    assert recipe["method"] == method.name
-    assert recipe["method version"] == method.version
-    assert recipe == made(method.name).recipe()
+    assert (recipe["method"], recipe["method version"]) == (method.name, method.version)
+    assert json.loads(json.dumps(recipe)) == recipe == made(method.name).recipe()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -353,13 +306,13 @@ def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
     assert all(name in str(refused.value) for name in METHODS)
 
 
-def test_a_method_that_is_not_whole_is_refused_with_what_it_lacks() -> None:
+def test_an_incomplete_method_is_refused_with_its_missing_parts() -> None:
     with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature"):
         make_method("scrapy_neardup.methods.literature.base.PublishedMethod", {})
 
 
 @every_method
-def test_without_a_guard_the_article_is_judged_where_it_can_be_told(method: Method) -> None:
+def test_a_method_without_a_guard_judges_the_article_if_it_is_known(method: Method) -> None:
     article = PAGES["ferry"]
     framed = replace(article, text=f"河湾镇日报\n{article.text}\n版权所有，转载请注明出处", main=article.text)
     if type(method).fingerprint_own is Method.fingerprint_own:

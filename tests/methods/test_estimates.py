@@ -1,4 +1,4 @@
-"""What the estimating methods promise of many random pairs: errors, and how often two pages share a key."""
+"""Methods that estimate, on many random pairs: their errors, and how often two pages share a key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_pages_with_nothing_in_common_are_not_similar_by_minhash() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (16, 320, 40), (8, 380, 10)])
-def test_pages_share_a_band_as_often_as_their_number_says(bands: int, shared: int, own: int) -> None:
+def test_pages_share_a_band_with_the_probability_of_the_formula(bands: int, shared: int, own: int) -> None:
     method, chance, pairs = make_method("minhash", {"bands": bands}), random.Random(4), 300
     made = [windows(method, chance, shared, own) for _ in range(pairs)]
     jaccard, rows = shared / (shared + 2 * own), 128 // bands
@@ -177,7 +177,7 @@ class Words:
         return np.asarray(whole / np.linalg.norm(whole))
 
     def signature(self, text: dict[int, int], similarity: float) -> tuple[list[int], bytes]:
-        """What the method makes of the text."""
+        """The keys and the packed vector of the text."""
         places = list(text)
         times = np.array(list(text.values()), np.float64)
         return vector(self._hashes[places], self._idf[places], times, similarity)

@@ -1,4 +1,4 @@
-"""The published methods: what the papers say, on examples that can be checked by hand.
+"""The published methods on examples of the papers, and on others that can be checked by hand.
 
 ``test_contract.py`` holds what all methods promise, and the golden fingerprints.
 """
@@ -194,26 +194,26 @@ def test_examples(
     assert found.duplicate is duplicate
 
 
-@pytest.mark.parametrize(
-    ("name", "lax"),
-    [
-        ("shingle", {"similarity": 0.01}),
-        ("shingle", {"similarity": 0.01, "features": "words"}),
-        ("minhash", {"similarity": 0.01}),
-        ("supershingle", {"equal": 1}),
-        ("simhash", {"distance": 8}),
-        ("random_projection", {"similarity": 0.5}),
-        ("cosine", {"similarity": 0.1}),
-        ("term_profile", {}),
-        ("keywords", {"rule": "any", "alpha": 1.0}),
-        ("nshash", {"equal": 1}),
-        ("segments", {"equal": 1}),
-    ],
-)
-def test_a_text_without_features_is_like_no_other(name: str, lax: dict[str, Any]) -> None:
-    for text in ("", "！？……", " \n"):
-        for one, other in ((text, "".join(FERRY)), ("".join(FERRY), text)):
-            assert compared(name, lax, one, other) == Comparison(0.0, 0.0, False, False, False), (text, one)
+#: Parameters by which hardly anything is unlike.
+LAX: dict[str, dict[str, Any]] = {
+    "shingle": {"similarity": 0.01},
+    "minhash": {"similarity": 0.01},
+    "supershingle": {"equal": 1},
+    "simhash": {"distance": 8},
+    "random_projection": {"similarity": 0.5},
+    "cosine": {"similarity": 0.1},
+    "term_profile": {},
+    "keywords": {"rule": "any", "alpha": 1.0},
+    "nshash": {"equal": 1},
+    "segments": {"equal": 1},
+}
+
+
+def test_a_text_without_features_is_like_no_other() -> None:
+    for name, lax in (*LAX.items(), ("shingle", {"similarity": 0.01, "features": "words"})):
+        for text in ("", "！？……", " \n"):
+            for one, other in ((text, "".join(FERRY)), ("".join(FERRY), text)):
+                assert compared(name, lax, one, other) == Comparison(0.0, 0.0, False, False, False), (name, text, one)
 
 
 def test_shingles_also_have_a_containment_of_the_smaller_set() -> None:
@@ -313,35 +313,18 @@ def test_all_methods_with_stop_words_read_them_from_a_file(tmp_path: Path) -> No
 # -- pieces, words and prefixes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "count", "expected"),
-    [
-        ("", 3, []),
-        ("船", 3, ["船"]),
-        ("船来", 0, ["船来"]),
-        ("新渡口开航", 2, ["新渡", "口开航"]),
-        ("新渡口开航了", 3, ["新渡", "口开", "航了"]),
-    ],
-)
-def test_equal_pieces(text: str, count: int, expected: list[str]) -> None:
-    assert equal_pieces(text, count) == expected
-
-
-@pytest.mark.parametrize(
-    ("paragraphs", "count", "expected"),
-    [
-        (["", ""], 3, []),
-        (["船"], 3, ["船"]),
-        (["船", "来", "了", "我们走"], 3, ["了我们走", "船来"]),
-        (["船来了", "走"], 3, ["船来了"]),
-        (["船来了", "我们", "渡口开航"], 2, ["渡口开航", "船来了"]),
-        (["船来了", "开航了"], 1, ["开航了"]),
-    ],
-)
-def test_small_paragraphs_are_joined_and_the_longest_kept(
-    paragraphs: list[str], count: int, expected: list[str]
-) -> None:
-    assert longest_pieces(paragraphs, count, 2) == expected
+def test_pieces_have_equal_lengths_or_are_the_longest_paragraphs() -> None:
+    pieces = {
+        ("", 3): "",
+        ("船", 3): "船",
+        ("船来", 0): "船来",
+        ("新渡口开航", 2): "新渡 口开航",
+        ("新渡口开航了", 3): "新渡 口开 航了",
+    }
+    assert {one: " ".join(equal_pieces(*one)) for one in pieces} == pieces
+    longest = {("", 3): "", ("船", 3): "船", ("船 来 了 我们走", 3): "了我们走 船来", ("船来了 走", 3): "船来了"}
+    longest |= {("船来了 我们 渡口开航", 2): "渡口开航 船来了", ("船来了 开航了", 1): "开航了"}
+    assert {(text, n): " ".join(longest_pieces(text.split(" "), n, 2)) for text, n in longest} == longest
 
 
 @pytest.mark.parametrize(
@@ -377,22 +360,17 @@ def test_words_are_chosen_by_rank_and_their_number_rounded_down() -> None:
         assert len(term_profile({f"word{number}": 1 for number in range(different)}, percentage, interval)) == count
 
 
-@pytest.mark.parametrize(
-    ("weights", "similarity", "expected"),
-    [
+def test_a_prefix_ends_where_the_rest_is_shorter_than_the_limit() -> None:
+    for weights, similarity, expected in (
         ([1.0], 1.0, 1),
         ([0.6, 0.8], 0.9, 1),
-        ([0.6, 0.8], 0.8, 2),  # a rest of just the limit is not shorter than it
+        ([0.6, 0.8], 0.8, 2),  # a rest of just the limit is not shorter
         ([0.8, 0.6], 0.7, 1),
         ([0.43589, 0.9], 0.9, 2),  # 0.9 in 24 bits is less than 0.9
         ([0.5, 0.5, 0.5, 0.5], 0.75, 2),
         ([0.5, 0.5, 0.5, 0.5], 0.4, 4),
-    ],
-)
-def test_a_prefix_ends_where_the_rest_is_shorter_than_the_limit(
-    weights: list[float], similarity: float, expected: int
-) -> None:
-    assert prefix(np.array(weights, np.float32), similarity) == expected
+    ):
+        assert prefix(np.array(weights, np.float32), similarity) == expected, (weights, similarity)
 
 
 def test_vectors_of_long_pages_and_of_words_with_one_hash() -> None:
@@ -489,10 +467,10 @@ def test_shared_sentences_are_shown_with_either_hash(name: str) -> None:
     assert method.shared(Page("", text="".join((*SCHOOL, FERRY[1]))), sketch) == (FERRY[1].strip("。"),)
 
 
-@pytest.mark.parametrize("end", ["。", "！", "？", "；", "!", "?", ";", "\n", ". "])
-def test_a_sentence_ends_at_every_mark(end: str) -> None:
-    text = "".join(f"{sentence.strip('。')}{end}" for sentence in FERRY[:5])
-    assert len(fingerprint("nshash", text, {}).keys) == 5
+def test_a_sentence_ends_at_every_mark() -> None:
+    for end in ("。", "！", "？", "；", "!", "?", ";", "\n", ". "):
+        text = "".join(f"{sentence.strip('。')}{end}" for sentence in FERRY[:5])
+        assert len(fingerprint("nshash", text, {}).keys) == 5, end
 
 
 # -- lexicons and refused parameters ----------------------------------------------------------------------------------
@@ -530,9 +508,8 @@ def test_a_file_that_is_no_lexicon_is_refused_at_once(name: str, tmp_path: Path)
         make_method(name, {"lexicon": str(tmp_path / "words.txt")})
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "wrong"),
-    [
+def test_parameters_that_do_not_go_together_are_refused() -> None:
+    given: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("minhash", {"permutations": 24}, "bands"),
         ("supershingle", {"supershingles": 3, "equal": 4}, "equal"),
         ("simhash", {"distance": 3, "blocks": 3}, "blocks"),
@@ -544,11 +521,10 @@ def test_a_file_that_is_no_lexicon_is_refused_at_once(name: str, tmp_path: Path)
         ("keywords", {"rule": "set,"}, "rule"),
         ("nshash", {"n": 2}, "equal"),
         ("segments", {"segments": 2}, "equal"),
-    ],
-)
-def test_parameters_that_do_not_go_together_are_refused(name: str, parameters: dict[str, Any], wrong: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name}: .*{wrong}"):
-        make_method(name, parameters)
+    )
+    for name, parameters, wrong in given:
+        with pytest.raises(SettingsError, match=f"{name}: .*{wrong}"):
+            make_method(name, parameters)
 
 
 def test_two_equal_super_shingles_of_six_make_a_duplicate() -> None:

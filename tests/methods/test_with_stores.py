@@ -62,7 +62,7 @@ def test_a_state_refuses_another_method_and_other_parameters(scheme: str, tmp_pa
 
 
 @pytest.mark.parametrize("scheme", ON_DISK)
-def test_the_yardstick_says_that_it_works_in_memory_alone(scheme: str, tmp_path: Path) -> None:
+def test_cosine_refuses_a_state_in_files(scheme: str, tmp_path: Path) -> None:
     store = open_store(url(scheme, tmp_path), made("cosine").recipe())
     try:
         with pytest.raises(SettingsError, match=r"cosine .* works only in memory\. Set NEARDUP_STORE = 'memory:'"):

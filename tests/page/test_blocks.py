@@ -83,9 +83,8 @@ def test_letters_of_links_are_counted(html: str, expected: list[tuple[str, int]]
 # Frame and headline
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
+def test_navigation_and_footers_alone_are_frame() -> None:
+    for frame in (
         "<nav>{}</nav>",
         "<footer>{}</footer>",
         "<div role=navigation>{}</div>",
@@ -93,16 +92,11 @@ def test_letters_of_links_are_counted(html: str, expected: list[tuple[str, int]]
         "<nav><div><p>{}</p></div></nav>",
         "<nav><nav></nav>{}</nav>",
         "<footer><nav>x</nav>{}</footer>",
-    ],
-)
-def test_navigation_and_footers_are_frame(frame: str) -> None:
-    blocks = {block.text: block.frame for block in visible_blocks(f"above{frame.format('inside')}below")}
-    assert (blocks["above"], blocks["inside"], blocks["below"]) == (False, True, False)
-
-
-@pytest.mark.parametrize("tag", ["header", "aside", "main", "div role=main", "div class=nav", "div id=footer"])
-def test_nothing_else_is_frame(tag: str) -> None:
-    assert visible_blocks(f"<{tag}>inside</{tag.split()[0]}>") == [Block("inside")]
+    ):
+        blocks = {block.text: block.frame for block in visible_blocks(f"above{frame.format('inside')}below")}
+        assert (blocks["above"], blocks["inside"], blocks["below"]) == (False, True, False), frame
+    for tag in ("header", "aside", "main", "div role=main", "div class=nav", "div id=footer"):
+        assert visible_blocks(f"<{tag}>inside</{tag.split()[0]}>") == [Block("inside")], tag
 
 
 def test_an_h1_is_a_headline() -> None:
@@ -115,10 +109,10 @@ def test_an_h1_is_a_headline() -> None:
     ]
 
 
-@pytest.mark.parametrize("end", ["<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"])
-def test_a_line_break_does_not_change_the_context(end: str) -> None:
-    blocks = visible_blocks(f"<p>one{end}two</p><p>three")
-    assert {(block.frame, block.quote) for block in blocks} == {(False, Q.NONE)}
+def test_a_line_break_does_not_change_the_context() -> None:
+    for end in ("<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"):
+        blocks = visible_blocks(f"<p>one{end}two</p><p>three")
+        assert {(block.frame, block.quote) for block in blocks} == {(False, Q.NONE)}, end
 
 
 #: Elements and their effect on the lines in them.
@@ -209,24 +203,19 @@ def test_hidden_text_is_ignored_and_the_text_after_it_is_kept(unseen: str) -> No
     assert {(block.linked, block.frame, block.headline) for block in blocks} == {(0, False, False)}
 
 
-@pytest.mark.parametrize("style", ["color:red", "display:block", "displaynone", ""])
-def test_other_styles_hide_nothing(style: str) -> None:
-    assert lines(f"<p style='{style}'>ferry") == ["ferry"]
-
-
-@pytest.mark.parametrize("hidden", ["<body style='display:none'>", "<body hidden>", "<html hidden><body>"])
-def test_a_page_that_is_hidden_at_first_is_read(hidden: str) -> None:
-    assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"]
+def test_other_styles_and_a_page_that_is_hidden_at_first_hide_nothing() -> None:
+    for style in ("color:red", "display:block", "displaynone", ""):
+        assert lines(f"<p style='{style}'>ferry") == ["ferry"], style
+    for hidden in ("<body style='display:none'>", "<body hidden>", "<html hidden><body>"):
+        assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"], hidden
 
 
 # Fragments, broken documents, other documents
 
 
-@pytest.mark.parametrize(
-    "html", ["", " \n", "\0", "<!-- -->", "<p>", "<a href=/>", "<br>", "<body></body>", "<p>\u00a0"]
-)
-def test_an_empty_page_has_no_lines(html: str) -> None:
-    assert visible_blocks(html) == []
+def test_an_empty_page_has_no_lines() -> None:
+    for html in ("", " \n", "\0", "<!-- -->", "<p>", "<a href=/>", "<br>", "<body></body>", "<p>\u00a0"):
+        assert visible_blocks(html) == [], html
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,224 +42,239 @@ def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾�
     )
 
 
-class TestHead:
-    @pytest.mark.parametrize(
-        ("html", "title"),
-        [
-            ("<title>新渡口清晨开航</title>", "新渡口清晨开航"),
-            ("<title>新渡口清晨开航_本地新闻_河湾网</title>", "新渡口清晨开航"),
-            ("<title>\n  The ferry\n  is &amp; was late </title>", "The ferry is & was late"),
-            ("<TITLE>The ferry is late</TITLE>", "The ferry is late"),
-            (
-                "<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>",
-                "Flood",
-            ),
-            ("<title>Flood - The River Daybook</title>", "The River Daybook"),
-            ("<meta property='og:title' content='The ferry is late'>", "The ferry is late"),
-            ("<title></title><meta property='og:title' content=' The ferry\nis late '>", "The ferry is late"),
-            ("<title> </title><meta name='og:title' content='The ferry is late'>", "The ferry is late"),
-            ("<title>The ferry</title><meta property='og:title' content='Another one'>", "The ferry"),
-            ("<title>The first one</title><title>The second one</title>", "The first one"),
-            ("<meta charset=gb2312><title>新渡口清晨开航</title>", "新渡口清晨开航"),
-            ("<?xml version='1.0' encoding='gb2312'?><html><head><title>新渡口清晨开航</title>", "新渡口清晨开航"),
-            ("", ""),
-            ("<title>", ""),
-        ],
-    )
-    def test_the_title_has_no_site_name(self, html: str, title: str) -> None:
-        assert parse_head(f"{html}</head>", URL).title == title
-
-    @pytest.mark.parametrize(
-        ("content", "keywords"),
-        [
-            ("渡口,开航", ("渡口", "开航")),
-            ("渡口，开航", ("渡口", "开航")),
-            ("渡口、开航", ("渡口", "开航")),
-            ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
-            ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
-            ("渡口 开航", ("渡口 开航",)),
-            (",，、", ()),
-            ("", ()),
-        ],
-    )
-    def test_keywords_are_separated_as_chinese_and_western_sites_do(
-        self, content: str, keywords: tuple[str, ...]
-    ) -> None:
-        assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
-
-    @pytest.mark.parametrize(
-        ("html", "description"),
-        [
-            ("<meta name=description content='The ferry is\n late'>", "The ferry is late"),
-            ("<META NAME=DESCRIPTION CONTENT='The ferry is late'>", "The ferry is late"),
-            ("<meta property='og:description' content='The ferry is late'>", "The ferry is late"),
-            ("<meta property='og:description' content='b'><meta name='description' content='a'>", "a"),
-            ("<meta name=description content=a><meta name=description content=b>", "a"),
-            ("<meta name=description>", ""),
-        ],
-    )
-    def test_the_description_is_read(self, html: str, description: str) -> None:
-        assert parse_head(f"<head>{html}</head>", URL).description == description
-
-    @pytest.mark.parametrize(
-        ("link", "canonical"),
-        [
-            ("rel=canonical href='http://other.example/1'", "http://other.example/1"),
-            ("rel=canonical href='https://other.example/1'", "https://other.example/1"),
-            ("rel='Canonical' href=' /first '", "http://river.example/first"),
-            ("rel=canonical href='first'", "http://river.example/news/7/first"),
-            ("rel=canonical href='../first'", "http://river.example/news/first"),
-            ("rel=canonical href='?page=1'", "http://river.example/news/7/ferry.html?page=1"),
-            ("rel=canonical href='//other.example/1'", "http://other.example/1"),
-            ("rel=canonical href='javascript:alert(1)'", ""),
-            ("rel=canonical href='data:text/html,x'", ""),
-            ("rel=canonical href='mailto:a@b.example'", ""),
-            ("rel=canonical href='http://[half/'", ""),
-            ("rel=canonical href=''", ""),
-            ("rel=canonical", ""),
-            ("rel=stylesheet href='/first'", ""),
-            ("href='/first'", ""),
-        ],
-    )
-    def test_the_canonical_url_is_absolute(self, link: str, canonical: str) -> None:
-        assert parse_head(f"<head><link {link}></head>", URL).canonical == canonical
-
-    @pytest.mark.parametrize(
-        "html",
-        [
-            "<html><head><title>The ferry is late",
-            "<title>The ferry is late</title>",
-            "<head><title>The ferry is late</title><p>no end",
-            "<head><title>The ferry is late</title></head",
-            "<head><head><title>The ferry is late</title></head>",
-            "<head><meta <title>><title>The ferry is late</title></head>",
-            "<<<html>><head>>><title>The ferry is late</title></head>",
-            "<head>\0<title>The ferry is late</title></head>",
-        ],
-    )
-    def test_a_broken_head_is_read(self, html: str) -> None:
-        assert parse_head(html, URL).title == "The ferry is late"
-
-    @pytest.mark.parametrize("html", HEADLESS)
-    def test_without_a_head_there_is_no_metadata(self, html: str) -> None:
-        assert parse_head(html, URL) == Page(URL)
-
-    def test_only_the_beginning_of_a_large_head_is_read(self) -> None:
-        filler = "<meta name=filler content=filler>" * 32_000
-        html = f"<head><title>The ferry is late</title>{filler}<meta name=description content=end></head><body>"
-        page = parse_head(html, URL)
-        assert len(html) > 1_000_000
-        assert (page.title, page.description) == ("The ferry is late", "")
-
-    def test_a_lone_surrogate_does_not_remove_the_title(self) -> None:
-        assert parse_head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
-
-    @settings(deadline=None)
-    @given(
-        st.lists(
-            st.one_of(
-                st.sampled_from(
-                    ["<head>", "</head>", "<title>", "</title>", "<meta ", "name=", "property=", "content="]
-                ),
-                st.sampled_from(["keywords", "og:title", "<link rel=canonical href='", "'", '"', ">", "<body ", "//["]),
-                st.text(st.characters(exclude_categories=()), max_size=9),
-            ),
-            max_size=20,
-        ).map("".join)
-    )
-    def test_any_html_is_accepted(self, html: str) -> None:
-        assert parse_head(html, URL).url == URL
+# Head
 
 
-class TestExtract:
-    def test_a_page_has_text_and_metadata(self) -> None:
-        meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
-        page = extract(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000)
-        assert (page.url, page.title, page.keywords) == (URL, "新渡口清晨开航", ("渡口", "开航"))
-        assert (page.description, page.canonical) == ("开航", "http://river.example/1")
-        for paragraph in PARAGRAPHS:
-            assert paragraph in page.text
-        for name in ("首页", "留言", "版权"):
-            assert name not in page.text
-
-    @pytest.mark.parametrize(
-        "html",
-        [
-            "<html><head><title>空页</title></head><body></body></html>",
-            f"<html><head><title>空页</title></head><body><nav><ul>{MENU}</ul></nav></body></html>",
-            "<html><head><title>空页</title></head><body><script>var a = '渡口';</script></body></html>",
-        ],
-    )
-    def test_a_page_without_text_has_an_empty_one(self, html: str) -> None:
-        page = extract(html, URL, max_html=10_000)
-        assert (page.title, page.text) == ("空页", "")
-
-    def test_the_menu_of_a_page_with_little_text_is_ignored(self) -> None:
-        text = extract(article("今天停航。"), URL, max_html=10_000).text
-        for name in ("首页", "本地", "天气", "市场", "留言"):
-            assert name not in text
-
-    def test_the_text_does_not_depend_on_other_pages(self) -> None:
-        first = extract(article(*PARAGRAPHS), URL, max_html=10_000)
-        for paragraph in PARAGRAPHS:
-            extract(article(paragraph, *PARAGRAPHS[::-1]), URL, max_html=10_000)
-        assert extract(article(*PARAGRAPHS), URL, max_html=10_000) == first
-
-    def test_an_extractor_gets_html_and_url(self) -> None:
-        page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
-        html = "<title>船</title>"
-        assert page == Page(URL, "船", text=f"{html} from {URL}", html=OPEN.of(html), reader="extractor")
-
-    @pytest.mark.parametrize(
-        "error", [ValueError("bad page"), RecursionError("too deep"), KeyError("x"), MemoryError()]
-    )
-    def test_an_extractor_that_raises_is_the_reason(self, error: Exception) -> None:
-        def fail(html: str, url: str) -> str:
-            raise error
-
-        with pytest.raises(ExtractionError, match=f"the extractor raised {type(error).__name__}") as raised:
-            extract("<p>", URL, max_html=100, extractor=fail)
-        assert raised.value.reason == "extractor_failed"
-        assert raised.value.__cause__ is error
-
-    @pytest.mark.parametrize("answer", [b"text", 5, ["text"], ("text",), False, 0, []])
-    def test_an_extractor_that_returns_no_string_is_the_reason(self, answer: object) -> None:
-        with pytest.raises(ExtractionError, match=f"returned a {type(answer).__name__}, not a string") as raised:
-            extract("<p>", URL, max_html=100, extractor=lambda html, url: answer)  # type: ignore[arg-type,return-value]
-        assert raised.value.reason == "extractor_failed"
-
-    @pytest.mark.parametrize(
-        ("html", "limit"), [("x" * 101, 100), ("<" * (MAX_TAGS + 1), 10 * MAX_TAGS), ("<b>" * (MAX_TAGS + 1), 10**9)]
-    )
-    def test_a_page_with_too_many_characters_or_tags_is_not_parsed(self, html: str, limit: int) -> None:
-        def parsed(html: str, url: str) -> str:
-            raise AssertionError("parsed all the same")
-
-        with pytest.raises(ExtractionError, match=f"has {len(html)} characters and {html.count('<')} tags") as raised:
-            extract(html, URL, max_html=limit, extractor=parsed)
-        assert raised.value.reason == "too_large"
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title>新渡口清晨开航</title>", "新渡口清晨开航"),
+        ("<title>新渡口清晨开航_本地新闻_河湾网</title>", "新渡口清晨开航"),
+        ("<title>\n  The ferry\n  is &amp; was late </title>", "The ferry is & was late"),
+        ("<TITLE>The ferry is late</TITLE>", "The ferry is late"),
+        (
+            "<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>",
+            "Flood",
+        ),
+        ("<title>Flood - The River Daybook</title>", "The River Daybook"),
+        ("<meta property='og:title' content='The ferry is late'>", "The ferry is late"),
+        ("<title></title><meta property='og:title' content=' The ferry\nis late '>", "The ferry is late"),
+        ("<title> </title><meta name='og:title' content='The ferry is late'>", "The ferry is late"),
+        ("<title>The ferry</title><meta property='og:title' content='Another one'>", "The ferry"),
+        ("<title>The first one</title><title>The second one</title>", "The first one"),
+        ("<meta charset=gb2312><title>新渡口清晨开航</title>", "新渡口清晨开航"),
+        ("<?xml version='1.0' encoding='gb2312'?><html><head><title>新渡口清晨开航</title>", "新渡口清晨开航"),
+        ("", ""),
+        ("<title>", ""),
+    ],
+)
+def test_the_title_has_no_site_name(html: str, title: str) -> None:
+    assert parse_head(f"{html}</head>", URL).title == title
 
 
-class TestDecodeBody:
-    @pytest.mark.parametrize("body", BINARY)
-    def test_a_binary_body_is_no_html(self, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "keywords"),
+    [
+        ("渡口,开航", ("渡口", "开航")),
+        ("渡口，开航", ("渡口", "开航")),
+        ("渡口、开航", ("渡口", "开航")),
+        ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
+        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
+        ("渡口 开航", ("渡口 开航",)),
+        (",，、", ()),
+        ("", ()),
+    ],
+)
+def test_keywords_are_separated_as_chinese_and_western_sites_do(content: str, keywords: tuple[str, ...]) -> None:
+    assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
+
+
+@pytest.mark.parametrize(
+    ("html", "description"),
+    [
+        ("<meta name=description content='The ferry is\n late'>", "The ferry is late"),
+        ("<META NAME=DESCRIPTION CONTENT='The ferry is late'>", "The ferry is late"),
+        ("<meta property='og:description' content='The ferry is late'>", "The ferry is late"),
+        ("<meta property='og:description' content='b'><meta name='description' content='a'>", "a"),
+        ("<meta name=description content=a><meta name=description content=b>", "a"),
+        ("<meta name=description>", ""),
+    ],
+)
+def test_the_description_is_read(html: str, description: str) -> None:
+    assert parse_head(f"<head>{html}</head>", URL).description == description
+
+
+@pytest.mark.parametrize(
+    ("link", "canonical"),
+    [
+        ("rel=canonical href='http://other.example/1'", "http://other.example/1"),
+        ("rel=canonical href='https://other.example/1'", "https://other.example/1"),
+        ("rel='Canonical' href=' /first '", "http://river.example/first"),
+        ("rel=canonical href='first'", "http://river.example/news/7/first"),
+        ("rel=canonical href='../first'", "http://river.example/news/first"),
+        ("rel=canonical href='?page=1'", "http://river.example/news/7/ferry.html?page=1"),
+        ("rel=canonical href='//other.example/1'", "http://other.example/1"),
+        ("rel=canonical href='javascript:alert(1)'", ""),
+        ("rel=canonical href='data:text/html,x'", ""),
+        ("rel=canonical href='mailto:a@b.example'", ""),
+        ("rel=canonical href='http://[half/'", ""),
+        ("rel=canonical href=''", ""),
+        ("rel=canonical", ""),
+        ("rel=stylesheet href='/first'", ""),
+        ("href='/first'", ""),
+    ],
+)
+def test_the_canonical_url_is_absolute(link: str, canonical: str) -> None:
+    assert parse_head(f"<head><link {link}></head>", URL).canonical == canonical
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<html><head><title>The ferry is late",
+        "<title>The ferry is late</title>",
+        "<head><title>The ferry is late</title><p>no end",
+        "<head><title>The ferry is late</title></head",
+        "<head><head><title>The ferry is late</title></head>",
+        "<head><meta <title>><title>The ferry is late</title></head>",
+        "<<<html>><head>>><title>The ferry is late</title></head>",
+        "<head>\0<title>The ferry is late</title></head>",
+    ],
+)
+def test_a_broken_head_is_read(html: str) -> None:
+    assert parse_head(html, URL).title == "The ferry is late"
+
+
+def test_without_a_head_there_is_no_metadata() -> None:
+    for html in HEADLESS:
+        assert parse_head(html, URL) == Page(URL), html
+
+
+def test_only_the_beginning_of_a_large_head_is_read() -> None:
+    filler = "<meta name=filler content=filler>" * 32_000
+    html = f"<head><title>The ferry is late</title>{filler}<meta name=description content=end></head><body>"
+    page = parse_head(html, URL)
+    assert len(html) > 1_000_000
+    assert (page.title, page.description) == ("The ferry is late", "")
+
+
+def test_a_lone_surrogate_does_not_remove_the_title() -> None:
+    assert parse_head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["<head>", "</head>", "<title>", "</title>", "<meta ", "name=", "property=", "content="]),
+            st.sampled_from(["keywords", "og:title", "<link rel=canonical href='", "'", '"', ">", "<body ", "//["]),
+            st.text(st.characters(exclude_categories=()), max_size=9),
+        ),
+        max_size=20,
+    ).map("".join)
+)
+def test_any_html_is_accepted(html: str) -> None:
+    assert parse_head(html, URL).url == URL
+
+
+# Extract
+
+
+def test_a_page_has_text_and_metadata() -> None:
+    meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
+    page = extract(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000)
+    assert (page.url, page.title, page.keywords) == (URL, "新渡口清晨开航", ("渡口", "开航"))
+    assert (page.description, page.canonical) == ("开航", "http://river.example/1")
+    for paragraph in PARAGRAPHS:
+        assert paragraph in page.text
+    for name in ("首页", "留言", "版权"):
+        assert name not in page.text
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<html><head><title>空页</title></head><body></body></html>",
+        f"<html><head><title>空页</title></head><body><nav><ul>{MENU}</ul></nav></body></html>",
+        "<html><head><title>空页</title></head><body><script>var a = '渡口';</script></body></html>",
+    ],
+)
+def test_a_page_without_text_has_an_empty_one(html: str) -> None:
+    page = extract(html, URL, max_html=10_000)
+    assert (page.title, page.text) == ("空页", "")
+
+
+def test_the_menu_of_a_page_with_little_text_is_ignored() -> None:
+    text = extract(article("今天停航。"), URL, max_html=10_000).text
+    for name in ("首页", "本地", "天气", "市场", "留言"):
+        assert name not in text
+
+
+def test_the_text_does_not_depend_on_other_pages() -> None:
+    first = extract(article(*PARAGRAPHS), URL, max_html=10_000)
+    for paragraph in PARAGRAPHS:
+        extract(article(paragraph, *PARAGRAPHS[::-1]), URL, max_html=10_000)
+    assert extract(article(*PARAGRAPHS), URL, max_html=10_000) == first
+
+
+def test_an_extractor_gets_html_and_url() -> None:
+    page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
+    html = "<title>船</title>"
+    assert page == Page(URL, "船", text=f"{html} from {URL}", html=OPEN.of(html), reader="extractor")
+
+
+@pytest.mark.parametrize(
+    "answer", [ValueError("bad page"), RecursionError("too deep"), MemoryError(), b"x", 5, (), False]
+)
+def test_an_extractor_that_fails_is_the_reason(answer: Any) -> None:
+    def extractor(html: str, url: str) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    name = type(answer).__name__
+    said = f"the extractor raised {name}" if isinstance(answer, Exception) else f"returned a {name}, not a string"
+    with pytest.raises(ExtractionError, match=said) as raised:
+        extract("<p>", URL, max_html=100, extractor=extractor)
+    assert raised.value.reason == "extractor_failed"
+    assert raised.value.__cause__ is (answer if isinstance(answer, Exception) else None)
+
+
+@pytest.mark.parametrize(
+    ("html", "limit"), [("x" * 101, 100), ("<" * (MAX_TAGS + 1), 10 * MAX_TAGS), ("<b>" * (MAX_TAGS + 1), 10**9)]
+)
+def test_a_page_with_too_many_characters_or_tags_is_not_parsed(html: str, limit: int) -> None:
+    def parsed(html: str, url: str) -> str:
+        raise AssertionError("parsed all the same")
+
+    with pytest.raises(ExtractionError, match=f"has {len(html)} characters and {html.count('<')} tags") as raised:
+        extract(html, URL, max_html=limit, extractor=parsed)
+    assert raised.value.reason == "too_large"
+
+
+# Decode body
+
+
+def test_a_binary_body_is_no_html() -> None:
+    for body in BINARY:
         with pytest.raises(ExtractionError, match="binary") as raised:
             decode_body(body, "text/html; charset=utf-8")
-        assert raised.value.reason == "not_html"
+        assert raised.value.reason == "not_html", body
 
-    @pytest.mark.parametrize(
-        ("body", "header", "html"),
-        [
-            (b"", None, ""),
-            ("<p>渡口".encode("gbk"), "text/html; charset=gb2312", "<p>渡口"),
-            ("<p>渡口".encode(), "text/html; charset=gb2312", "<p>渡口"),
-            (b"\xff\xfe" + "<p>ferry 渡口".encode("utf-16-le"), None, "<p>ferry 渡口"),
-            (b"<p>one \0 zero", None, "<p>one \0 zero"),
-            (b"<p>The %PDF and PK\x03\x04", None, "<p>The %PDF and PK\x03\x04"),
-        ],
-    )
-    def test_another_body_is_decoded(self, body: bytes, header: str | None, html: str) -> None:
-        assert decode_body(body, header) == html
+
+@pytest.mark.parametrize(
+    ("body", "header", "html"),
+    [
+        (b"", None, ""),
+        ("<p>渡口".encode("gbk"), "text/html; charset=gb2312", "<p>渡口"),
+        ("<p>渡口".encode(), "text/html; charset=gb2312", "<p>渡口"),
+        (b"\xff\xfe" + "<p>ferry 渡口".encode("utf-16-le"), None, "<p>ferry 渡口"),
+        (b"<p>one \0 zero", None, "<p>one \0 zero"),
+        (b"<p>The %PDF and PK\x03\x04", None, "<p>The %PDF and PK\x03\x04"),
+    ],
+)
+def test_another_body_is_decoded(body: bytes, header: str | None, html: str) -> None:
+    assert decode_body(body, header) == html
 
 
 class _Callable:

@@ -72,12 +72,6 @@ def test_a_page_beyond_a_limit_has_a_hash_and_no_text(item: dict[str, object], h
     assert page == source().page(item, PageResponse(URL, html.encode()), URL)
 
 
-def test_a_very_large_body_is_not_decoded() -> None:
-    with pytest.raises(ExtractionError, match="400004 bytes") as raised:
-        source().page({}, PageResponse(URL, b"\xff" * 400_004), URL)
-    assert raised.value.reason == "too_large"
-
-
 def test_a_risky_page_comes_back_unread() -> None:
     one = source()
 

@@ -27,14 +27,14 @@ SWITCHES = (
 
 @dataclass
 class Seen:
-    """What went on in a page beside what it shows: a good one is quiet."""
+    """Messages and requests of a page; a good page is quiet."""
 
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
 
 def executable() -> str:
-    """Where the browser is; without one the test is skipped, or fails where NEARDUP_TEST_BROWSER is "required"."""
+    """The path of the browser; without one skip the test, or fail if NEARDUP_TEST_BROWSER is "required"."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         reason = "There is no Chromium; install it, on Debian with: apt-get install chromium"

@@ -34,16 +34,16 @@ class State:
         self._next = BEGIN * SECOND
 
     def add(
-        self, url: str, of: int = 0, similarity: float = 1.0, told: Evidence | None = None, *, seen: int = 0
+        self, url: str, of: int = 0, similarity: float = 1.0, evidence: Evidence | None = None, *, seen: int = 0
     ) -> int:
         """Put in an original, or a copy ``of`` another page; returns its id."""
         id, self._next = self._next, self._next + self._step * SECOND
-        self.store.add(Record(id, url, of or id, similarity), told, seen=seen or id // SECOND)
+        self.store.add(Record(id, url, of or id, similarity), evidence, seen=seen or id // SECOND)
         return id
 
-    def copy(self, url: str, of: int, likeness: str = "near", similarity: float = 0.8, **told: Any) -> int:
+    def copy(self, url: str, of: int, likeness: str = "near", similarity: float = 0.8, **evidence: Any) -> int:
         """Put in a copy with evidence."""
-        return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **told))
+        return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **evidence))
 
 
 def filled(pages: list[PageEntry], recipe: dict[str, Any] | None = None) -> PageStore:
@@ -82,10 +82,10 @@ def small_states(draw: st.DrawFn) -> list[PageEntry]:
             record = replace(record, original=draw(st.sampled_from(originals + gone)), similarity=draw(_shares))
         if kind == "row":
             record = replace(record, sketch=row_mark(draw(st.integers(0, 2**64 - 1))))
-        told = draw(st.none() | _told)
-        if told is not None and draw(st.booleans()):
-            told = replace(told, like=draw(st.sampled_from([*ids, *gone])))
-        found.append(PageEntry(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), told))
+        evidence = draw(st.none() | _told)
+        if evidence is not None and draw(st.booleans()):
+            evidence = replace(evidence, like=draw(st.sampled_from([*ids, *gone])))
+        found.append(PageEntry(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), evidence))
     return found
 
 
@@ -97,16 +97,18 @@ def large_state(pages: int, sites: int, seed: int = 1) -> list[PageEntry]:
     for number in range(pages):
         id = (BEGIN + 600 * number) * SECOND
         url = f"https://site{min(dice.randrange(sites), dice.randrange(sites))}.example/{number}"
-        told = Evidence(dice.choice(LIKENESSES), 0, round(dice.random(), 4), 0.9, dice.randrange(5000), f"T {number}")
+        evidence = Evidence(
+            dice.choice(LIKENESSES), 0, round(dice.random(), 4), 0.9, dice.randrange(5000), f"T {number}"
+        )
         if dice.random() < 0.33:
             original = originals[int(len(originals) * dice.random() ** 3)]
             record = Record(id, url, original, round(dice.random(), 4))
         else:
             record = Record(id, url, id, float(dice.random() < 0.95))
-            told = replace(told, like=dice.choice(originals) if dice.random() < 0.5 else 0)
+            evidence = replace(evidence, like=dice.choice(originals) if dice.random() < 0.5 else 0)
             originals += [id] if record.similarity else []
         found.append(
-            PageEntry(record, evidence=told if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8))
+            PageEntry(record, evidence=evidence if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8))
         )
     return found
 
@@ -115,8 +117,8 @@ def site(url: str) -> str:
     return site_of(url) or NO_SITE
 
 
-def kind(told: Evidence | None) -> str:
-    return told.likeness if told and told.likeness in COPIES else "unknown"
+def kind(evidence: Evidence | None) -> str:
+    return evidence.likeness if evidence and evidence.likeness in COPIES else "unknown"
 
 
 def copies(pages: list[PageEntry]) -> list[PageEntry]:
@@ -159,7 +161,7 @@ def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:
 
 
 def bins(similarities: list[float]) -> tuple[int, ...]:
-    """How many are in each fiftieth; those are no border cases that have four digits."""
+    """Count pages in each fiftieth; similarities with four digits are no border cases."""
     places = Counter(min(49, round(similarity * 10_000) // 200) for similarity in similarities)
     return tuple(places[place] for place in range(50))
 

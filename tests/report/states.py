@@ -56,7 +56,7 @@ def hostile(pages: int = 80) -> PageStore:
             store.add(Record(id, url, id), Evidence(letters=100, title=title, text=text(number)), seen=id // SECOND)
             continue
         similarity = 0.5 + number / (2 * pages)
-        told = Evidence(
+        evidence = Evidence(
             KINDS[number // 2 % len(KINDS)],
             similarity=similarity,
             containment=0.9,
@@ -65,5 +65,5 @@ def hostile(pages: int = 80) -> PageStore:
             shared=tuple(SENTENCES),
             text=text(number) if number % 4 == 1 else "",
         )
-        store.add(Record(id, url, id - 600 * SECOND, similarity), told, seen=id // SECOND)
+        store.add(Record(id, url, id - 600 * SECOND, similarity), evidence, seen=id // SECOND)
     return store

@@ -64,11 +64,11 @@ LINE = ("x1", "x2", "y1", "y2")
 
 def test_nothing_of_a_page_is_in_them() -> None:
     state = State({"method": MARKER, "parameters": {MARKER: 0.5, "certain": 0.9}})
-    told = Evidence("near", 0, 0.7, 0.7, 9, f"<{MARKER}>", (MARKER,), MARKER)
-    first = state.add(f"https://{MARKER}.example/", told=told)
-    state.add(f"https://{MARKER}.example/1", first, 0.7, told)
-    state.add(f"https://{MARKER}.example/2", first, 0.7, replace(told, likeness=MARKER))
-    state.add(f"https://{MARKER}.example/3", told=replace(told, likeness="excerpt", like=first))
+    evidence = Evidence("near", 0, 0.7, 0.7, 9, f"<{MARKER}>", (MARKER,), MARKER)
+    first = state.add(f"https://{MARKER}.example/", evidence=evidence)
+    state.add(f"https://{MARKER}.example/1", first, 0.7, evidence)
+    state.add(f"https://{MARKER}.example/2", first, 0.7, replace(evidence, likeness=MARKER))
+    state.add(f"https://{MARKER}.example/3", evidence=replace(evidence, likeness="excerpt", like=first))
     made = all_of(gather(state.store))
     assert all(made)
     assert not [svg for svg in made if MARKER.lower() in svg.lower()]
@@ -140,5 +140,5 @@ def test_large_numbers_are_short_and_never_in_powers(value: int, written: str) -
 
 
 @pytest.mark.parametrize(("share", "written"), [(0, "0 %"), (1, "100 %"), (0.0005, "0.1 %"), (0.9996, "> 99.9 %")])
-def test_shares_are_never_all_or_nothing_for_what_is_not(share: float, written: str) -> None:
+def test_a_share_is_never_rounded_to_all_or_nothing(share: float, written: str) -> None:
     assert format_percent(share) == written

@@ -1,4 +1,4 @@
-"""Every number of a report against a plain recount of the state."""
+"""Every number of a report against a plain count of the state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check(report: Report, pages: list[PageEntry], size: int) -> None:
     assert {one.name: one.pages for one in report.kinds} == Counter(map(_kind, recount.copies(pages)))
     assert {one.name: one.pages for one in report.passed} == Counter(t.likeness for _, t in recount.passed(pages))
     assert report.similarities.copies == recount.bins([one.record.similarity for one in recount.copies(pages)])
-    assert report.similarities.passed == recount.bins([told.similarity for _, told in recount.passed(pages)])
+    assert report.similarities.passed == recount.bins([evidence.similarity for _, evidence in recount.passed(pages)])
     check_times(report)
     check_flow(report.flow, recount.flow(pages))
     check_groups(report, pages)
@@ -51,7 +51,7 @@ def _kind(one: PageEntry) -> str:
 
 
 def check_times(report: Report) -> None:
-    """How they are divided is told by the tests of times."""
+    """The sums of all buckets; test_times.py checks the division."""
     buckets = report.times.buckets
     assert sum(one.copies for one in buckets) == report.totals.copies
     assert sum(one.originals for one in buckets) == report.totals.originals
@@ -101,23 +101,23 @@ def check_copies(report: Report, pages: list[PageEntry], rows: int) -> None:
 
 
 def line(one: PageEntry) -> PageLine:
-    """What is told of a page in a list."""
-    record, told = one.record, one.evidence or Evidence()
+    """The line of a page in a list."""
+    record, evidence = one.record, one.evidence or Evidence()
     return PageLine(
         record.url,
         recount.site(record.url),
         int(record.id / 1e9),
         recount.kind(one.evidence) if record.original != record.id else "original",
         round(round(record.similarity * 65535) / 65535, 4),
-        told.letters,
-        clean_line(told.title, TITLE),
+        evidence.letters,
+        clean_line(evidence.title, TITLE),
     )
 
 
 @pytest.mark.slow
 @settings(deadline=None)
 @given(small_states())
-def test_what_is_told_of_any_state_is_so(pages: list[PageEntry]) -> None:
+def test_a_report_on_any_state_is_right(pages: list[PageEntry]) -> None:
     store = filled(pages)
     before = dict(store.rows(b""))
     report = gather(store)
@@ -128,7 +128,7 @@ def test_what_is_told_of_any_state_is_so(pages: list[PageEntry]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("many", "sites"), [(300, 3), (700, 15), (1500, 40)])
-def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
+def test_a_report_on_a_larger_state_is_right(many: int, sites: int) -> None:
     pages = large_state(many, sites)
     store = filled(pages)
     report = gather(store)
@@ -141,7 +141,7 @@ def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
         assert GONE in report.flow.columns
 
 
-def test_an_empty_state_is_told_as_such() -> None:
+def test_a_report_on_an_empty_state_has_no_numbers() -> None:
     store = State().store
     report = gather(store)
     assert report == Report(
@@ -162,7 +162,7 @@ def test_kinds_come_in_one_order_and_only_if_there() -> None:
     for likeness in ("same_title", "near", "identical", "near", "excerpt"):
         state.copy("https://b.example/", first, likeness)
     for likeness in ("same_title", "excerpt"):
-        state.add("https://c.example/", told=Evidence(likeness, first))
+        state.add("https://c.example/", evidence=Evidence(likeness, first))
     report = gather(state.store)
     assert [(one.name, one.pages) for one in report.kinds] == [
         *(("identical", 1), ("near", 2), ("excerpt", 1), ("same_title", 1))
@@ -198,7 +198,7 @@ def test_a_similarity_is_in_its_bin_and_one_in_the_last(similarity: float, place
     state = State()
     first = state.add("https://a.example/")
     state.copy("https://b.example/", first, "near", similarity)
-    state.add("https://c.example/", told=Evidence("excerpt", first, similarity))
+    state.add("https://c.example/", evidence=Evidence("excerpt", first, similarity))
     found = gather(state.store).similarities
     assert len(found.copies) == len(found.passed) == BINS
     assert (found.copies.index(1), found.passed.index(1)) == (place, place)
@@ -219,7 +219,7 @@ def test_a_similarity_is_in_its_bin_and_one_in_the_last(similarity: float, place
         ({}, ""),
     ],
 )
-def test_thresholds_are_those_parameters_that_are_similarities(recipe: dict[str, Any], expected: str) -> None:
+def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any], expected: str) -> None:
     found = gather(State({"method": "any", **recipe}).store).similarities.thresholds
     assert " ".join(one.name for one in found) == expected
     assert all((one.value, bool(one.meaning)) == (recipe["parameters"][one.name], True) for one in found)
@@ -238,7 +238,7 @@ def test_each_method_that_judges_by_a_similarity_has_its_thresholds(name: str) -
     assert found == {one: given[one] for one in names}
 
 
-def test_the_recipe_is_told_whatever_it_is() -> None:
+def test_any_recipe_is_reported() -> None:
     recipe = {
         "method": "a" * 1000,
         "x": None,
@@ -263,7 +263,7 @@ def test_the_recipe_is_told_whatever_it_is() -> None:
 
 def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_it_too() -> None:
     state = State()
-    named = state.add("https://a.example/1", told=Evidence(title="渡口开航"))
+    named = state.add("https://a.example/1", evidence=Evidence(title="渡口开航"))
     state.copy("https://b.example/1", named, title="别的题目")
     by_copy = state.add("https://a.example/2")
     state.copy("https://b.example/2", by_copy, "retitled", title="This is another title")
@@ -271,7 +271,7 @@ def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_
     state.copy("https://b.example/4", by_copy, "near", title="The title")
     by_url = state.add("https://a.example/3")
     state.copy("https://b.example/5", by_url, "retitled", title="Another")
-    gone = state.add("https://a.example/4", told=Evidence(title="Gone"))
+    gone = state.add("https://a.example/4", evidence=Evidence(title="Gone"))
     state.copy("https://b.example/6", gone, "retitled", title="What is left")
     state.store.forget([gone])
     gone_too = state.add("https://a.example/5")
@@ -291,8 +291,8 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
     state = State()
     first = state.add("https://a.example/1")
     state.add("https://b.example/1", first, 0.5)
-    told = state.add("https://a.example/2", told=Evidence(title="Known", text="All swam."))
-    state.copy("https://b.example/2", told, title="Known too", text="All swam.")
+    evidence = state.add("https://a.example/2", evidence=Evidence(title="Known", text="All swam."))
+    state.copy("https://b.example/2", evidence, title="Known too", text="All swam.")
     asked: list[set[str]] = []
 
     def look_up(urls: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -308,13 +308,10 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
     assert gather(state.store, texts=lambda urls: {}) == gather(state.store)
 
 
-# The table of copies.
-
-
 # Clocks.
 
 
-def test_a_clock_before_1970_and_one_far_ahead_are_told_as_they_are() -> None:
+def test_times_of_wrong_clocks_are_reported_unchanged() -> None:
     pages = [
         PageEntry(Record(1, "https://a.example/", 1), 0),
         PageEntry(Record(2, "https://b.example/", 1, 0.5), 0),
@@ -326,7 +323,7 @@ def test_a_clock_before_1970_and_one_far_ahead_are_told_as_they_are() -> None:
     assert [one.originals + one.copies for one in report.times.buckets if one.originals + one.copies] == [2, 1, 1]
 
 
-# What cannot be shown as it is.
+# Hostile strings and damage
 
 
 @pytest.mark.slow
@@ -334,9 +331,9 @@ def test_strings_of_pages_are_clean_and_bounded_wherever_they_are_shown() -> Non
     state = State()
     state.store.recipe = {"method": "m\ud800\x1b", "\ud800": "\udc80", "parameters": {"a": "\x00" * 5000}}
     nasty = "\ud83d\x1b\u202e\x00" * 1500
-    told = Evidence("near", 0, 0.5, 0.5, 9, nasty, (nasty,) * 50, nasty)
-    first = state.add(f"http://{nasty[:40]}.example/{nasty}", told=told)
-    state.add(f"http://{nasty[:400]}.example/{nasty}", first, 0.5, told)
+    evidence = Evidence("near", 0, 0.5, 0.5, 9, nasty, (nasty,) * 50, nasty)
+    first = state.add(f"http://{nasty[:40]}.example/{nasty}", evidence=evidence)
+    state.add(f"http://{nasty[:400]}.example/{nasty}", first, 0.5, evidence)
     report = gather(state.store)
     strings = list(_strings(asdict(report)))
     assert not [one for one in strings if set(one) & set(nasty)]
@@ -358,9 +355,9 @@ def _strings(data: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("key", [layout.record_key, layout.evidence_key])
-def test_a_damaged_state_is_told_in_a_sentence(key: Any) -> None:
+def test_a_report_refuses_a_damaged_state(key: Any) -> None:
     state = State()
-    first = state.add("https://a.example/", told=Evidence(title="A"))
+    first = state.add("https://a.example/", evidence=Evidence(title="A"))
     state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
     with pytest.raises(StoreDamaged, match="check"):
         gather(state.store)

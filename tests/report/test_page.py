@@ -1,4 +1,4 @@
-"""The page as HTML: whole, loading nothing, and with nothing of a page in it but text."""
+"""The report as HTML: complete, self-contained, and with strings of pages as text."""
 
 from __future__ import annotations
 
@@ -37,17 +37,10 @@ ELEMENTS = """
 
 
 def passing() -> Report:
-    """Pages that passed, and no copies."""
+    """A page that passed, and no copies."""
     state = State()
     first = state.add("https://a.example/")
-    state.add("https://b.example/", told=Evidence("excerpt", first, 0.3, 0.9, 10, "An excerpt", ("All swam",)))
-    return gather(state.store)
-
-
-def single() -> Report:
-    """A single page."""
-    state = State()
-    state.add("https://a.example/")
+    state.add("https://b.example/", evidence=Evidence("excerpt", first, 0.3, 0.9, 10, "An excerpt", ("All swam",)))
     return gather(state.store)
 
 
@@ -64,7 +57,6 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "hostile": lambda: gather(hostile(120)),
     "large": lambda: gather(filled(large_state(900, 40))),
     "passing": passing,
-    "single": single,
     "lost": lost,
     "empty": lambda: gather(State().store),
     "nothing": lambda: Report("", ""),
@@ -102,7 +94,7 @@ def headings(html: str) -> list[parser.HtmlElement]:
 
 
 def addresses(html: str) -> set[str]:
-    """Where the links of a page lead, within it and beyond."""
+    """The targets of all links of a page."""
     return {address for one in elements(html) if (address := one.get("href")) is not None}
 
 
@@ -123,12 +115,7 @@ def data_of(html: str) -> dict[str, Any]:
     return found
 
 
-# Whole.
-
-
-@pytest.mark.slow
-def test_the_same_state_gives_the_same_bytes() -> None:
-    assert render_report(gather(hostile(120))) == of("hostile")[1]
+# Complete HTML
 
 
 class _Nesting(HTMLParser):
@@ -162,31 +149,23 @@ class _Nesting(HTMLParser):
         self.wrong.append(f"<!--{data}-->")
 
 
-def test_every_element_is_one_of_ours_and_closed_where_it_must_be(made: tuple[Report, str]) -> None:
-    nesting = _Nesting()
+def test_elements_are_closed_headings_and_tables_complete_and_ids_unique(made: tuple[Report, str]) -> None:
+    nesting, root = _Nesting(), tree(made[1])
     nesting.feed(made[1])
     nesting.close()
     assert (nesting.open, nesting.wrong) == ([], [])
     assert nesting.seen <= set(ELEMENTS.split())
-
-
-def test_headings_labels_and_tables_are_complete(made: tuple[Report, str]) -> None:
-    root = tree(made[1])
     levels = [int(str(one.tag)[1]) for one in headings(made[1])]
     assert (levels[0], levels.count(1)) == (1, 1)
     assert all(after - before <= 1 for before, after in pairwise(levels))
     controls = [one for label in root.iter("label") for one in label.iter("input", "select", "textarea")]
     assert list(root.iter("input", "select", "textarea")) == controls
-    named = [*headings(made[1]), *root.iter("label"), *root.iter("button")]
-    assert all(said(one) for one in named)
+    assert all(said(one) for one in (*headings(made[1]), *root.iter("label"), *root.iter("button")))
     assert all(one.get("aria-labelledby") or one.xpath("h4") for one in root.iter("section"))
     for table in root.iter("table"):
         (head,) = table.xpath("thead/tr")
         assert all(one.get("scope") == "col" for one in head)
         assert all(len(row) == len(head) and row[0].get("scope") == "row" for row in table.xpath("tbody/tr"))
-
-
-def test_ids_are_unique_and_what_names_one_finds_it(made: tuple[Report, str]) -> None:
     ids = [one.get("id") for one in elements(made[1]) if one.get("id") is not None]
     assert len(ids) == len(set(ids))
     named = [one.get(name) for one in elements(made[1]) for name in ("aria-labelledby", "for") if one.get(name)]
@@ -209,7 +188,7 @@ def test_all_that_the_script_asks_for_is_there() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_report_is_in_one_language(language: str) -> None:
-    """What is told in the other one is found nowhere: no word was forgotten in template, charts or script."""
+    """No word of the other language is left in template, charts or script."""
     html = render_report(of("large" if language == "en" else "passing")[0], language)
     root = tree(html)
     assert root.get("lang") == language
@@ -252,7 +231,7 @@ def test_crawls_and_reasons_are_listed() -> None:
     assert reasons == [["no_text", "no text found", "4,200"], ["<b>odd", "", "1,800"]]
 
 
-# Loading nothing, running nothing.
+# Nothing is loaded or run
 
 
 def test_the_policy_lets_this_one_script_run_and_nothing_be_loaded(made: tuple[Report, str]) -> None:
@@ -295,28 +274,23 @@ def test_nothing_outside_is_named_but_by_links(made: tuple[Report, str]) -> None
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch|XMLHttp|https?:", script)
 
 
-# What pages say.
+# Strings of pages
 
 
-def test_hostile_strings_are_text_as_they_stand() -> None:
+def test_hostile_strings_are_harmless_text() -> None:
     html = of("hostile")[1]
+    assert html == render_report(gather(hostile(120))), "the same state gives the same bytes"
     assert not re.search(r"<(img|script>alert|b>|i>)|&(?!(amp|lt|gt|quot|#34|#39);)", html.partition("<script>")[0])
     assert [one.tag for one in elements(html) if one.tag in ("img", "b", "i", "iframe")] == []
     shown = tree(html).text_content()
-    for title in TITLES[:4]:
-        assert f"{title} " in shown
-    for title in [one for one in TITLES if "<" in one or '"' in one]:
-        assert title not in html
+    assert all(f"{title} " in shown for title in TITLES[:4])
+    assert not [title for title in TITLES if ("<" in title or '"' in title) and title in html]
     assert SENTENCES[0] in shown
-
-
-def test_nothing_is_left_that_could_disturb() -> None:
-    html = of("hostile")[1]
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", html)
     assert "right \ufffdto left" in html
 
 
-def test_the_data_of_the_table_is_what_it_was(made: tuple[Report, str]) -> None:
+def test_the_data_of_the_table_is_that_of_the_report(made: tuple[Report, str]) -> None:
     report, html = made
 
     def named(line: PageLine | None) -> list[object]:
@@ -346,17 +320,14 @@ def test_the_data_of_the_table_is_what_it_was(made: tuple[Report, str]) -> None:
     assert not set("<>&\n\u2028\u2029") & set(data)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["</script>", "<!--<script>", "]]>", "&lt;&amp;", "\u2028\u2029", "\\u003c", '"\\', "渡口🚢", "{{ 1 }}", "\x00"],
-)
-def test_data_comes_back_as_it_was(text: str) -> None:
-    packed = pack_data([text, {text: text}])
-    assert json.loads(packed) == [text, {text: text}]
-    assert not set("<>&\u2028\u2029") & set(packed)
+def test_packed_data_is_read_as_it_was() -> None:
+    for text in ("</script>", "<!--<script>", "]]>", "&lt;&amp;", "\u2028\u2029", "\\u003c", "'\"\\", "渡口🚢", "\x00"):
+        packed = pack_data([text, {text: text}])
+        assert json.loads(packed) == [text, {text: text}]
+        assert not set("<>&\u2028\u2029") & set(packed)
 
 
-# What the report says.
+# Content of the report
 
 
 @pytest.mark.slow
@@ -398,7 +369,7 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
 
 
 @pytest.mark.slow
-def test_groups_say_what_is_left_out() -> None:
+def test_groups_count_their_omitted_pages() -> None:
     report, html = of("large")
     found = tree(html).xpath("//div[@id='group-list']/details")
     assert f"The 100 largest of {report.totals.groups} groups" in said(tree(html).xpath("//section[@id='groups']/p")[0])
@@ -409,7 +380,7 @@ def test_groups_say_what_is_left_out() -> None:
         assert said(details.xpath("p/code")[0]) == group.similar_id
 
 
-def test_pairs_show_what_both_hold() -> None:
+def test_pairs_mark_common_text() -> None:
     report, html = of("hostile")
     found = tree(html).xpath("//div[@id='pair-list']/article")
     options = tree(html).xpath("//select[@id='pair']/option")
@@ -429,7 +400,7 @@ def test_pairs_show_what_both_hold() -> None:
     assert {pair.has_texts for pair in report.pairs} == {True, False}
 
 
-def test_an_empty_state_says_what_to_do() -> None:
+def test_a_report_on_an_empty_state_has_a_hint() -> None:
     html = of("empty")[1]
     assert "The state holds no pages yet." in tree(html).text_content()
     assert [said(one) for one in elements(html) if one.tag == "h2"] == ["The state"]
@@ -445,7 +416,7 @@ def test_with_many_pages_and_long_titles_it_stays_small() -> None:
         title = f"渡口恢复通航的第{number}天" * 30
         url = f"https://site{number % 70}.example/2025/06/17/article-about-the-ferry-{number}.html"
         if number % 4:
-            originals.append(state.add(url, told=Evidence(title=title, text=text)))
+            originals.append(state.add(url, evidence=Evidence(title=title, text=text)))
         else:
             of = originals[number // 8] if originals else 1
             state.copy(url, of, title=title, shared=("头一班船载着乘客离岸" * 30,) * 20, text=text)

@@ -26,7 +26,7 @@ FERRY_AGAIN = "本报讯。渡口，今天清晨恢复通航！船票仍是两�
 def pair(old: str, new: str, **kept: Any) -> PagePair:
     """The pair of an original and its copy, with the texts that were kept of them."""
     state = State()
-    first = state.add("https://a.example/", told=Evidence(title="A", text=old))
+    first = state.add("https://a.example/", evidence=Evidence(title="A", text=old))
     state.copy("https://b.example/", first, **{"title": "B", "text": new, **kept})
     (found,) = gather(state.store).pairs
     return found
@@ -53,7 +53,7 @@ def state_of(kinds: dict[str, int]) -> State:
         for number in range(many):
             url, similarity = f"https://site{number}.example/{likeness}", 0.9 - number / 100
             if likeness.isupper():
-                state.add(url, told=Evidence(likeness.lower(), first, similarity))
+                state.add(url, evidence=Evidence(likeness.lower(), first, similarity))
             elif likeness == "unknown":
                 state.add(url, first, similarity)
             else:
@@ -62,7 +62,7 @@ def state_of(kinds: dict[str, int]) -> State:
 
 
 def kinds_of(pairs: Collection[PagePair]) -> dict[str, int]:
-    """How many there are of each kind, in the order in which they stand; together, or it is another kind."""
+    """Count the pairs of each kind, in their order; pairs of a kind stand together."""
     found: dict[str, int] = {}
     last = ""
     for one in pairs:
@@ -86,7 +86,7 @@ ALL = ["retitled", "near", "excerpt", "EXCERPT", "same_title", "SAME_TITLE", "un
         ({}, {}),
     ],
 )
-def test_each_kind_has_its_share_and_what_is_most_in_need_of_a_look_comes_first(
+def test_each_kind_has_its_share_and_doubtful_kinds_come_first(
     there: dict[str, int], shown: dict[str, int] | None
 ) -> None:
     found = kinds_of(gather(state_of(there).store).pairs)
@@ -96,7 +96,7 @@ def test_each_kind_has_its_share_and_what_is_most_in_need_of_a_look_comes_first(
     assert sum(found.values()) == min(PAIRS, sum(there.values()))
 
 
-def test_of_a_kind_the_least_similar_come_first() -> None:
+def test_the_least_similar_pairs_of_a_kind_come_first() -> None:
     pairs = gather(state_of({"near": 40, "SAME_TITLE": 40}).store).pairs
     for copy in (True, False):
         similarities = [one.similarity for one in pairs if one.copy is copy]
@@ -105,9 +105,9 @@ def test_of_a_kind_the_least_similar_come_first() -> None:
         assert similarities[0] == 0.51
 
 
-def test_those_with_both_texts_go_before_others_of_their_kind() -> None:
+def test_pairs_with_both_texts_come_first() -> None:
     state = State()
-    first = state.add("https://a.example/0", told=Evidence(text=FERRY))
+    first = state.add("https://a.example/0", evidence=Evidence(text=FERRY))
     bare = state.add("https://a.example/1")
     for number in range(40):
         state.copy(f"https://b.example/{number}", bare, "near", 0.3)
@@ -118,20 +118,20 @@ def test_those_with_both_texts_go_before_others_of_their_kind() -> None:
     assert [one.similarity for one in found] == [0.2] * 20 + [0.3] * 4
 
 
-def test_pairs_of_which_one_is_gone_are_left_out() -> None:
+def test_a_pair_with_a_forgotten_page_is_left_out() -> None:
     state = State()
     kept, gone = state.add("https://a.example/1"), state.add("https://a.example/2")
     state.copy("https://b.example/1", kept)
     state.copy("https://b.example/2", gone, similarity=0.1)
-    state.add("https://b.example/3", told=Evidence("excerpt", gone, 0.1))
+    state.add("https://b.example/3", evidence=Evidence("excerpt", gone, 0.1))
     state.store.forget([gone])
     assert [one.page.url for one in gather(state.store).pairs] == ["https://b.example/1"]
 
 
 def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
     state = State()
-    first = state.add("https://a.example/", told=Evidence(text=FERRY))
-    state.add("https://b.example/", told=Evidence("excerpt", first, 0.31, 0.99, text="船票仍是两块钱。"))
+    first = state.add("https://a.example/", evidence=Evidence(text=FERRY))
+    state.add("https://b.example/", evidence=Evidence("excerpt", first, 0.31, 0.99, text="船票仍是两块钱。"))
     (found,) = gather(state.store).pairs
     assert (found.kind, found.copy, found.page.kind, found.original.url) == (
         *("excerpt", False),
@@ -145,7 +145,7 @@ def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
 
 
 def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]]]:
-    """What looks up the text of https://NAME.example/."""
+    """A function that looks up the texts of https://NAME.example/."""
     return lambda urls: {f"https://{name}.example/": (name.upper(), text) for name, text in texts.items()}
 
 
@@ -161,11 +161,11 @@ def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]
         ({}, {}, (None, None)),
     ],
 )
-def test_texts_are_those_that_were_kept_else_those_that_are_given(
+def test_kept_texts_come_before_given_texts(
     kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
 ) -> None:
     state = State()
-    first = state.add("https://a.example/", told=Evidence(text=kept.get("a", "")))
+    first = state.add("https://a.example/", evidence=Evidence(text=kept.get("a", "")))
     state.copy("https://b.example/", first, text=kept.get("b", ""))
     (found,) = gather(state.store, texts=known(**given)).pairs
     assert tuple(whole(text) if text else None for text in found.texts) == expected
@@ -189,7 +189,7 @@ _texts = st.lists(
 
 
 @given(_texts, _texts)
-def test_what_is_marked_is_what_both_hold_and_nothing_is_lost(old: str, new: str) -> None:
+def test_sentences_of_both_texts_are_marked_and_nothing_is_lost(old: str, new: str) -> None:
     found = pair(old, new).texts
     both = sentence_letters(old) & sentence_letters(new)
     for text, written in zip(found, (old, new), strict=True):
@@ -201,11 +201,11 @@ def test_what_is_marked_is_what_both_hold_and_nothing_is_lost(old: str, new: str
                 assert {own_letters(one) for one in marks(text)} == both
 
 
-def test_of_one_text_alone_what_the_state_knows_of_both_is_marked() -> None:
+def test_a_single_text_is_marked_by_the_evidence_of_the_state() -> None:
     found = pair("", FERRY, shared=("船票仍是两块钱", "候船室装了新的长椅"))
     assert found.texts[0] is None
     assert marks(found.texts[1]) == ["船票仍是两块钱"]
-    found = pair(FERRY, "候船室装了新的长椅。", shared=("船票仍是两块钱",))  # with both, what is kept does not count
+    found = pair(FERRY, "候船室装了新的长椅。", shared=("船票仍是两块钱",))  # both texts count
     assert (marks(found.texts[0]), marks(found.texts[1])) == ([], [])
     found = pair(FERRY, "", shared=("船票仍是两块钱", "头一班船载着\x07二十三名乘客离岸"))
     assert marks(found.texts[0]) == ["头一班船载着二十三名乘客离岸", "船票仍是两块钱"]
@@ -215,20 +215,20 @@ def test_of_one_text_alone_what_the_state_knows_of_both_is_marked() -> None:
 def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so(simplified: bool) -> None:
     pytest.importorskip("opencc")
     state = State({"method": "cascade", "parameters": {"simplified": simplified}})
-    first = state.add("https://a.example/", told=Evidence(text="渡口今天恢复通航。船票两块钱。"))
+    first = state.add("https://a.example/", evidence=Evidence(text="渡口今天恢复通航。船票两块钱。"))
     state.copy("https://b.example/", first, text="渡口今天恢復通航。船票兩塊錢。渡口今天恢复通航。")
     (found,) = gather(state.store).pairs
     assert marks(found.texts[0]) == ["渡口今天恢复通航", *["船票两块钱"] * simplified]
     assert marks(found.texts[1]) == [*["渡口今天恢復通航", "船票兩塊錢"] * simplified, "渡口今天恢复通航"]
 
 
-def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_converter_scripts_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     from scrapy_neardup.text import normalize
 
     monkeypatch.setitem(sys.modules, "opencc", None)
     normalize._converter.cache_clear()
     state = State({"method": "cascade", "parameters": {"simplified": True}})
-    first = state.add("https://a.example/", told=Evidence(text="船票两块钱。开船。"))
+    first = state.add("https://a.example/", evidence=Evidence(text="船票两块钱。开船。"))
     state.copy("https://b.example/", first, text="船票兩塊錢。开船。")
     (found,) = gather(state.store).pairs
     normalize._converter.cache_clear()
@@ -238,11 +238,11 @@ def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: py
 # How much of them.
 
 
-@pytest.mark.parametrize("length", [SHOWN - 1, SHOWN, SHOWN + 1, 99_999, 100_000, 100_001, 250_000])
-def test_a_text_is_cut_and_says_how_long_it_is(length: int) -> None:
-    old = pair("渡" * length, FERRY).texts[0]
-    assert old is not None
-    assert (len(whole(old)), old.letters, old.is_cut) == (min(length, SHOWN), length, length > SHOWN)
+def test_a_text_is_cut_with_its_length() -> None:
+    for length in (SHOWN - 1, SHOWN, SHOWN + 1, 100_001, 250_000):
+        old = pair("渡" * length, FERRY).texts[0]
+        assert old is not None
+        assert (len(whole(old)), old.letters, old.is_cut) == (min(length, SHOWN), length, length > SHOWN)
 
 
 def test_shared_sentences_behind_the_cut_are_counted() -> None:
@@ -261,7 +261,7 @@ def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypat
     monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_TEXTS", 70)
     monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_SENTENCES", 20)
     state = State()
-    first = state.add("https://a.example/", told=Evidence(text="All swam to the bank."))
+    first = state.add("https://a.example/", evidence=Evidence(text="All swam to the bank."))
     bare = state.add("https://c.example/")
     for number in range(6):
         state.copy(f"https://b.example/{number}", first, text="All swam to the bank.", shared=("All swam to", "bank"))
@@ -308,18 +308,16 @@ _pairs = st.lists(
 
 
 @given(_pairs, st.integers(0, 80))
-def test_they_are_those_of_a_plain_count(found: list[tuple[float, int, int]], count: int) -> None:
+def test_candidates_are_those_of_a_plain_count(found: list[tuple[float, int, int]], count: int) -> None:
     pairs = [(similarity, id, (copy, original)) for id, (similarity, copy, original) in enumerate(found, 1)]
     assert best(pairs, count) == plainly(pairs, count)
 
 
-def test_the_least_similar_lead_and_other_sites_take_turns() -> None:
+def test_the_least_similar_lead_other_sites_take_turns_and_older_pairs_stay() -> None:
     same = [(0.5 + number / 1000, number, (1, 2)) for number in range(1, 100)]
     others = [(0.9, 200, (3, 4)), (0.8, 300, (4, 3)), (0.95, 400, (3, 4))]
     assert best(same + others, 6) == [1, 300, 2, 200, 3, 4]
-
-
-def test_of_equally_similar_pairs_the_older_ones_stay() -> None:
+    assert best(same, 100) == list(range(1, 65))
     assert best([(0.5, id, (1, 1)) for id in range(300, 0, -1)], 3) == [1, 2, 3]
 
 

@@ -1,4 +1,4 @@
-"""What a report says, in each language: the same names, with the same to be filled in."""
+"""The words of a report: each language has the same names with the same placeholders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2] / "scrapy_neardup"
 
 
 def placeholders(pattern: str) -> set[str]:
-    """What a pattern wants to be filled in with."""
+    """The placeholders of a pattern."""
     return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
 
 
@@ -38,25 +38,12 @@ def test_other_languages_are_translated() -> None:
     assert same == {"csv", "tick.second", "tick.minute", "tick.year"}
 
 
-def test_every_name_that_is_said_is_there_and_every_one_is_said() -> None:
+def test_every_used_name_exists_and_every_name_is_used() -> None:
     folders = ("report/*.py", "report/*.html", "report/*.js", "cli/*.py", "crawl/*.py")
     source = "".join(file.read_text(encoding="utf-8") for folder in folders for file in ROOT.glob(folder))
     names = set(catalogue("en"))
     assert set(re.findall(r'\b(?:say|words)\(\s*"([\w.]+)"\s*[,)]', source)) <= names
-    built = [
-        "kind",
-        "meaning",
-        "reason",
-        "tick",
-        "unit",
-        "threshold",
-        "crawls",
-        "verdict",
-        "closing",
-        "role",
-        "reading",
-        "fact",
-    ]
+    built = re.findall(r"\w+", "kind meaning reason tick unit threshold crawls verdict closing role reading fact")
     assert {name for name in names if name.partition(".")[0] not in built and f'"{name}"' not in source} <= {
         *("copies.similarity", "copies.copy_title", "copies.its_site", "copies.original_title", "copies.original_site")
     }
@@ -69,6 +56,6 @@ def test_every_kind_has_a_name_and_a_meaning_and_every_reason_its_own() -> None:
     }
 
 
-def test_of_two_forms_the_one_that_fits_is_taken() -> None:
+def test_singular_and_plural_fit_the_number() -> None:
     assert [ENGLISH("groups", many) for many in (0, 1, 2, 2000)] == ["0 groups", "1 group", "2 groups", "2,000 groups"]
     assert [Words("zh")("groups", many) for many in (1, 2)] == ["1 组", "2 组"]

@@ -27,7 +27,6 @@ from scrapy_neardup.server.notes import Note, most_entries, pack_notes, unpack_n
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore, SharedJournal, SharedRows
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import RolledBack
 from scrapy_neardup.state.opening import close_store, open_at, open_store, url_of
@@ -382,24 +381,6 @@ def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> No
     assert stood(after) == [9, 8, 8]
     assert len(list(after.rows(b"b"))) > 3
     assert check_state(after).sound
-
-
-def test_only_who_closes_first_packs_the_counts(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others need not, as the stream tells what these do not count yet."""
-    stores, packed = [opening() for _ in range(4)], list[Counts]()
-    changed = Counts.changed
-
-    def seen(counts: Counts) -> dict[int, bytes]:
-        packed.append(counts)
-        return changed(counts)
-
-    monkeypatch.setattr(Counts, "changed", seen)
-    for store in stores:
-        store.note(SENTENCES, "river.example")
-    for store in stores:
-        store.close()
-    assert packed == [stores[0].boilerplate.counts]
-    assert stood(opening()) == [4] * 3
 
 
 def test_much_is_told_in_few_entries_of_which_the_stream_holds_so_many_the_fewer_they_are() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -21,8 +20,6 @@ from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
-from tests.build import PAGES, judge_pages, open_state, read_records
-from tests.cli import run
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
 from tests.server.redis_server import as_redis_does, certified, running
 from tests.server.test_redis import pages_of
@@ -62,29 +59,6 @@ def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # Clusters
-
-
-@pytest.mark.slow
-def test_commands_do_on_a_cluster_what_they_do_on_one_server(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = f"sqlite://{tmp_path.resolve()}/state"
-    with open_state(here) as store:
-        judge_pages(store, PAGES)
-    states = [cluster.new_state() for _ in range(3)]
-    there = cluster.url(states[0], of=1)
-    assert run("merge", here, "--store", there) == 0
-    assert read_records(there) == read_records(here)
-    assert run("check", "--store", there) == 0
-    capsys.readouterr()
-    assert run("stats", "--store", there, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["backend"], found["pages"]) == ("redis+cluster", len(PAGES))
-    assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
-    again = cluster.url(states[1])
-    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
-    assert run("merge", there, "--store", cluster.url(states[2])) == 0
-    assert read_records(again) == read_records(cluster.url(states[2])) == read_records(here)
 
 
 def test_states_lie_on_several_nodes_and_each_is_found_by_any_of_them(cluster: Cluster) -> None:

@@ -13,7 +13,6 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS, Bounds
-from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -29,7 +28,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=[*STORES, ON_SERVER])
+@pytest.fixture(params=["memory", ON_SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here", request)
 
@@ -96,7 +95,7 @@ def test_a_page_that_is_seen_again_is_known_for_another_ttl(store: PageStore, cl
     assert known(store) == []
 
 
-@pytest.mark.parametrize("every", [30, 60, 600])
+@pytest.mark.parametrize("every", [30, 600])
 def test_where_pages_come_all_the_time_those_that_were_seen_again_are_not_overlooked(
     store: PageStore, clock: Clock, every: int
 ) -> None:
@@ -190,17 +189,6 @@ def test_a_page_that_was_seen_again_is_passed_over_once(store: PageStore, clock:
     assert 0 not in known(store)
 
 
-def test_a_page_that_is_seen_all_the_time_stays_as_long_as_it_is(store: PageStore, clock: Clock) -> None:
-    first = put(store, 0)
-    for number in range(1, 300):
-        clock.now += HOUR
-        put(store, number)
-        store.touch(first)
-        steps(store, Bounds(max_pages=20), 1)
-        assert store.pages <= 20
-    assert known(store)[0] == 0
-
-
 def test_the_number_is_held_though_all_pages_are_seen_all_the_time(store: PageStore, clock: Clock) -> None:
     pages: list[Record] = []
     for number in range(100):
@@ -229,7 +217,7 @@ def test_what_is_not_sealed_stays_until_it_is(store: PageStore, clock: Clock) ->
     assert store.end(generation) == 0
 
 
-@pytest.mark.parametrize("many", range(1, 6))
+@pytest.mark.parametrize("many", [1, 5])
 def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
     lasting: Place, clock: Clock, many: int
 ) -> None:
@@ -254,7 +242,7 @@ def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
     assert check(store).sound
 
 
-@pytest.mark.parametrize("many", [1, 2, 3, 4])
+@pytest.mark.parametrize("many", [1, 4])
 def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: PageStore, clock: Clock, many: int) -> None:
     generation = store.begin("crawl")
     before = [put(store, number) for number in range(many)]
@@ -264,38 +252,6 @@ def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: PageStore
         store.roll_back(generation, one.id)
     assert steps(store, Bounds(max_pages=0)) == many
     assert known(store) == []
-
-
-def test_what_a_page_on_its_way_would_replace_stays_as_it_may_be_wanted_again(store: PageStore, clock: Clock) -> None:
-    old = put(store, 1)
-    generation = store.begin("crawl")
-    clock.now += HOUR
-    new = put(store, 1, generation=generation, replaces=old.id)
-    clock.now += 48 * HOUR
-    assert steps(store, Bounds(ttl=24 * HOUR, max_pages=1)) == 0
-    store.roll_back(generation, new.id)
-    assert store.find(url(1)) == old
-    clock.now += 25 * HOUR
-    steps(store, DAY)
-    assert known(store) == []
-
-
-def test_after_a_kill_what_was_not_sealed_is_rolled_back_and_what_expired_is_gone(lasting: Place, clock: Clock) -> None:
-    store = clock.govern(lasting.open())
-    old = [put(store, number) for number in range(20)]
-    generation = store.begin("crawl")
-    clock.now += 48 * HOUR
-    for number in range(5):
-        put(store, number, generation=generation, replaces=old[number].id)
-    put(store, 50, generation=generation)
-    steps(store, DAY)
-    assert known(store) == [*range(5), *range(5), 50]
-    killed = clock.govern(lasting.as_left_by_a_kill().open())
-    assert killed.rolled_back.pages == 6
-    assert known(killed) == [0, 1, 2, 3, 4]
-    assert check(killed).sound
-    steps(killed, DAY)
-    assert known(killed) == [0, 1, 2, 3, 4], "they were seen when they were put back"
 
 
 def test_a_page_that_arrives_late_expires_with_those_that_came_before_it(store: PageStore, clock: Clock) -> None:
@@ -426,18 +382,3 @@ def test_without_bounds_nothing_is_written_and_nothing_goes(place: Place, clock:
     assert steps(store, Bounds()) == 0
     assert store.value(HANDS) is None
     assert len(known(store)) == 20
-
-
-def test_memory_finds_a_place_among_its_pages_as_other_stores_do(clock: Clock) -> None:
-    """Its pages are in no order by themselves."""
-    store = clock.govern(memory_state({}))
-    pages = [put(store, number) for number in range(20)]
-    low = layout.record_key(pages[7].id)
-    assert [layout.last_id(key) for key, _ in store.kv.scan_from(low, b"r")] == [page.id for page in pages[7:]]
-    store.forget([pages[9].id])
-    store.add(pages[9])
-    store.forget([pages[8].id])
-    new = put(store, 20)
-    expected = [pages[7].id, *(page.id for page in pages[9:]), new.id]
-    assert [layout.last_id(key) for key, _ in store.kv.scan_from(low, b"r")] == expected
-    assert sum(1 for row in store.kv.scan_from(b"k", layout.posting_prefix(7)) for _ in pairs(row)) == 20

@@ -12,10 +12,8 @@ import pytest
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, Engine, Row, UnreadableError
 from scrapy_neardup.kv.options import DEFAULT, Options
-from scrapy_neardup.maintenance.verify import check as states_check
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import record_key
-from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.urls import STORES, parse_url
 from tests.build import PAGES, PEAR, judge_pages, open_state, read_records
 from tests.cli import run
@@ -64,10 +62,6 @@ class Lines(Engine):
 
     def compact(self) -> None:
         """There is no room to give back."""
-
-    def file_problems(self) -> Iterator[str]:
-        if len(Path(self.location).read_text().splitlines()) != len(self._rows):
-            yield "a line stands there twice"
 
 
 class DamagedLines:
@@ -123,15 +117,6 @@ def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
         run("stats", "--store", Lines.url(location))
 
 
-def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> None:
-    first, second = open_store(url, None), open_store(url, None)
-    assert isinstance(first.kv, Lines)
-    assert second is first
-    close_store(second)
-    close_store(first)
-    assert set(read_records(url)) == {page[0] for page in PAGES}
-
-
 def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("stats", "--store", url, "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -141,14 +126,6 @@ def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: 
     other = Lines.url(str(tmp_path / "other"))
     assert run("merge", url, "--store", other) == 0
     assert read_records(other) == read_records(url)
-
-
-def test_a_check_asks_it_for_its_file(url: str) -> None:
-    with open_state(url) as store:
-        assert states_check(store).sound
-        path = Path(store.location)
-        path.write_text(path.read_text() * 2)
-        assert dict(states_check(store).counts) == {"broken file": 1}
 
 
 @pytest.mark.parametrize("to", ["lines", "sqlite"])

@@ -56,20 +56,6 @@ def filed(store: PageStore, key: int = KEY, limit: int = 1000) -> list[int]:
     return [id - FIRST for id in found]
 
 
-@pytest.mark.parametrize("key", [0, 1, KEY, 0x2B, 0x2B2B2B2B2B, HIGHEST])
-def test_more_pages_than_a_row_holds_are_found_newest_first_and_no_more_than_asked_for(
-    store: PageStore, key: int
-) -> None:
-    for n in (3, 1, 4, 2, 6, 5, 8, 7):
-        store.add(page(n, key))
-        store.add(page(100 + n, key ^ 1))
-    assert filed(store, key) == [8, 7, 6, 5, 4, 3, 2, 1]
-    assert filed(store, key, 8) == [8, 7, 6, 5, 4, 3, 2, 1]
-    assert filed(store, key, 3) == [8, 7, 6]
-    assert filed(store, key, 1) == [8]
-    assert check(store).sound
-
-
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite", "memory"])
 def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,21 +91,6 @@ def test_what_was_read_before_another_page_was_filed_is_read_anew(store: PageSto
         store.forget([page(10 * n).id])
     assert filed(store, 51) == []
     assert check(store).sound
-
-
-@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5, 6), (6, 5, 4, 3, 2, 1), (4, 1, 6, 2, 5, 3)])
-def test_whichever_page_goes_first_the_others_are_found_and_at_last_no_row_is_left(
-    store: PageStore, order: tuple[int, ...]
-) -> None:
-    for n in range(1, 7):
-        store.add(page(n, KEY, n + 50))
-    left = [6, 5, 4, 3, 2, 1]
-    for n in order:
-        store.forget([page(n).id])
-        left.remove(n)
-        assert filed(store) == left
-        assert check(store).sound
-    assert rows(store) == []
 
 
 def left_by_a_kill(store: PageStore, name: str) -> PageStore:

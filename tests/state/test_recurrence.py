@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.state.boilerplate import _COMMON_BITS, _COMMON_HERE
-from scrapy_neardup.state.sentence_counts import _BUCKETS, _PACKED, _WAYS, Recurrence, Sentences
+from scrapy_neardup.state.boilerplate import _COMMON_HERE
+from scrapy_neardup.state.sentence_counts import _BUCKETS, _WAYS, Recurrence, Sentences
 
 BLOCKS = 256
 #: The bytes of a packed block: 512 sentences, their sites, their repeats; the newest way of 64 buckets.
@@ -103,7 +102,6 @@ class Plain:
 
 
 FIRST, LAST = 0, _BUCKETS - 1
-FEW = [of(bucket, number) for bucket in (FIRST, 3, LAST) for number in range(6)]
 MANY = [of(bucket, number) for bucket in (FIRST, 3) for number in range(12)]
 
 
@@ -126,14 +124,6 @@ def test_the_answer_is_in_the_order_of_the_question_and_a_sentence_may_be_asked_
     assert counts(table, 9, 8, 7, 8) == [0, 2, 0, 2]
 
 
-def test_what_is_asked_and_what_is_noted_is_not_changed() -> None:
-    page = array(9, 3, 9, of(3, 4))
-    table = Recurrence()
-    table.note(page, SITE)
-    table.repeats(page)
-    assert page.tolist() == [9, 3, 9, of(3, 4)]
-
-
 @pytest.mark.slow
 @given(pages_of(MANY, 20), st.integers(0, 60))
 @settings(max_examples=300, deadline=None)
@@ -147,19 +137,6 @@ def test_it_does_what_a_table_of_lists_does_also_when_it_is_written_and_read_in_
         table.note(array(*sentences), site)
         expected.note(sentences, site)
     assert counts(table, *MANY) == [expected.repeats(one) for one in MANY]
-
-
-@pytest.mark.slow
-@given(pages_of(MANY, 20))
-@settings(deadline=None)
-def test_no_count_is_ever_too_high(pages: list[tuple[list[int], int]]) -> None:
-    stood = Counter(one for sentences, _ in pages for one in set(sentences))
-    bits = Counter(one for one, _ in {(one, site % 32) for sentences, site in pages for one in sentences})
-    for one, found in zip(MANY, counts(noted(pages), *MANY), strict=True):
-        assert found <= stood[one] - bits[one]
-
-
-# Sentences of one page that want the same place
 
 
 # Full buckets
@@ -178,17 +155,6 @@ def test_the_count_of_a_full_entry_goes_down_from_255_and_up_to_it_again() -> No
     table.note(array(*ways), SITE)
     table.note(array(*ways), SITE)
     assert counts(table, *ways) == [255] * _WAYS
-
-
-def test_what_has_ceased_to_recur_gives_way_to_what_recurs_now() -> None:
-    """Else the table would silt up: every sentence that was repeated once would have its way for ever."""
-    table = full([9] * _WAYS)
-    now = [of(3, one) for one in range(100, 100 + _WAYS)]
-    for number in range(40):
-        table.note(array(now[number % _WAYS]), SITE)
-    for _ in range(20):
-        table.note(array(*now), SITE)
-    assert min(table.pages(array(*now))) >= _COMMON_HERE
 
 
 # Sites
@@ -212,47 +178,8 @@ def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there(sites:
     assert table.sites(array()).tolist() == []
 
 
-def sites_until_common(sites: list[int]) -> int:
-    table = Recurrence()
-    for number, site in enumerate(sites, 1):
-        table.note(array(7), site)
-        if table.sites(array(7))[0] >= _COMMON_BITS:
-            return number
-    raise AssertionError(f"{len(sites)} sites are not enough")
-
-
-def test_a_sentence_that_goes_from_site_to_site_is_common_after_about_36_sites() -> None:
-    needed = [
-        sites_until_common([OPEN.short(f"daybook-{walk}-{one}.example") for one in range(200)]) for walk in range(200)
-    ]
-    assert min(needed) >= _COMMON_BITS
-    assert max(needed) < 65
-    assert 35 < sum(needed) / len(needed) < 37
-
-
-# Bounded
-
-
-def room(table: Recurrence) -> int:
-    return sum(part.nbytes for part in arrays(table).values())
-
-
 def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
     return chance.integers(0, 2**32, number, dtype=np.uint32)
-
-
-@pytest.mark.slow
-def test_a_stream_of_sentences_that_stand_once_neither_grows_the_table_nor_makes_any_common() -> None:
-    chance = np.random.default_rng(11)
-    table = Recurrence()
-    assert len(arrays(table)) == 5
-    before = room(table)
-    pages = [one_off(chance) for _ in range(8000)]
-    for number, page in enumerate(pages):
-        table.note(page, number)
-    assert room(table) == before < 1_210_000
-    assert len(table.changed()) == BLOCKS
-    assert table.repeats(np.concatenate(pages)).max() <= 1  # of 320,000 some share a fingerprint
 
 
 @pytest.mark.slow
@@ -267,32 +194,6 @@ def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(eve
             table.note(array(77), SITE)
     assert counts(table, 77) == [pages // every - 1]
     assert pages // every >= _COMMON_HERE
-
-
-@pytest.mark.slow
-def test_a_full_table_forgets_what_was_never_repeated_and_keeps_what_was() -> None:
-    chance = np.random.default_rng(13)
-    table = noted([([77, 78], SITE)] + [([78], SITE)] * 2)
-    for _ in range(8000):
-        table.note(one_off(chance), SITE)
-    table.note(array(77, 78), SITE)
-    assert counts(table, 77, 78) == [0, 3]
-
-
-def test_in_the_worst_case_what_is_written_takes_no_more_room_than_the_table() -> None:
-    chance = np.random.default_rng(14)
-    table = Recurrence()
-    for block in range(BLOCKS):  # nothing here can be compressed
-        packed = np.frombuffer(chance.bytes(BLOCK_BYTES), _PACKED).copy()
-        buckets = np.arange(block * 64, block * 64 + 64).repeat(_WAYS)
-        packed["sentences"] = packed["sentences"] // _BUCKETS * _BUCKETS + buckets
-        packed["newest"] %= _WAYS
-        table.load(block, zlib.compress(packed.tobytes(), 0))
-    table.note(np.arange(_BUCKETS, dtype=np.uint32), SITE)
-    written = table.changed()
-    assert len(written) == BLOCKS
-    assert max(map(len, written.values())) < BLOCK_BYTES + 20
-    assert sum(map(len, written.values())) < 1_210_000
 
 
 # What is written
@@ -329,22 +230,6 @@ def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() ->
     assert table.changed() == {}
     table.note(array(of(130, 1)), SITE)
     assert list(table.changed()) == [2]
-
-
-@pytest.mark.slow
-def test_a_table_that_was_written_and_read_goes_on_as_the_first_would_have() -> None:
-    chance = np.random.default_rng(15)
-    table = Recurrence()
-    for number in range(1500):
-        table.note(np.concatenate((one_off(chance), np.arange(number % 9, dtype=np.uint32))), number)
-    copy = reloaded(table)
-    for number in range(1500):
-        page = np.concatenate((one_off(chance), np.arange(number % 9, dtype=np.uint32)))
-        table.note(page, number)
-        copy.note(page, number)
-    assert {**plain(table), **plain(copy)} == plain(table)
-    assert counts(copy, *range(9)) == counts(table, *range(9))
-    assert counts(copy, 0) == [255]
 
 
 @pytest.mark.parametrize("bucket", [0, 1, 3, 62, 63])
@@ -441,21 +326,6 @@ def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_
     assert merged(table, Recurrence()).changed() == {}
 
 
-def test_blocks_are_those_that_hold_something_whether_written_or_not() -> None:
-    table = noted([([of(0, 1), of(_BUCKETS - 1, 1)], SITE)])
-    assert table.blocks() == table.changed()
-    written = table.blocks()
-    table.saved()
-    assert table.blocks() == written
-    assert list(written) == [0, 255]
-    assert Recurrence().blocks() == {}
-
-
-def test_only_the_blocks_that_the_other_table_holds_are_to_be_written() -> None:
-    table = merged(noted([([of(0, 1), of(64, 1)], SITE)]), noted([([of(64, 1), of(128, 1)], SITE)]))
-    assert list(table.changed()) == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "in_both", "expected"),
     [(3, 4, 0, 7), (3, 4, 2, 5), (3, 4, 3, 4), (3, 4, 99, 4), (200, 200, 0, 255), (255, 255, 255, 255), (0, 0, 5, 0)],
@@ -466,18 +336,6 @@ def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_bot
     one, other = noted([([7], SITE)] * (ours + 1)), noted([([7], OTHER_SITE)] * (theirs + 1))
     table = merged(one, other, in_both)
     assert entries(table, 7) == [(7, 1 << SITE | 1 << OTHER_SITE, expected)]
-
-
-def test_of_too_many_the_largest_stay_less_the_ninth_and_of_as_large_ones_ours() -> None:
-    one = noted([([of(3, number)], SITE) for number in range(6) for _ in range(number + 1)])
-    other = noted([([of(3, number)], SITE) for number in range(6, 12) for _ in range(number - 5)])
-    kept = entries(merged(one, other), 3)
-    # Repeats of 0 to 5 on either side: the ninth of 5 5 4 4 3 3 2 2 1 1 0 0 is 1.
-    assert [(sentence // _BUCKETS, repeats) for sentence, _, repeats in kept] == [
-        (2, 1), (3, 2), (4, 3), (5, 4), (8, 1), (9, 2), (10, 3), (11, 4),
-    ]  # fmt: skip
-    all_new = merged(noted([([of(3, number) for number in range(8)], SITE)]), noted([([of(3, 9)], SITE)]))
-    assert {sentence // _BUCKETS for sentence, _, _ in entries(all_new, 3)} == set(range(8))
 
 
 @pytest.mark.slow
@@ -497,22 +355,6 @@ def test_a_merge_leaves_what_it_should_and_no_count_is_too_high(ours: Pages, the
     assert copy.blocks() == table.blocks()
 
 
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(pages_of(FEW, 6), pages_of(FEW, 6))
-def test_of_different_pages_with_room_for_all_only_the_first_of_a_site_may_be_missing(
-    ours: Pages, theirs: Pages
-) -> None:
-    table = merged(noted(ours), noted(theirs))
-    for sentence in FEW:
-        assert counts(table, sentence) == [true_count(ours, sentence) + true_count(theirs, sentence)]
-
-
 def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:
     pages = [([1, 2], SITE), ([1], SITE), ([1, 3], OTHER_SITE), ([1], SITE), ([3], OTHER_SITE)]
     assert noted(pages).pages(array(1, 2, 3, 4)).tolist() == [4, 1, 2, 0]
-
-
-def test_pages_are_counted_beyond_what_a_byte_holds_as_far_as_repeats_are() -> None:
-    table = noted([([1], SITE)] * 300 + [([1], OTHER_SITE)])
-    assert table.pages(array(1)).tolist() == [257]

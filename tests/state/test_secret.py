@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from secrets import token_bytes
 
@@ -77,14 +76,6 @@ def test_one_that_is_set_later_does_not_fit_a_state_with_its_own(place: str) -> 
     close_store(made(place))
     with pytest.raises(StoreMismatch, match=r"its own secret.*Remove"):
         made(place, GIVEN)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="there are no such permissions")
-def test_not_everybody_can_read_the_files_of_a_state_that_holds_its_own(place: str) -> None:
-    close_store(made(place))
-    path = Path(place.partition("://")[2])
-    closed = {path, path / "witness"} if path.is_dir() else {path, Path(f"{path}.witness")}
-    assert {file.stat().st_mode & 0o007 for file in closed} == {0}
 
 
 def test_the_recipe_names_it_and_tells_nothing_of_it(place: str) -> None:

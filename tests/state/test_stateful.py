@@ -28,7 +28,7 @@ from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
-from tests.state.model import Pages
+from tests.state.model import Pages, small_tables
 from tests.state.test_contract import ON_SERVER, copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -239,15 +239,16 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
     else:
         steps = Steps if scheme == "memory" else LastingSteps
         made = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
-    run_state_machine_as_test(
-        made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    with small_tables():
+        run_state_machine_as_test(
+            made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=30,
+                deadline=None,
+                suppress_health_check=[HealthCheck.too_slow],
+            ),
+        )
     assert next(number) >= examples
 
 

@@ -44,26 +44,6 @@ def test_a_few_pages_touch_no_disk(tmp_path: Path) -> None:
     assert list((tmp_path / "here").iterdir()) == []
 
 
-@pytest.mark.parametrize("most", [0, 1, 7, 100, 10_000])
-def test_however_many_rows_memory_holds_all_are_found(
-    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transaction, "_MOST", most)
-    store = opened(tmp_path / "here")
-    records = file(store, 60)
-    assert [store.find(one.url) for one in records] == records
-    assert store.records_of([one.id for one in records]) == records
-    newest = [one.id for one in reversed(records)]
-    assert store.all_postings([2**39, 3, 99], 32) == [newest[:32], [records[2].id], []]
-    store.roll_back(1, records[2].id)  # what is gone on disk is hidden in memory
-    assert store.find(records[2].url) is None
-    assert store.all_postings([3], 32) == [[]]
-    assert list(store.unsealed(1)) == [one.id for one in records if one is not records[2]]
-    assert list(store.records()) == [one for one in records if one is not records[2]]
-    assert store.size() > 0
-    close_store(store)
-
-
 def test_a_disk_that_fails_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("plyvel")
     monkeypatch.setattr(transaction, "_MOST", 20)

@@ -38,7 +38,7 @@ class TestCounting:
         assert counted().write(path, at_least=1) == 4
         assert path.read_text(encoding="utf-8").splitlines()[1:] == ["渡口\t3", "ferry\t2", "buoy\t1", "keel\t1"]
 
-    def test_what_was_written_can_be_read(self, tmp_path: Path) -> None:
+    def test_a_written_lexicon_can_be_read(self, tmp_path: Path) -> None:
         path = tmp_path / "lexicon.tsv"
         counted().write(path)
         found = lexicon(str(path))
@@ -129,9 +129,7 @@ BROKEN = {
 
 class TestReading:
     @pytest.mark.parametrize(("content", "said"), BROKEN.items(), ids=map(str, range(len(BROKEN))))
-    def test_a_broken_file_is_refused_with_what_is_wrong_and_what_to_do(
-        self, tmp_path: Path, content: str, said: str
-    ) -> None:
+    def test_a_broken_file_is_refused_with_its_fault_and_a_cure(self, tmp_path: Path, content: str, said: str) -> None:
         path = tmp_path / "broken.tsv"
         path.write_text(content, encoding="utf-8")
         with pytest.raises(SettingsError, match=said) as refused:
@@ -140,7 +138,7 @@ class TestReading:
         assert str(refused.value).endswith("scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv")
 
     @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.write_bytes(b"\xff\xfe"), lambda path: None])
-    def test_so_is_what_cannot_be_read(self, tmp_path: Path, make: Callable[[Path], object]) -> None:
+    def test_an_unreadable_file_is_refused(self, tmp_path: Path, make: Callable[[Path], object]) -> None:
         make(tmp_path / "other.tsv")
         with pytest.raises(SettingsError, match=r"other\.tsv is no usable lexicon"):
             lexicon(str(tmp_path / "other.tsv"))
@@ -154,7 +152,7 @@ class TestReading:
 
 
 class TestTheBuiltInTable:
-    def test_it_is_what_there_is_without_a_path(self) -> None:
+    def test_it_is_the_lexicon_without_a_path(self) -> None:
         assert lexicon() is lexicon("") is jieba_lexicon()
 
     def test_rarer_words_weigh_more_and_unknown_ones_as_the_median(self) -> None:

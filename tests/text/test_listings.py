@@ -1,4 +1,4 @@
-"""Which sentences are prose, and which are lines of a listing."""
+"""Sentences of prose, and lines of a listing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scrapy_neardup.text.prose import LineKind, classify_lines
 PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 
 
-def told(text: str) -> list[LineKind]:
-    """Of the sentences of a text that hold letters."""
+def kinds_of(text: str) -> list[LineKind]:
+    """The kinds of all sentences with letters."""
     own = segment(text, OPEN)
     return classify_lines(own.sentences, own.lines)
 
@@ -34,7 +34,7 @@ def told(text: str) -> list[LineKind]:
     ],
 )
 def test_a_sentence_is_prose_in_every_language(sentence: str) -> None:
-    assert told(sentence) == [PROSE]
+    assert kinds_of(sentence) == [PROSE]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_sentence_is_prose_in_every_language(sentence: str) -> None:
     ],
 )
 def test_code_logs_and_tables_are_listings(line: str) -> None:
-    assert told(line) == [LISTING]
+    assert kinds_of(line) == [LISTING]
 
 
 @pytest.mark.parametrize(
@@ -66,32 +66,57 @@ def test_code_logs_and_tables_are_listings(line: str) -> None:
         "# moors at the first berth that is free to a ferry",
     ],
 )
-def test_what_may_be_either_is_neither(line: str) -> None:
-    assert told(line) == [OTHER]
+def test_an_uncertain_line_is_neither(line: str) -> None:
+    assert kinds_of(line) == [OTHER]
 
 
-def test_what_stands_between_lines_of_a_listing_is_a_part_of_it() -> None:
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        # Shares of signs: 2 of 50 and 52 visible characters, 1 of 49 and 51, and fewer than two.
+        ("ab " * 24 + "= /", LISTING),
+        ("ab " * 25 + "= /", OTHER),
+        ("ab " * 24 + "=", OTHER),
+        ("ab " * 25 + "=", PROSE),
+        ("ab " * 10 + "=", OTHER),
+        # Shares of letters: 8 of 12 and 7 of 12 visible characters, and 6 of 11.
+        ("ab ab ab ab 1234", OTHER),
+        ("ab ab ab a 12345", LISTING),
+        ("ab ab ab 12345", OTHER),
+        # Letters a word, letters and words of prose.
+        (f"{'a' * 32} {'b' * 32}", LISTING),
+        (f"{'a' * 32} {'b' * 31}", OTHER),
+        ("abcd " * 4 + "ab cd", PROSE),
+        ("abcd " * 4 + "ab c", OTHER),
+        ("abcdef " * 5, OTHER),
+    ],
+)
+def test_the_kinds_have_these_limits(line: str, kind: LineKind) -> None:
+    assert kinds_of(line) == [kind]
+
+
+def test_a_line_between_lines_of_a_listing_is_a_part_of_it() -> None:
     code = "int dock = find_dock(f->name)\n{}\nreturn moor(f, &dock[0])"
-    assert told(code.format("continue")) == [LISTING] * 3
-    assert told(code.format("// the first berth that is free")) == [LISTING] * 3
-    assert told(code.format("The ferry moors at whichever berth is free at that time of day.")) == [
+    assert kinds_of(code.format("continue")) == [LISTING] * 3
+    assert kinds_of(code.format("// the first berth that is free")) == [LISTING] * 3
+    assert kinds_of(code.format("The ferry moors at whichever berth is free at that time of day.")) == [
         LISTING,
         PROSE,
         LISTING,
     ]
-    assert told("continue\n" + code.format("break"))[0] == OTHER
+    assert kinds_of("continue\n" + code.format("break"))[0] == OTHER
 
 
 def test_comments_in_another_script_are_not_the_writers_prose() -> None:
     comment = "it is the harbour master who says which of the berths is free"
     code = f"int dock = find_dock(f->name)\n{comment}\nreturn moor(f, &dock[0])"
     article = "码头管理程序昨天出了一个故障，两条渡船被指到了同一个泊位。"
-    assert told(code) == [LISTING, PROSE, LISTING]
-    assert told(f"{article}\n{code}") == [PROSE, LISTING, LISTING, LISTING]
-    assert told(f"{article}\n{comment}") == [PROSE, OTHER]
+    assert kinds_of(code) == [LISTING, PROSE, LISTING]
+    assert kinds_of(f"{article}\n{code}") == [PROSE, LISTING, LISTING, LISTING]
+    assert kinds_of(f"{article}\n{comment}") == [PROSE, OTHER]
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda text: any(map(str.isalnum, normalize(text))))))
-def test_any_text_is_told(sentences: list[str]) -> None:
+def test_any_text_is_classified(sentences: list[str]) -> None:
     lines = ["".join(filter(str.isalnum, normalize(sentence))) for sentence in sentences]
     assert len(classify_lines(list(map(normalize, sentences)), lines)) == len(sentences)

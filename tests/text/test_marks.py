@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.text.characters import MOST_MARKS, count_marks, limit_marks
 from scrapy_neardup.text.normalize import normalize
 
-#: Rows that whoever normalises them has to put in order.
+#: Rows that normalising must put in order.
 ROWS = {
     "alternating": "\u0300\u0316",
     "Hebrew": "\u05b0\u0591",
@@ -22,7 +22,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
-def test_of_a_row_thirty_stay(row: str) -> None:
+def test_thirty_marks_of_a_row_stay(row: str) -> None:
     text = f"a{row * 500}b{row * 10}c"
     assert limit_marks(text) == f"a{(row * 15)}b{row * 10}c"
     assert count_marks(text) == 1_020
@@ -57,7 +57,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_what_people_write_stays(text: str) -> None:
+def test_ordinary_text_stays(text: str) -> None:
     assert limit_marks(text) is text
 
 

@@ -1,4 +1,4 @@
-"""Which lines of a message are quotes, in the spellings of mail programs and forums; and what is left to an article."""
+"""Quotes of messages, in the spellings of mail programs and forums, and similar lines of articles."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ANSWERED = "It sails at ten since May, and bicycles go free of charge."
 
 
 @pytest.mark.parametrize("text", ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"])
-def test_what_only_ends_as_a_sign_of_a_quote_does_is_none(text: str) -> None:
-    """Else laws would be looked through line by line."""
+def test_an_ending_alone_is_no_sign_of_a_quote(text: str) -> None:
+    """Otherwise each line of a law would be searched."""
     assert not may_quote(text)
 
 
@@ -48,7 +48,7 @@ def test_what_only_ends_as_a_sign_of_a_quote_does_is_none(text: str) -> None:
         f"{ANSWERED}\nSent from my iPhone",
     ],
 )
-def test_of_a_message_its_own_words_are_left(text: str) -> None:
+def test_a_message_is_left_with_its_own_words(text: str) -> None:
     own, quotes = split_quotes(text)
     assert own.strip().removesuffix("See below what she sent to all of us.").strip() == ANSWERED
     assert quotes
@@ -82,14 +82,28 @@ def test_in_doubt_a_line_is_the_pages_own(text: str) -> None:
     assert ASKED in own or ASKED not in text
 
 
+def test_a_forum_quote_is_a_paragraph_and_without_empty_lines_one_line() -> None:
+    heading, more = "引用 3楼 张三 的发言：", f"{ANSWERED} And {ANSWERED}"
+    text = f"{heading}\n{ASKED}\n{more}\n\n{ANSWERED}\n\n{more}"
+    assert split_quotes(text) == (f"\n{ANSWERED}\n\n{more}", f"{heading}\n{ASKED}\n{more}")
+    assert split_quotes(f"{heading}\n{ASKED}\n{ANSWERED}\n{more}") == (f"{ANSWERED}\n{more}", f"{heading}\n{ASKED}")
+
+
+def test_two_lines_with_bars_under_an_attribution_are_a_quote_and_one_is_none() -> None:
+    attribution = "Le 3 mars 2024 à 10:03, Ada a écrit :"
+    two, one = f"| {ASKED}\n| Bises", f"| {ASKED}"
+    assert split_quotes(f"{attribution}\n{two}\n{ANSWERED}") == (ANSWERED, f"{attribution}\n{two}")
+    assert split_quotes(f"{attribution}\n{one}\n{ANSWERED}")[1] == ""
+
+
 @pytest.mark.parametrize("title", ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"])
-def test_of_a_reply_by_its_title_each_marked_line_is_a_quote(title: str) -> None:
+def test_each_marked_line_of_a_reply_is_a_quote(title: str) -> None:
     text = f"> {ASKED}\n{ANSWERED}"
     assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
     assert split_quotes(text, "Reply to Ada: the ferry") == (text, "")
 
 
-def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_needs_one() -> None:
+def test_quotes_in_markup_include_their_attribution() -> None:
     lines = ["Ada wrote on 4 March at 10:03:", ASKED, ANSWERED]
     assert find_quotes(lines, [Markup.NONE, Markup.CITED, Markup.NONE]) == {0, 1}
     assert find_quotes(["Ada wrote:", *lines[1:]], [Markup.NONE, Markup.CITED, Markup.NONE]) == set()
@@ -98,6 +112,9 @@ def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_n
         0,
         1,
     }
+    # In a message the last lines may be a signature.
+    signed = ["Ada wrote:", *lines[1:], "--", "Bob"]
+    assert find_quotes(signed, [Markup.NONE, Markup.QUOTED, *[Markup.NONE] * 3]) == {0, 1, 3, 4}
     # Prompts and menus begin with the same mark.
     assert find_quotes([f"> {ASKED}", f"> {ASKED}", ANSWERED], [Markup.NONE] * 3) == set()
 
@@ -105,24 +122,9 @@ def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_n
 @pytest.mark.parametrize(
     "piece",
     [
-        *(
-            ">",
-            "> ",
-            ">\n",
-            "[quote]",
-            "[/quote]\n",
-            "[quote=",
-            "On 1 @ a wrote:\n",
-            "@From:\nSent:\n",
-            "\n",
-            "a\n--\n",
-        ),
-        *(
-            "-----Original Message-----\n",
-            "Begin forwarded message:\nTo:\n",
-            f"引用{'a' * 240}\n",
-            f"{'发表于' * 80}:\n",
-        ),
+        *(">", "> ", ">\n", "[quote]", "[/quote]\n", "[quote=", "On 1 @ a wrote:\n", "@From:\nSent:\n", "\n"),
+        *("a\n--\n", "-----Original Message-----\n", "Begin forwarded message:\nTo:\n"),
+        *(f"引用{'a' * 240}\n", f"{'发表于' * 80}:\n"),
         *("> a\n| b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
     ],
 )
@@ -135,30 +137,21 @@ def test_no_text_takes_long(piece: str) -> None:
 
 
 _LINES = [
-    "",
-    "> a",
-    ">> b",
-    "| c",
-    "--",
-    "[quote]",
-    "[/quote]",
-    "A wrote:",
-    "On 1 May, A <a@b.example> wrote:",
-    "From: A",
-]
-_MORE = [
-    "Sent: B",
-    "-----Original Message-----",
-    "引用 A 的发言：",
-    "Begin forwarded message:",
-    "Sent from my x",
-    ANSWERED,
+    *("", "> a", ">> b", "| c", "--", "[quote]", "[/quote]", "A wrote:", "On 1 May, A <a@b.example> wrote:", "From: A"),
+    *(
+        "Sent: B",
+        "-----Original Message-----",
+        "引用 A 的发言：",
+        "Begin forwarded message:",
+        "Sent from my x",
+        ANSWERED,
+    ),
 ]
 
 
-@given(st.lists(st.sampled_from([*_LINES, *_MORE]), max_size=30), st.data())
-def test_whatever_stands_in_a_text_nothing_is_lost(lines: list[str], data: st.DataObject) -> None:
-    told = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
-    assert find_quotes(lines, told) <= set(range(len(lines)))
+@given(st.lists(st.sampled_from(_LINES), max_size=30), st.data())
+def test_no_line_of_any_text_is_lost(lines: list[str], data: st.DataObject) -> None:
+    markup = data.draw(st.lists(st.sampled_from(Markup), min_size=len(lines), max_size=len(lines)))
+    assert find_quotes(lines, markup) <= set(range(len(lines)))
     own, quotes = split_quotes("\n".join(lines))
     assert sorted((own + quotes).replace("\n", "")) == sorted("".join(lines))

@@ -1,11 +1,9 @@
-"""Traditional characters read as simplified ones, stop words, and the compiled segmenter beside jieba's own."""
+"""Traditional characters read as simplified ones, and stop words."""
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.lexicon import stop_words
 from scrapy_neardup.text.normalize import normalize, simplify
-from scrapy_neardup.text.tokens import frequencies, jieba_cut, words
+from scrapy_neardup.text.tokens import frequencies, words
 
 TRADITIONAL = (
     "鎮上的老戲院在週末放映了最後一場電影，放映師把那台用了四十年的機器擦得發亮，然後親手關掉了燈。\n"
@@ -40,7 +38,7 @@ def test_other_text_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_finds_the_copy_in_the_other_script_if_told_to(name: str) -> None:
+def test_every_method_with_simplified_finds_the_copy_in_the_other_script(name: str) -> None:
     one, other = (
         Page("http://a.example/", "老戲院", text=TRADITIONAL),
         Page("http://b.example/", "老戏院", text=SIMPLIFIED),
@@ -86,22 +84,3 @@ def test_stop_words_that_cannot_be_read_say_why(tmp_path: Path) -> None:
 def test_frequencies_are_in_order_of_first_occurrence() -> None:
     found = frequencies(words("渡口 ferry 渡口 the ferry 渡口", singles=True), {"the"})
     assert list(found.items()) == [("渡口", 3), ("ferry", 2)]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("rjieba") is None, reason="rjieba is not installed: jieba alone cuts")
-def test_the_compiled_segmenter_cuts_as_jieba_does() -> None:
-    """Word for word, or a state would depend on what is installed."""
-    import rjieba
-
-    jieba = jieba_cut()
-    chance = random.Random(5)
-    every = [chr(code) for code in range(0x3400, 0xA000)]
-    dictionary = (Path(str(find_spec("jieba").origin)).parent / "dict.txt").read_text(encoding="utf-8").splitlines()  # type: ignore[union-attr]
-    known = [line.split()[0] for line in dictionary]
-    texts = [TRADITIONAL, SIMPLIFIED, *("".join(chance.choices(every, k=40)) for _ in range(2000))]
-    texts += ["".join(chance.choices(known, k=6)) for _ in range(5000)]
-    for text in texts:
-        for run in filter(str.isalpha, normalize(text).split()):
-            if all("\u3400" <= char <= "\u9fff" for char in run):
-                assert rjieba.cut(run, hmm=False) == list(jieba(run))

@@ -10,17 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.text import backend
+from scrapy_neardup.text.backend import PythonBackend
 from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.prose import has_prose
-from scrapy_neardup.text.sentences import sentences
-from scrapy_neardup.text.shingles import distinct, shingles
+from scrapy_neardup.text.sentences import SketchForm, sentences
 from scrapy_neardup.text.titles import article_title, title_parts
 from scrapy_neardup.text.tokens import has_spaced_word, numbers, segmenter_name, spaced_words, words
 
@@ -123,8 +124,45 @@ def test_invisible_characters_and_marks_change_no_letters() -> None:
             assert letters(hidden) == letters(text), hex(ord(mark))
         assert letters(mark) == ""
         assert has_prose(mark * 100, 1) is False
+    for beside in "\u115e\u1161\u17b3\u3163\u3165\uff9f\uffa1":  # the ranges of invisible characters end here
+        assert letters(beside) == beside, hex(ord(beside))
     for mark in "\u200b\ufeff \u3000，,_“—":
         assert letters(normalize(mark.join("渡口Ferry７"))) == "渡口ferry7", hex(ord(mark))
+
+
+# Long enough lines, and lines as hashes, in both backends
+
+
+FORM = SketchForm(5, 64, 2, 9, 16, 4, 3, 4, 4, 2, 3, 12, 3, 2)
+BACKENDS = pytest.mark.parametrize("one", [backend.active, PythonBackend()], ids=["in use", "Python"])
+
+
+@BACKENDS
+def test_lines_of_ten_letters_count_as_prose(one: PythonBackend) -> None:
+    for text, most in (("", 0), ("首页\n" * 20, 0), ("渡口今天早上开航啦", 0), ("渡口今天早上开航了，啊！", 10)):
+        for lines in (1, 2):
+            assert one.has_prose(f"{text}\n" * lines, 10, most * lines) is True
+            assert one.has_prose(f"{text}\n" * lines, 10, most * lines + 1) is False, text
+
+
+@BACKENDS
+@given(text=TEXT)
+def test_a_segmented_text_knows_its_lines(one: PythonBackend, text: str) -> None:
+    found = one.segment(text, OPEN, is_normalized=False)
+    expected = [line for line in map(letters, sentences(normalize(text))) if line]
+    assert (found.lines, found.size) == (expected, len("".join(expected)))
+    assert found.line_hashes().tolist() == list(map(OPEN.short, expected))
+    short = [len(line) < 3 for line in expected]
+    is_menu = [short[at] and any(short[max(at - 1, 0) : at] + short[at + 1 : at + 2]) for at in range(len(short))]
+    counted = [line for line, few, menu in zip(expected, short, is_menu, strict=True) if not few or menu]
+    assert found.line_hashes(3).tolist() == list(map(OPEN.short, counted))
+    assert found.without(frozenset(map(OPEN.short, expected[:1]))).lines == [
+        line for line in expected if line != expected[0]
+    ]
+    assert found.sketch(FORM) == backend.active.segment(text, OPEN, is_normalized=False).sketch(FORM)
+    asked = [OPEN.gram(gram) for gram in ("船河", "a三1", "12", "河网")]
+    there = [OPEN.gram(found.letters[at : at + n]) for n in (2, 3) for at in range(len(found.letters) - n + 1)]
+    assert sorted(found.missing_grams(asked, 2, 3, 2**64 - 1)) == sorted(set(asked) - set(there))
 
 
 # Sentences
@@ -174,37 +212,6 @@ def test_sentences_stand_in_the_text_in_order_and_lose_no_letter(text: str) -> N
         assert letters("".join(found)) == "".join(map(letters, found)) == letters(one)
 
 
-# Shingles
-
-GOLDEN_SHINGLES = [0xE62D1DE7F9AF0779, 0x7DE9D1858303C5F0]
-
-
-@PATIENT
-@given(ANY_TEXT, ANY_TEXT, st.integers(1, 8))
-def test_a_part_has_the_same_shingles_wherever_it_stands(before: str, part: str, n: int) -> None:
-    found = shingles(part, n)
-    assert found.shape == ((max(1, len(part) - n + 1),) if part else (0,))
-    assert found.dtype == np.uint64
-    if len(part) >= n:
-        assert shingles(before + part, n)[len(before) :].tolist() == found.tolist()
-
-
-def test_different_strings_have_different_shingles_with_fixed_values() -> None:
-    for one, other in (("渡口", "口渡"), ("ab", "ba"), ("船", "河"), ("𠀀", "\u0000"), ("aaa", "aa")):
-        assert shingles(one, 3).tolist() != shingles(other, 3).tolist()
-    assert shingles("渡口开航了", 4).tolist() == GOLDEN_SHINGLES
-    assert len(distinct(shingles("渡口的船今天又开了" * 50, 5))) == 9  # its period
-
-
-@PATIENT
-@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9)), max_size=60))
-def test_distinct_values_are_those_of_numpy_and_the_argument_stays(hashes: list[int]) -> None:
-    given_ones = np.array(hashes, np.uint64)
-    assert distinct(given_ones).tolist() == np.unique(given_ones).tolist()
-    assert given_ones.tolist() == hashes
-    assert distinct(given_ones.astype(np.uint32)).dtype == np.uint32
-
-
 # Words
 
 
@@ -224,6 +231,7 @@ def test_distinct_values_are_those_of_numpy_and_the_argument_stays(hashes: list[
         ("𠀀𠀁", []),
         ("北\u200b京", []),
         ("繁體中文", ["中文"]),  # the dictionary is of simplified words
+        ("来到网易杭研大厦", ["来到", "网易", "大厦"]),  # a hidden Markov model would join 杭研
         ("2024年北京大桥", ["2024", "北京", "大桥"]),
         ("ab北京大桥", ["ab", "北京", "大桥"]),
         ("北京3号大桥", ["北京", "3", "大桥"]),
@@ -349,7 +357,7 @@ def test_numbers_come_in_order(text: str, expected: list[str]) -> None:
     ],
 )
 def test_the_words_that_say_most_come_first(found: list[str], count: int, expected: list[str]) -> None:
-    assert core_words(found, count) == core_words(found[::-1], count) == expected
+    assert core_words(" ".join(found), count) == core_words(" ".join(found[::-1]), count) == expected
 
 
 # Titles
@@ -428,7 +436,7 @@ def test_every_stage_takes_any_text(text: str) -> None:
     for one in (text, normalize(text)):
         for stage in (letters, sentences, spaced_words, numbers, article_title, has_unspaced):
             stage(one)
-        core_words(words(one), 4)
+        core_words(one, 4)
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import PythonText
-from scrapy_neardup.text.tokens import words
 
 
 class Cascade(Method):
@@ -112,12 +111,12 @@ class Cascade(Method):
     def _about_keys(self, page: Page, found: Views) -> list[int]:
         families = self._families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
-        keys = self._core_key("title", found.title) if "title" in families else []
-        return keys + self._core_key("about", words(normalize(" ".join(about), simplified=self.parameters.simplified)))
+        keys = self._core_key("title", found.headline) if "title" in families else []
+        return keys + self._core_key("about", normalize(" ".join(about), simplified=self.parameters.simplified))
 
-    def _core_key(self, family: str, found: list[str]) -> list[int]:
+    def _core_key(self, family: str, text: str) -> list[int]:
         """Return the key of the core words; one word alone says too little."""
-        core = sorted(core_words(found, self.parameters.core_words))
+        core = sorted(core_words(text, self.parameters.core_words))
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:

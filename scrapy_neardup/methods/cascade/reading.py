@@ -41,8 +41,9 @@ class View(NamedTuple):
 class Views(NamedTuple):
     """The readings of a page. ``article``: the article of a page read from HTML, if it was found."""
 
-    #: Letters of the title, words of it, and headlines: parts of the title, and h1.
+    #: Letters of the title, its own part in normal spelling, words of that, and headlines: parts of the title, and h1.
     title_letters: str
+    headline: str
     title: list[str]
     headlines: list[str]
     all: View
@@ -90,9 +91,11 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
+    headline = spelt.get(longest_part(own_parts), "")
     return Views(
         title_letters=letters(spelt.get(longest_part(of_title), "")),
-        title=words(spelt.get(longest_part(own_parts), "")),
+        headline=headline,
+        title=words(headline),
         # A headline of marks alone would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
         headings=_headings(page, of_title, p, hashes),

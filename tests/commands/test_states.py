@@ -1,4 +1,4 @@
-"""Commands that only read look into a state while a crawl is at work on it, and say as of when."""
+"""Commands on a state in use by a crawl, or written by other versions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.cli import stats
-from scrapy_neardup.errors import StoreLocked
+from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
-from tests.build import BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
+from tests.build import BAKERY, BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
 from tests.cli import Invoke, run, run_process
+from tests.crawl.test_recipe import by_version
 
 Captured = pytest.CaptureFixture[str]
 NEW, NEW_TEXT = (
@@ -43,15 +45,15 @@ def at_work(state: str) -> Iterator[PageStore]:
     close_store(store)
 
 
-def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore, invoke: Invoke) -> None:
-    _, out, told = invoke("stats", "--store", state, "--json")
+def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
+    _, out, message = invoke("stats", "--store", state, "--json")
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
         AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n",
-        told,
+        message,
     )
-    assert found["as_of"] in told
+    assert found["as_of"] in message
     assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)
     assert at_work.pages == 9
 
@@ -64,7 +66,7 @@ def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke
     assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
-def test_an_export_holds_what_counts_for_good(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
+def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     file = tmp_path / "pages.jsonl.gz"
     assert re.search(
         r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", invoke("export", "--store", state, "-o", file).out
@@ -83,9 +85,7 @@ def _crawl(store: PageStore) -> tuple[int, list[int]]:
     return generation, list(store.unsealed(generation))
 
 
-def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
-    state: str, at_work: PageStore, tmp_path: Path
-) -> None:
+def test_an_unsealed_update_is_exported_in_its_former_version(state: str, at_work: PageStore, tmp_path: Path) -> None:
     before = at_work.find(BREAD)
     changed = join_text(
         "The bakery has been closed for good", "Its oven was taken to a museum in the capital last week"
@@ -118,7 +118,8 @@ def test_groups_reports_and_comparisons_need_no_lock(
 
 
 @pytest.mark.slow
-def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: PageStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("state", ["leveldb"], indirect=True)
+def test_another_process_may_read_a_state_in_use_and_not_write(state: str, at_work: PageStore, tmp_path: Path) -> None:
     done = run_process("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)
     assert "morning is using it" in done.stderr
@@ -151,3 +152,75 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
         assert run("forget", PEAR, "--store", state, "--dry-run") == 0  # of this process, which holds it
     finally:
         close_store(held)
+
+
+OLD = "visible prose and trafilatura 1.9 fast"
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> str:
+    url = make_state("sqlite", tmp_path)
+    by_version(url, OLD)
+    return url
+
+
+def reader_of(url: str) -> str:
+    store = open_store(url, None)
+    try:
+        return str(store.recipe["extractor"])
+    finally:
+        close_store(store)
+
+
+def test_compare_warns_and_leaves_the_state_as_it_is(older: str, invoke: Invoke) -> None:
+    assert f"the extractor was {OLD} and is visible prose" in invoke("compare", PEAR, EDITED, "--store", older).err
+    assert reader_of(older) == OLD
+    for strict in (("--strict",), ()):
+        with pytest.raises(StoreMismatch, match=r"NEARDUP_STRICT refuses it.* scrapy neardup migrate"):
+            run("compare", PEAR, EDITED, "--store", older, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
+
+
+def test_extract_refuses_a_state_that_was_asked_for(older: str, tmp_path: Path, invoke: Invoke) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(f"<title>Bakery</title><p>{join_text(*BAKERY)}</p>", encoding="utf-8")
+    assert "Both read the test samples alike" in invoke("extract", str(page), "--store", older).err
+    with pytest.raises(StoreMismatch, match="NEARDUP_STRICT"):
+        run("extract", str(page), "--store", older, "--strict")
+
+
+def test_dedup_continues_an_older_state_and_names_new_decisions(older: str, tmp_path: Path, invoke: Invoke) -> None:
+    feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
+    feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
+    given = (str(feed), "-o", out, "--store", older, "--id", "")
+    with pytest.raises(StoreMismatch):
+        run("dedup", *given, "--strict")
+    assert "Both read the test samples alike" in invoke("dedup", *given).err
+    assert reader_of(older) != OLD
+    assert (
+        "state.sqlite now decides by base = 0.7; before by 0.52."
+        in invoke("dedup", *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}).err
+    )
+    store = open_store(older, None)
+    assert decisions_of(store)["NEARDUP_MIN_LETTERS"] == 40
+    close_store(store)
+
+
+def test_a_page_that_is_known_by_its_url_cannot_be_compared(older: str) -> None:
+    settings = {"NEARDUP_METHOD": "minhash"}
+    assert run("migrate", "--store", older, **settings) == 0
+    with pytest.raises(NearDupError, match="migrated"):
+        run("compare", PEAR, BREAD, "--store", older, **settings)
+
+
+def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/shared.sqlite"
+    feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
+    feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
+    given = (str(feed), "-o", out, "--store", url, "--id", "")
+    secret = {"NEARDUP_SECRET": "a secret that several states share"}
+    assert run("dedup", *given, **secret) == 0
+    with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
+        run("migrate", "--store", url, NEARDUP_METHOD="nshash")
+    assert run("migrate", "--store", url, NEARDUP_METHOD="nshash", **secret) == 0
+    assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
+    assert out.read_text() == ""

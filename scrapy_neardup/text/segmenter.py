@@ -1,0 +1,116 @@
+"""Words of a text, and those that say most: once in Python and once compiled.
+
+jieba cuts Chinese without its hidden Markov model: on long runs without marks the model takes quadratic time, so a
+hostile page could stop a crawl. Its dictionary alone decides. The compiled module reads that dictionary and cuts alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapy_neardup.hashing.compiled import Kernels
+from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, KATAKANA, SINGLES
+
+_WORD = re.compile(rf"[{HAN}]+|[{KATAKANA}]+|[{SINGLES}]|[^\W_{HAN}{SINGLES}{KATAKANA}]+")
+
+
+def jieba_file(name: str) -> Path:
+    """Return a file of jieba, which need not be imported: that takes long and writes warnings about its source."""
+    jieba = find_spec("jieba")
+    assert jieba is not None
+    assert jieba.origin is not None
+    return Path(jieba.origin).parent / name
+
+
+def jieba_weights() -> Path:
+    """Return jieba's table: lines of a word, a space and its inverse document frequency."""
+    return jieba_file("analyse/idf.txt")
+
+
+def read_weights(path: Path) -> dict[str, float]:
+    """Read lines of a word, a space and its weight."""
+    with path.open(encoding="utf-8") as lines:
+        return {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def upper_median(values: list[float]) -> float:
+    """Return the median, of two the larger one."""
+    middle = len(values) // 2
+    return float(np.partition(np.array(values, np.float64), middle)[middle])
+
+
+class Segmenter:
+    """Cuts texts by a dictionary, and ranks words by their weights: the definition."""
+
+    def __init__(self, dictionary: Path | None = None, weights: Path | None = None) -> None:
+        """Take the paths of two tables in the form of jieba's, by default jieba's own."""
+        self._files = dictionary or jieba_file("dict.txt"), weights or jieba_weights()
+
+    def words(self, normalized: str, *, singles: bool) -> list[str]:
+        """See ``tokens.words``."""
+        found = list[str]()
+        for run in _WORD.findall(normalized):
+            is_cut = HAN_CHARACTER.match(run) is not None
+            found += [word for word in self._cut(run) if singles or len(word) > 1] if is_cut else [run]
+        return found
+
+    def core_words(self, normalized: str, count: int) -> list[str]:
+        """See ``lexicon.core_words``. A word that the table lacks has its median."""
+        table, unknown = self._weights
+        weights: dict[str, float] = {}
+        for word in self.words(normalized, singles=False):
+            weights[word] = weights.get(word, 0.0) - table.get(word, unknown)
+        return [word for _, word in sorted(zip(weights.values(), weights, strict=True))[:count]]
+
+    @cached_property
+    def _weights(self) -> tuple[dict[str, float], float]:
+        table = read_weights(self._files[1])
+        return table, upper_median(list(table.values()))
+
+    @cached_property
+    def _cut(self) -> Callable[[str], list[str]]:
+        """jieba's segmentation, without its cache file in the shared temporary directory.
+
+        Any local user can plant that file and so change every fingerprint unseen.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its source has invalid escapes, and it asks for pkg_resources
+            import jieba
+        jieba.setLogLevel(logging.CRITICAL)
+        tokenizer = jieba.Tokenizer(str(self._files[0]))
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+        tokenizer.initialized = True
+        return lambda run: tokenizer.lcut(run, HMM=False)
+
+
+class NativeSegmenter(Segmenter):
+    """The same in the compiled module."""
+
+    def __init__(
+        self, kernels: Kernels, known: Any, dictionary: Path | None = None, weights: Path | None = None
+    ) -> None:
+        """``known``: the module's table of characters."""
+        super().__init__(dictionary, weights)
+        self._kernels = kernels
+        self._known = known
+
+    def words(self, normalized: str, *, singles: bool) -> list[str]:
+        return self._kernels.words(self._known, normalized, self._lexicon[0], singles)
+
+    def core_words(self, normalized: str, count: int) -> list[str]:
+        lexicon, unknown = self._lexicon
+        return self._kernels.core_words(self._known, normalized, lexicon, count, unknown)
+
+    @cached_property
+    def _lexicon(self) -> tuple[Any, float]:
+        lexicon, weights = self._kernels.lexicon(*(file.read_text(encoding="utf-8") for file in self._files))
+        return lexicon, upper_median(weights)

@@ -1,0 +1,168 @@
+"""Pages compared by their sketches alone: equal bytes, and pages that a few bytes refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods.base import IsCommon
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.rules import Bound, compare_on_site, compare_same_lines
+from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
+from scrapy_neardup.methods.literature.pieces import NSHash
+from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
+from scrapy_neardup.state.opening import memory_state
+from tests.build import story
+from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, SECOND_FERRY, page, unpacked
+
+Sentences = npt.NDArray[np.uint32]
+
+
+@dataclass
+class Known:
+    """A site of which is known on how many pages each sentence stood: as many as its fingerprint ends in."""
+
+    many: int
+
+    def pages(self) -> int:
+        return self.many
+
+    def forms(self) -> float:
+        return 0.0
+
+    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return (sentences % 5).astype(np.uint16)
+
+    def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        return np.zeros(len(sentences), np.bool_)
+
+    is_common = is_own
+
+
+NUMBERS = st.integers(0, 2**32 - 1)
+LINES = st.builds(
+    Lines, st.frozensets(NUMBERS, max_size=3), st.dictionaries(NUMBERS, st.integers(1, 255), max_size=MAX_LINES)
+)
+
+
+@given(LINES, st.builds(Known, st.integers(0, 20)))
+def test_equal_lines_on_one_site_are_compared_as_two_pages(lines: Lines, counts: Known) -> None:
+    again, compared = compare_same_lines(lines, counts), compare_on_site(lines, lines, counts, similarity=1.0)
+    assert again.ruling is compared.ruling
+    assert (again.shared, again.new, again.old) == (compared.shared, 0, 0)
+
+
+@pytest.mark.parametrize("site", ["a.example", "b.example"])
+def test_the_sketch_is_the_one_that_the_page_would_have(site: str) -> None:
+    store = memory_state({})
+    method = make_method("cascade", {}).with_hashes(store.hashes)
+    lines = "\n".join(story(1, 14))
+    page = Page(
+        "http://a.example/", "渡口", text=lines, main=lines, headline="渡口", reader="article", site="a.example"
+    )
+    again = method.compare_same_bytes(method.fingerprint(page).sketch, site, store.on_site(site))
+    here = method.fingerprint_own(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
+    assert again is not None
+    assert again[1] == here.sketch
+    assert again[0] == method.compare(here, method.fingerprint(page).sketch, frozenset())
+    assert again[0].likeness is Likeness.IDENTICAL
+
+
+def test_a_user_method_with_its_own_guard_reads_equal_pages() -> None:
+    class Own(NSHash):
+        def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+            return super().fingerprint_own(page, is_common, site)
+
+    counts = memory_state({}).on_site("a.example")
+    for method, is_known in ((make_method("nshash", {}), True), (Own(), False)):
+        sketch = method.fingerprint(Page("http://a.example/", text="".join(story(1, 14)))).sketch
+        assert (method.compare_same_bytes(sketch, "a.example", counts) is not None) is is_known
+
+
+TEXTS = (FERRY, BELL, SECOND_FERRY, LIGHTHOUSE, MILL)
+TITLES = ("", "新渡口清晨开航", "铜钟又响了", "The mill of 1874")
+STRICT = CascadeParameters()
+LENIENT = CascadeParameters(base=0.2, certain=0.3, certain_apart=0.25, short_least=0.1, excerpt=0.3, catalogue=0.0)
+ARTICLE_LINES = st.sampled_from([line for text in TEXTS for line in text.split("\n")])
+
+
+def is_nothing(method: Cascade, new: Fingerprint, old: bytes) -> bool:
+    """Whether a comparison says nothing of two pages."""
+    found = method.compare(new, old, NONE)
+    return not (found.duplicate or found.likeness or found.in_form or found.identical)
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Page:
+    """A page of lines of a few articles, so that two share some, none or all."""
+    lines = draw(st.lists(ARTICLE_LINES, min_size=1, max_size=14))
+    site = draw(st.sampled_from(["", "river.example", "hill.example"]))
+    return replace(page("\n".join(lines), draw(st.sampled_from(TITLES))), site=site)
+
+
+@given(drawn(), drawn(), st.sampled_from([STRICT, LENIENT]), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_a_comparison_of_refused_pages_finds_nothing(
+    new: Page, old: Page, parameters: CascadeParameters, has_whole: bool
+) -> None:
+    method = Cascade(parameters)
+    made, earlier = method.fingerprint(new), method.fingerprint(old)
+    if has_whole:  # as if some of it were boilerplate: the sketch of all is that of the earlier page
+        sketch = unpacked(made.sketch)
+        sketch.whole = sketch.shingles + unpacked(earlier.sketch).shingles
+        made = replace(made, sketch=sketch.pack(), whole=unpacked(earlier.sketch).minwise)
+    if not method.may_be_alike(made, earlier.sketch):
+        assert is_nothing(method, made, earlier.sketch)
+
+
+def test_a_sketch_that_is_cut_short_is_compared() -> None:
+    method = Cascade()
+    made, old = method.fingerprint(page(FERRY, "渡口")), method.fingerprint(page(BELL)).sketch
+    assert not method.may_be_alike(made, old)
+    assert all(method.may_be_alike(made, old[:size]) for size in range(len(old)))
+
+
+def may_be_alike(new: Page, old: Page) -> bool:
+    method = Cascade()
+    return method.may_be_alike(method.fingerprint(new), method.fingerprint(old).sketch)
+
+
+def test_other_articles_are_refused_unless_they_are_read_from_html() -> None:
+    for other in (BELL, SECOND_FERRY, LIGHTHOUSE, MILL, f"{BELL}\n{FERRY[:60]}"):
+        assert not may_be_alike(page(FERRY, "渡口"), page(other)), other[:9]
+    plain, read = page(FERRY), page(MILL, reader="trafilatura", main=MILL)
+    assert may_be_alike(plain, read)
+    assert may_be_alike(read, plain)
+    assert may_be_alike(replace(plain, reader="trafilatura", main=FERRY), read)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (page(FERRY), page(FERRY)),
+        (page(FERRY, "渡口"), page(BELL, "渡口")),
+        (page(FERRY), page(f"{FERRY}\n{BELL}\n{MILL}\n{SECOND_FERRY}", "铜钟又响了")),
+        (page(FERRY), page(FERRY.replace("渡船", "货轮"), "铜钟又响了")),
+        (page(f"{FERRY}\n{BELL}\n{SECOND_FERRY}\n{MILL}"), page(BELL, "铜钟又响了")),
+    ],
+)
+def test_copies_excerpts_and_one_title_are_compared(new: Page, old: Page) -> None:
+    method = Cascade()
+    assert not is_nothing(method, method.fingerprint(new), method.fingerprint(old).sketch)
+    assert may_be_alike(new, old)
+
+
+def test_boilerplate_of_the_new_page_is_taken_off_the_earlier_one() -> None:
+    """Without boilerplate the excerpt is more alike; the plain overlap of both sketches would refuse it."""
+    made = Cascade().fingerprint(page(FERRY[:150]))
+    one, old = unpacked(made.sketch), Cascade().fingerprint(page(f"{FERRY[:150]}\n{BELL}\n{MILL}\n{LIGHTHOUSE}", ""))
+    assert not Bound(DEFAULTS).may_be_alike(one, b"", old.sketch)
+    one.whole = one.shingles + unpacked(old.sketch).shingles
+    assert Bound(DEFAULTS).may_be_alike(one, unpacked(old.sketch).minwise, old.sketch)

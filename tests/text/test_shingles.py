@@ -1,0 +1,101 @@
+"""Shingles, and sketches that estimate how similar two sets of them are."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.text.shingles import distinct, entries, jaccard, shingles, sketch, smallest, trace
+
+GOLDEN_SHINGLES = [0xE62D1DE7F9AF0779, 0x7DE9D1858303C5F0]
+GOLDEN_SKETCH = ["df6fb7eae9fdd6b7", "5d7155341dcdc4dc41fc537514711545", "2157692169cc479d9d696921cc9d47cc"]
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+#: Bins and bits of sketches.
+SIZES = [(64, 1), (64, 8), (512, 2), (512, 4), (4096, 1)]
+
+
+@settings(deadline=None)
+@given(ANY_TEXT, ANY_TEXT, st.integers(1, 8))
+def test_a_part_has_the_same_shingles_wherever_it_stands(before: str, part: str, n: int) -> None:
+    found = shingles(part, n)
+    assert found.shape == ((max(1, len(part) - n + 1),) if part else (0,))
+    assert found.dtype == np.uint64
+    if len(part) >= n:
+        assert shingles(before + part, n)[len(before) :].tolist() == found.tolist()
+
+
+def test_different_strings_have_different_shingles_with_fixed_values() -> None:
+    for one, other in (("渡口", "口渡"), ("ab", "ba"), ("船", "河"), ("𠀀", "\u0000"), ("aaa", "aa")):
+        assert shingles(one, 3).tolist() != shingles(other, 3).tolist()
+    assert shingles("渡口开航了", 4).tolist() == GOLDEN_SHINGLES
+    assert len(distinct(shingles("渡口的船今天又开了" * 50, 5))) == 9  # its period
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9)), max_size=60))
+def test_distinct_values_are_those_of_numpy_and_the_argument_stays(hashes: list[int]) -> None:
+    given_ones = np.array(hashes, np.uint64)
+    assert distinct(given_ones).tolist() == np.unique(given_ones).tolist()
+    assert smallest(given_ones, 3) == sorted(set(hashes))[:3]
+    assert given_ones.tolist() == hashes
+    assert distinct(given_ones.astype(np.uint32)).dtype == np.uint32
+
+
+# Sketches
+
+
+def draw_pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Draw two sets of that size, as similar as their sizes allow."""
+    both = round(2 * size * similarity / (1 + similarity))
+    hashes = dice.integers(0, 2**64, 2 * size - both, np.uint64)
+    return hashes[:size], hashes[size - both :]
+
+
+@pytest.mark.parametrize("similarity", [0.0, 0.2, 0.5, 0.65, 0.8, 0.95, 1.0])
+def test_an_estimate_is_near_the_similarity_of_the_sets(similarity: float) -> None:
+    for size in [50, 100, 300, 1000, 3000]:
+        dice = np.random.default_rng(size)
+        for _ in range(10):
+            one, other = draw_pair(dice, size, similarity)
+            exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
+            assert exact == pytest.approx(similarity, abs=0.02), size
+            assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1), size
+
+
+def test_a_sketch_has_the_size_of_its_parameters_and_ignores_order_and_repetition() -> None:
+    for bins, bits in SIZES:
+        for count in (0, 1, 7, 5000):
+            hashes = np.random.default_rng(count).integers(0, 2**64, count, np.uint64)
+            packed = sketch(hashes, bins, bits)
+            assert len(packed) == bins * bits // 8
+            assert jaccard(packed, packed, bits) == 1.0
+            assert sketch(np.concatenate((hashes[::-1], hashes[:3])), bins, bits) == packed
+
+
+def test_the_bytes_of_a_sketch_are_written_down() -> None:
+    hashes = shingles("渡口的船今天又开了第二班是空的", 5)
+    assert [sketch(hashes, 64, bits).hex()[:32] for bits in (1, 2, 8)] == GOLDEN_SKETCH
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
+def test_an_estimate_counts_the_equal_entries(bits: int, one: bytes, other: bytes) -> None:
+    unpacked = [
+        [byte >> shift & 2**bits - 1 for byte in packed for shift in range(0, 8, bits)] for packed in (one, other)
+    ]
+    assert [entries(packed, bits).tolist() for packed in (one, other)] == unpacked
+    share = sum(a == b for a, b in zip(*unpacked, strict=True)) / len(unpacked[0])
+    estimate = jaccard(one, other, bits)
+    assert estimate == jaccard(other, one, bits) == pytest.approx(max(0.0, (share - 2.0**-bits) / (1 - 2.0**-bits)))
+
+
+@given(st.text(max_size=300), st.sampled_from([(64, 1), (512, 2), (128, 4), (64, 8)]))
+def test_a_trace_leads_from_entries_to_their_shingles(text: str, size: tuple[int, int]) -> None:
+    hashes = shingles(text, 3)
+    bins, places, kept = trace(hashes, *size)
+    assert (entries(sketch(hashes, *size), size[1])[bins] == kept).all()
+    assert ((hashes[places] & np.uint64(size[0] - 1)) == bins).all()
+    assert len(bins) == len(set((hashes & np.uint64(size[0] - 1)).tolist()))
