@@ -41,7 +41,7 @@ _DATA = "application/ld+json"
 
 #: The article has this share of the prose at least. The rest is beside it.
 _SHARE = 0.7
-#: With fewer letters of prose, the page may be a list of links, and nothing is removed.
+#: With fewer letters of prose, the page may have no article, and nothing is removed.
 _LEAST_PROSE = 500
 #: Shorter lines may be names in a list.
 _PHRASE = 25
@@ -97,9 +97,10 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
     if place is None:
         return False
     article = sections[place]
+    if links[article.end] - links[article.start] > prose[article.end] - prose[article.start]:  # a list of products
+        return False
     _remove_siblings(article.element)
-    if links[article.end] - links[article.start] < prose[article.end] - prose[article.start]:
-        _mark_menus(sections[:place], article, links, prose)
+    _mark_menus(sections[:place], article, links, prose)
     for element in root.iter(*_OFTEN_EMPTY):
         if not len(element) and not (element.text or "").strip():
             element.tag = _REMOVED
