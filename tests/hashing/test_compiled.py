@@ -267,7 +267,7 @@ def test_no_two_words_of_the_tables_have_one_slot() -> None:
     assert all(later - earlier > 1000 for places in alike for earlier, later in pairwise(places))
 
 
-def test_a_text_stays_as_it_was_while_others_are_made_of_it() -> None:
+def test_a_text_does_not_change_while_others_are_made_of_it() -> None:
     held = segment("".join(f"第{number}班渡船开航了，一共{number * 7}人。" for number in range(300)), KEYED)
     before, less = answers(held), without_some(held)
     after = answers(less)
