@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import scrapy_neardup
+from tests.test_layers import tree
 
 PACKAGE = Path(scrapy_neardup.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -31,7 +32,7 @@ def classes() -> dict[str, Class]:
     """Every class of the package by its name."""
     found = {}
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(file)):
             if isinstance(node, ast.ClassDef):
                 bases = tuple(ast.unparse(base).split("[")[0].rpartition(".")[2] for base in node.bases)
                 found[node.name] = Class(bases, frozenset(one.name for one in definitions(node) if says(one)))
@@ -93,13 +94,12 @@ def test_everything_public_has_a_docstring() -> None:
     assert {"Detector", "Page", "Method", "PageStore"} <= set(known)
     found: list[str] = []
     for file in FILES:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        found += silent(tree, known, file.relative_to(PACKAGE).as_posix())
+        found += silent(tree(file), known, file.relative_to(PACKAGE).as_posix())
     assert not found, "Without a docstring:\n" + "\n".join(found)
 
 
 def test_no_two_classes_that_others_use_have_one_name() -> None:
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in FILES]
+    trees = [tree(file) for file in FILES]
     found = Counter(one.name for tree in trees for one in definitions(tree) if isinstance(one, ast.ClassDef))
     twice = sorted(name for name, many in found.items() if many > 1 and not name.startswith("_"))
     assert not twice, f"Two things of one name: {', '.join(twice)}"

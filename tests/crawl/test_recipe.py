@@ -13,7 +13,6 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import pack_recipe
-from tests.cli import run
 from tests.crawl.engineless import Passed, article, crawl_items
 
 
@@ -61,23 +60,3 @@ def test_another_version_that_reads_alike_is_warned_of_once(url: str, caplog: py
     store = open_store(url, None)
     assert store.recipe["extractor"].startswith("visible prose and trafilatura 2.")
     close_store(store)
-
-
-def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(url: str) -> None:
-    crawled(url)
-    by_version(url, "visible prose and trafilatura 1.9 fast", extractor="0" * 16)
-    differs = "which reads the test samples differently. Fingerprints of two recipes cannot be compared"
-    with pytest.raises(NearDupError, match=differs) as refused:
-        crawled(url)
-    assert "scrapy neardup migrate" in str(refused.value)
-    assert run("migrate", "--store", url) == 0
-    again = crawled(url)
-    assert (again.items, again.count("unchanged"), again.count("duplicate")) == ([], 2, 1)
-
-
-def test_the_state_of_another_recipe_is_refused_and_left_alone(url: str) -> None:
-    crawled(url)
-    with pytest.raises(NearDupError) as refused:
-        crawled(url, NEARDUP_PARAMETERS={"bins": 256})
-    assert all(one in str(refused.value) for one in ("parameters.bins", "512", "256", "NEARDUP_STORE"))
-    assert crawled(url).count("unchanged") == 2

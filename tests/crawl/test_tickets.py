@@ -142,6 +142,23 @@ def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() 
     assert claimed == [True] * 4
 
 
+def test_a_page_may_have_more_items_until_its_callback_has_ended() -> None:
+    middleware, visits, complete = NearDupSpiderMiddleware(), list[Visit](), list[bool]()
+
+    async def result() -> AsyncIterator[Any]:
+        for number in range(3):
+            yield {"url": f"http://a.example/{number}"}
+
+    async def collect() -> None:
+        async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+            middleware.tickets.issue(one)
+            visits.append(use_ticket().visit)
+            complete.append(visits[-1].items.is_complete)
+
+    asyncio.run(collect())
+    assert (complete, visits[0].items.is_complete) == ([False] * 3, True)
+
+
 def test_the_item_of_an_errback_has_no_response() -> None:
     assert announced(Failure(OSError("refused")), {"n": 1}) == [({"n": 1}, None)]  # type: ignore[no-untyped-call]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.conftest import ADDONS, NEWS, Crawl, Result, Site
@@ -16,18 +14,15 @@ from tests.crawl.pages import html
 PLYVEL = find_spec("plyvel") is not None
 
 
-@pytest.mark.parametrize(
-    "scheme", [pytest.param("leveldb", marks=pytest.mark.skipif(not PLYVEL, reason="no plyvel here")), "sqlite"]
-)
-def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, tmp_path: Path, scheme: str) -> None:
-    store = {"NEARDUP_STORE": f"{scheme}://{tmp_path}/state"}
+def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, tmp_path: Path) -> None:
+    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
     first = crawl(NEWS, **store)
     assert first.paths == NEWS[:2]
     second = crawl(NEWS, **store)
     assert second.items == []
     assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
     assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 2
-    assert f"{scheme} at {tmp_path}/state, with 3 pages" in second.log
+    assert f"sqlite at {tmp_path}/state, with 3 pages" in second.log
 
 
 def test_two_spiders_of_one_process_share_the_state(

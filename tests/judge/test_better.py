@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.export import OpenState
@@ -14,7 +13,6 @@ from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore, newest_replacement
@@ -132,17 +130,6 @@ def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies()
     assert newest_replacement(ours, find_record(ours, BLOG).id) is None
     assert said(answer(crawl(ours), TIMES)) == (Kind.UNCHANGED, BLOG.url)
     assert is_sound(ours)
-
-
-def test_the_state_tells_who_superseded_whom(store: PageStore) -> None:
-    for one in (WIRE, PAPER, TIMES, LATE):
-        answer(crawl(store), one)
-    records = [find_record(store, one) for one in (WIRE, PAPER, TIMES, LATE)]
-    found = inspect_pages(store, records, Config())
-    assert [one.verdict for one in found] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
-    assert [one.superseded for one in found] == [True, True, False, False]
-    assert [one.original and one.original.url for one in found] == [TIMES.url, TIMES.url, None, TIMES.url]
-    assert not any(one.original_is_gone for one in found)
 
 
 def test_what_pages_are_weighed_by_is_kept_with_them_and_nothing_else_is(store: PageStore) -> None:

@@ -84,7 +84,7 @@ def test_an_item_with_text_has_the_hash_of_all_fields_unless_its_text_is_its_nam
     ("answer", "url", "reason"),
     [
         (response(), OTHER, "other_page"),
-        (response(status=404), URL, "http_error"),
+        (response(status=400), URL, "http_error"),
         (response(html="%PDF-1.7"), URL, "not_html"),
         (API, URL, "not_html"),
         (response(html="x" * 400_001), URL, "too_large"),
@@ -144,4 +144,5 @@ def test_the_error_names_the_settings_that_help(
         source().page(item, answer, url)
     assert raised.value.reason == reason
     assert cure in str(raised.value)
+    assert ("is not that of its response" in str(raised.value)) == (reason == "other_page")
     assert "meta={'neardup_response': response}" in str(raised.value)
