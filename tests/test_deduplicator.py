@@ -87,7 +87,7 @@ def test_verdicts_equal_those_of_a_crawl() -> None:
 
 
 @pytest.mark.parametrize("form", ["path", "string", "URL"])
-def test_a_crawl_knows_what_a_script_has_seen_and_the_other_way_round(tmp_path: Path, form: str) -> None:
+def test_crawls_and_scripts_share_a_state(tmp_path: Path, form: str) -> None:
     path = tmp_path / "seen.db"
     store: Any = {"path": path, "string": f"{SQLITE}{path}", "URL": path.as_uri().replace("file", "sqlite", 1)}[form]
     with Deduplicator(store) as dedup:
@@ -435,7 +435,7 @@ def test_a_closed_deduplicator_refuses_work() -> None:
     assert repr(dedup) == "<Deduplicator on memory:, closed>"
 
 
-def test_its_defaults_are_those_of_the_settings() -> None:
+def test_defaults_equal_those_of_the_settings() -> None:
     config = Config.from_settings({})
     for one in list(signature(Deduplicator).parameters.values())[1:]:
         setting = getattr(config, one.name)

@@ -180,7 +180,7 @@ def test_all_extras_are_all_that_are_for_users() -> None:
     assert 'pip install ".[all]"' in read("README.zh-CN.md")
 
 
-def test_tests_install_what_builds_the_documentation() -> None:
+def test_the_extra_test_includes_the_extra_docs() -> None:
     assert set(EXTRAS["docs"]) <= set(EXTRAS["test"])
 
 
@@ -191,7 +191,7 @@ def test_the_package_names_only_extras_that_are_there() -> None:
     assert named <= set(EXTRAS)
 
 
-def test_hooks_check_what_the_test_command_checks() -> None:
+def test_hooks_and_the_test_command_run_the_same_checks() -> None:
     hooks = [hook for repo in loaded(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
     own = {" ".join(hook["entry"].split()[:2]) for hook in hooks if hook.get("language") == "system"}
     assert own == {"ruff check", "ruff format", "mypy"}

@@ -302,7 +302,7 @@ def test_a_copy_without_a_text_is_refused_with_its_original_and_a_cure(found: Fo
         ([PEAR, "edited"], "There is no state at .*\\. Name"),
     ],
 )
-def test_what_is_refused(found: Found, folder: Path, arguments: list[str], message: str) -> None:
+def test_compare_refuses_in_a_sentence(found: Found, folder: Path, arguments: list[str], message: str) -> None:
     (folder / "folder.html").mkdir()
     for name in ("binary.html", "binary.txt"):
         (folder / name).write_bytes(b"\x89PNG\0\0\0\0\xff")

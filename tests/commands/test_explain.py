@@ -159,7 +159,7 @@ def test_groups_are_written_completely_or_not_at_all(
     assert sorted(file.name for file in tmp_path.iterdir() if "groups" in file.name) == ["groups.jsonl"]
 
 
-def test_copies_whose_original_is_gone_are_a_group(grouped: str, invoke: Invoke) -> None:
+def test_copies_of_a_forgotten_original_are_a_group(grouped: str, invoke: Invoke) -> None:
     forget(grouped, PEAR, BREAD)
     [group] = invoke("groups", "--store", grouped).rows
     assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
@@ -191,7 +191,7 @@ def test_a_terminal_shows_a_list_of_groups_and_cuts_large_ones(
 # Statistics
 
 
-def test_copies_whose_original_is_gone_are_counted(sqlite: str, invoke: Invoke) -> None:
+def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:
     forget(sqlite, PEAR)
     said = invoke("stats", "--store", sqlite).out
     assert "| - copies without an original (updated or forgotten) |       2 |" in said

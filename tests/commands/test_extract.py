@@ -158,9 +158,7 @@ def test_extract_does_not_change_the_state(run: Run, state: str) -> None:
     assert held() == before
 
 
-def test_a_state_that_cannot_be_had_is_done_without_unless_it_was_asked_for(
-    found: Callable[..., Any], run: Run, state: str
-) -> None:
+def test_an_unusable_state_is_an_error_only_if_it_was_named(found: Callable[..., Any], run: Run, state: str) -> None:
     other = {"NEARDUP_METHOD": "simhash"}
     assert "has another recipe" in found("article.html", **other)["why_no_store"]
     with pytest.raises(StoreError, match="has another recipe"):

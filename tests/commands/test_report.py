@@ -172,7 +172,7 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
 # How many.
 
 
-def test_so_many_copies_are_listed_as_are_asked_for(state: str, invoke: Invoke) -> None:
+def test_the_option_pages_limits_listed_copies(state: str, invoke: Invoke) -> None:
     for asked, listed in ((1, 1), (2, 2), (500, 2)):
         assert (
             len(json.loads(invoke("report", "--store", state, "--json", "--pages", str(asked)).out)["copies"]) == listed

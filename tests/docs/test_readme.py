@@ -31,7 +31,7 @@ def test_the_first_command_installs_and_crawls_and_the_last_one_tests() -> None:
     assert (ROOT / "example_project" / "scrapy.cfg").exists()
 
 
-def test_ci_runs_the_test_command_as_it_is_printed() -> None:
+def test_ci_runs_the_printed_test_command() -> None:
     script = source(".ci/run")
     [extraction] = [line for line in script.splitlines() if line.startswith("command=$(sed")]
     found = subprocess.run(
@@ -42,7 +42,7 @@ def test_ci_runs_the_test_command_as_it_is_printed() -> None:
 
 
 @pytest.mark.slow
-def test_what_the_readme_says_of_the_example_happens(tmp_path: Path, port: int) -> None:
+def test_the_commands_of_the_readme_work_on_the_example(tmp_path: Path, port: int) -> None:
     """Each command behind the first one, in a copy of the example that was crawled once."""
     project = tmp_path / "example_project"
     shutil.copytree(ROOT / "example_project", project, ignore=shutil.ignore_patterns(".scrapy", "*.jsonl"))

@@ -279,7 +279,7 @@ def test_groups_are_chains_and_a_page_between_two_groups_joins_them() -> None:
     assert sizes == sorted(set(sizes))
 
 
-def test_an_evaluation_groups_as_it_is_asked() -> None:
+def test_an_evaluation_groups_by_its_argument() -> None:
     documents = [document(str(step), FILLER, str(step)) for step in (0, 1, 2)]
     corpus = Corpus("steps", documents, {"0": "neg", "1": "pos", "2": "pos"})
     assert evaluate(Steps(), corpus).missed == 1

@@ -82,7 +82,7 @@ def test_a_copy_with_a_paragraph_more_or_less_is_a_duplicate() -> None:
 
 
 @pytest.mark.parametrize("text", [SECOND_FERRY, BELL, LIGHTHOUSE, MILL, ADDED])
-def test_another_article_is_no_copy_whatever_their_heads_share(text: str) -> None:
+def test_another_article_with_the_same_head_is_no_copy(text: str) -> None:
     head: dict[str, Any] = {"keywords": ("渡口", "开航"), "description": "新渡口清晨开航了"}
     one, other = page(FERRY, **head), page(text, **head)
     assert common_keys(one, other)
@@ -162,7 +162,7 @@ STRANGE = (
 
 
 @pytest.mark.parametrize("text", [FERRY, BELL, MILL])
-def test_a_third_of_a_long_article_is_an_excerpt_from_both_sides_and_a_strange_notice_none(text: str) -> None:
+def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not(text: str) -> None:
     paragraphs = text.split("\n")
     length = len(paragraphs) // 3
     for start in range(0, len(paragraphs) - length + 1, 2):

@@ -124,7 +124,7 @@ def test_a_sentence_of_hundreds_of_letters_is_kept() -> None:
     assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
 
 
-def test_it_holds_the_longest_sentences_and_how_many_shingles_there_are() -> None:
+def test_a_sketch_holds_the_longest_sentences_and_the_number_of_shingles() -> None:
     whole = unpacked(Cascade().fingerprint(page(FERRY, site="a.example")).sketch)
     longest = sorted((letters(normalize(one)) for one in FERRY.replace("\n", "").split("。")), key=len, reverse=True)
     assert len(longest[DEFAULTS.max_sentences]) < len(longest[DEFAULTS.max_sentences - 1])
@@ -134,7 +134,7 @@ def test_it_holds_the_longest_sentences_and_how_many_shingles_there_are() -> Non
     assert whole.body == OPEN.of(body)
 
 
-def test_it_knows_a_site_from_another_and_words_from_numbers() -> None:
+def test_a_sketch_tells_sites_apart_and_words_from_numbers() -> None:
     sites = [unpacked(Cascade().fingerprint(page(MILL, site=site)).sketch).site for site in ("a", "a", "b", "")]
     assert sites[0] == sites[1] > 0
     assert len(set(sites)) == 3

@@ -68,7 +68,7 @@ def test_pages_with_nothing_in_common_are_not_similar_by_minhash() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (16, 320, 40), (8, 380, 10)])
-def test_pages_share_a_band_as_often_as_their_number_says(bands: int, shared: int, own: int) -> None:
+def test_pages_share_a_band_with_the_probability_of_the_formula(bands: int, shared: int, own: int) -> None:
     method, chance, pairs = make_method("minhash", {"bands": bands}), random.Random(4), 300
     made = [windows(method, chance, shared, own) for _ in range(pairs)]
     jaccard, rows = shared / (shared + 2 * own), 128 // bands

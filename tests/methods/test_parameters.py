@@ -240,7 +240,7 @@ def test_a_state_accepts_another_threshold_and_no_other_change(name: str, tmp_pa
             check_recipe(written, made(name, **{parameter: value}).recipe(), "a state")
 
 
-def test_which_parameters_decide_is_written_down() -> None:
+def test_deciding_parameters_are_written_down() -> None:
     """One more is a promise on all states there are, and one less refuses those that were crawled with two values."""
     found = {name: " ".join(made(name).decisions()) for name in METHODS}
     assert found == {

@@ -83,7 +83,7 @@ def test_utf8_and_chinese_pages_are_read_under_any_declaration(text: str, charse
 
 
 @pytest.mark.parametrize(("text", "charset"), DECLARED_ONLY.values(), ids=DECLARED_ONLY)
-def test_other_pages_are_read_as_they_declare(text: str, charset: str) -> None:
+def test_other_pages_are_read_by_their_declaration(text: str, charset: str) -> None:
     assert misread(text, charset, product([charset], ["header", "meta", "pragma"])) == {}
 
 

@@ -222,7 +222,7 @@ def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so(sim
     assert marks(found.texts[1]) == [*["渡口今天恢復通航", "船票兩塊錢"] * simplified, "渡口今天恢复通航"]
 
 
-def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_converter_scripts_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     from scrapy_neardup.text import normalize
 
     monkeypatch.setitem(sys.modules, "opencc", None)
@@ -317,6 +317,7 @@ def test_the_least_similar_lead_other_sites_take_turns_and_older_pairs_stay() ->
     same = [(0.5 + number / 1000, number, (1, 2)) for number in range(1, 100)]
     others = [(0.9, 200, (3, 4)), (0.8, 300, (4, 3)), (0.95, 400, (3, 4))]
     assert best(same + others, 6) == [1, 300, 2, 200, 3, 4]
+    assert best(same, 100) == list(range(1, 65))
     assert best([(0.5, id, (1, 1)) for id in range(300, 0, -1)], 3) == [1, 2, 3]
 
 

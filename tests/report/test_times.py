@@ -56,7 +56,7 @@ def pages(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 
 @given(pages())
-def test_each_page_is_in_the_bucket_of_its_time_whatever_the_order(seen: list[tuple[int, int]]) -> None:
+def test_each_page_is_in_the_bucket_of_its_time_in_any_order(seen: list[tuple[int, int]]) -> None:
     found = tallied(seen)
     check(found, seen)
     assert tallied(sorted(seen)) == found
