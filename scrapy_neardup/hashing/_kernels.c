@@ -17,7 +17,7 @@
 #include "_kernels.h"
 
 /* Raised with every change of a signature or result: compiled.py uses no module of another version. */
-#define VERSION 19
+#define VERSION 20
 
 int points_of(PyObject *text, Points *points)
 {

@@ -77,14 +77,13 @@ typedef struct {
 } Key;
 
 int key_of(PyObject *packed, Key *key);
-/* Writes the UTF-8 of a character; returns where the next one goes. */
-uint8_t *encode(Py_UCS4 c, uint8_t *to);
-/* The hash of the UTF-8 of a text; a lone surrogate counts as a question mark. */
-uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count);
+/* Writes the UTF-8 of characters, at most 4 bytes each; returns where the next ones go. A lone surrogate becomes a question
+ * mark. */
+uint8_t *encode(const Py_UCS4 *at, Py_ssize_t count, uint8_t *to);
 
+/* The UTF-8 of a text. */
 typedef struct {
-    const Py_UCS4 *at;
-    Py_ssize_t count;
+    const uint8_t *at, *end;
     uint64_t hash;
 } Text;
 

@@ -1,4 +1,4 @@
-/* A text cut into sentences once, and all that cascade keeps of it: see text/segmented.py. No str is made of a sentence until
+/* A text cut into sentences once, and all that cascade keeps of it: see text/sentences.py. No str is made of a sentence until
  * one is asked for. */
 #include "_kernels.h"
 
@@ -18,6 +18,7 @@ typedef struct {
     Line *lines;
     Py_ssize_t count;
     Py_UCS4 *letters;
+    uint64_t body; /* hash of all letters, if no line was left out */
 } Cut;
 
 static Py_ssize_t all_letters(const Cut *cut)
@@ -69,7 +70,7 @@ static Cut *make(PyObject *table, PyObject *text, int is_folded, Py_ssize_t line
     return NULL;
 }
 
-/* The capsule, and the number of letters. */
+/* The capsule, the number of letters, and their hash. */
 static PyObject *wrap(Cut *cut)
 {
     PyObject *capsule = PyCapsule_New(cut, CUT, forget);
@@ -77,7 +78,7 @@ static PyObject *wrap(Cut *cut)
         drop(cut);
         return NULL;
     }
-    return Py_BuildValue("Nn", capsule, all_letters(cut));
+    return Py_BuildValue("NnK", capsule, all_letters(cut), (unsigned long long)cut->body);
 }
 
 /* Adds a line if it has letters, which are in place; 0, or -1 with an error. */
@@ -138,22 +139,29 @@ static int cut_lines_of(Cut *cut, Py_ssize_t room, const Table *table, const Poi
     return 0;
 }
 
-/* Hashes all lines; 0, or -1 with an error. */
+/* Hashes all lines, and all letters together; 0, or -1 with an error. */
 static int hash_lines(Cut *cut, const Key *key)
 {
-    Text *texts = PyMem_Malloc((size_t)cut->count * sizeof *texts);
+    Text *texts = PyMem_Malloc((size_t)(cut->count + 1) * sizeof *texts);
+    uint8_t *bytes = PyMem_Malloc((size_t)all_letters(cut) * 4), *to = bytes;
     Py_ssize_t i;
-    if (!texts) {
-        PyErr_NoMemory();
-        return -1;
+    if (texts && bytes) {
+        for (i = 0; i < cut->count; i++) {
+            texts[i + 1].at = to;
+            texts[i + 1].end = to = encode(letters_of(cut, i), length_of(cut, i), to);
+        }
+        texts[0] = (Text){bytes, to, 0};
+        hash_each(key, texts, cut->count + 1);
+        for (i = 0; i < cut->count; i++)
+            cut->lines[i].hash = texts[i + 1].hash;
+        cut->body = texts[0].hash;
     }
-    for (i = 0; i < cut->count; i++)
-        texts[i] = (Text){letters_of(cut, i), length_of(cut, i), 0};
-    hash_each(key, texts, cut->count);
-    for (i = 0; i < cut->count; i++)
-        cut->lines[i].hash = texts[i].hash;
+    PyMem_Free(bytes);
     PyMem_Free(texts);
-    return 0;
+    if (texts && bytes)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
 }
 
 #define LINES 64 /* room at first */
@@ -367,6 +375,8 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     for (line = 0; line < cut->count; line++) {
         const Py_UCS4 *letters = letters_of(cut, line);
         Py_ssize_t first, length = length_of(cut, line);
+        if (cut->lines[line].unspaced == length)
+            continue; /* a digit is none of these letters */
         for (first = 0; first < length; first = i + 1) {
             for (i = first; i < length && is_digit(letters[i]); i++)
                 ;
@@ -415,16 +425,15 @@ static int shingle(const Cut *cut, const Py_ssize_t *form, Grams *grams, Py_ssiz
 
 KERNEL(cut_sketch)
 {
-    Key key;
     Grams grams;
     const Cut *cut;
     Py_ssize_t form[LAST + 1], i, count;
     PyObject *parts[6] = {NULL}, *found = NULL;
-    if (!has(given, 4 + LAST + 1) || !(cut = cut_from(args[0])) || key_of(args[1], &key) < 0 ||
-        word_of(args[2], &grams.offset) < 0 || word_of(args[3], &grams.base) < 0)
+    if (!has(given, 3 + LAST + 1) || !(cut = cut_from(args[0])) || word_of(args[1], &grams.offset) < 0 ||
+        word_of(args[2], &grams.base) < 0)
         return NULL;
     for (i = 0; i <= LAST; i++)
-        if (size_of(args[4 + i], LIMITS[i][0], LIMITS[i][1], &form[i]) < 0)
+        if (size_of(args[3 + i], LIMITS[i][0], LIMITS[i][1], &form[i]) < 0)
             return NULL;
     if (form[BINS] & (form[BINS] - 1) || form[BITS] & (form[BITS] - 1) || form[OPENING_BINS] & (form[OPENING_BINS] - 1) ||
         form[OPENING_BITS] & (form[OPENING_BITS] - 1)) {
@@ -435,8 +444,7 @@ KERNEL(cut_sketch)
         return NULL;
     if (shingle(cut, form, &grams, &count, parts) == 0 && (parts[3] = longest_of(cut, form[AT_LEAST], form[LONGEST])) &&
         (parts[4] = numbers_of(cut, &grams, form[NUMBERS])) && (parts[5] = ends_of(cut, form[FIRST], form[LAST])))
-        found = Py_BuildValue("KnOOOOOO", (unsigned long long)hash_of(&key, cut->letters, all_letters(cut)), count, parts[0],
-                              parts[1], parts[2], parts[3], parts[4], parts[5]);
+        found = Py_BuildValue("nOOOOOO", count, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
     for (i = 0; i < 6; i++)
         Py_XDECREF(parts[i]);
     end_grams(&grams);

@@ -69,68 +69,61 @@ static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, uint
         h[i] ^= v[i] ^ v[i + 8];
 }
 
-uint8_t *encode(Py_UCS4 c, uint8_t *to)
+uint8_t *encode(const Py_UCS4 *at, Py_ssize_t count, uint8_t *to)
 {
-    if (c >= 0x800 && c < 0x10000 && c >> 11 != 0xD800 >> 11) {
-        *to++ = (uint8_t)(0xE0 | c >> 12);
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    }
-    else if (c < 0x80)
-        *to++ = (uint8_t)c;
-    else if (c < 0x800) {
-        *to++ = (uint8_t)(0xC0 | c >> 6);
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
-    }
-    else if (c < 0x10000)
-        *to++ = '?';
-    else {
-        *to++ = (uint8_t)(0xF0 | c >> 18);
-        *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (c & 0x3F));
+    const Py_UCS4 *end = at + count;
+    for (; at < end; at++) {
+        Py_UCS4 c = *at;
+        if (c >= 0x800 && c < 0x10000 && c >> 11 != 0xD800 >> 11) {
+            to[0] = (uint8_t)(0xE0 | c >> 12);
+            to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+            to[2] = (uint8_t)(0x80 | (c & 0x3F));
+            to += 3;
+        }
+        else if (c < 0x80)
+            *to++ = (uint8_t)c;
+        else if (c < 0x800) {
+            *to++ = (uint8_t)(0xC0 | c >> 6);
+            *to++ = (uint8_t)(0x80 | (c & 0x3F));
+        }
+        else if (c < 0x10000)
+            *to++ = '?';
+        else {
+            *to++ = (uint8_t)(0xF0 | c >> 18);
+            *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
+            *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+            *to++ = (uint8_t)(0x80 | (c & 0x3F));
+        }
     }
     return to;
 }
 
 /* A text, read block by block. */
 typedef struct {
-    const Py_UCS4 *at, *end; /* what is left of it */
+    const uint8_t *at, *end; /* what is left of it */
     uint64_t counted;        /* bytes of all blocks up to this one */
     uint64_t last;           /* all bits in the last block */
-    size_t filled;           /* bytes in the block: a character may stand across the end */
-    uint8_t block[BLOCK + 4];
+    uint8_t block[BLOCK];
 } Stream;
 
 /* Begins a text, without a block; returns the first state. */
-static const uint64_t *begin(Stream *stream, const Key *key, const Py_UCS4 *at, Py_ssize_t count)
+static const uint64_t *begin(Stream *stream, const Key *key, const Text *text)
 {
-    int is_key_last = !count && key->is_keyed; /* of an empty text the block of the key is the last one */
-    stream->at = at;
-    stream->end = at + count;
+    int is_key_last = text->at == text->end && key->is_keyed; /* of an empty text the block of the key is the last one */
+    stream->at = is_key_last ? key->block : text->at;
+    stream->end = is_key_last ? key->block + BLOCK : text->end;
     stream->counted = key->is_keyed && !is_key_last ? BLOCK : 0;
-    stream->filled = is_key_last ? BLOCK : 0;
-    if (is_key_last)
-        memcpy(stream->block, key->block, BLOCK);
     return is_key_last ? key->before : key->behind;
 }
 
 static void fill(Stream *stream)
 {
-    uint8_t *to = stream->block + stream->filled, *const full = stream->block + BLOCK;
-    const Py_UCS4 *at = stream->at;
-    if (to > full) {
-        memcpy(stream->block, full, 4);
-        to -= BLOCK;
-    }
-    while (at < stream->end && to <= full) /* only a block before other bytes is not the last one */
-        to = encode(*at++, to);
-    stream->at = at;
-    stream->filled = (size_t)(to - stream->block);
-    stream->last = to > full ? 0 : UINT64_MAX;
-    stream->counted += to > full ? BLOCK : stream->filled;
-    if (stream->last)
-        memset(to, 0, (size_t)(full - to));
+    size_t left = (size_t)(stream->end - stream->at), size = left < BLOCK ? left : BLOCK;
+    memcpy(stream->block, stream->at, size);
+    memset(stream->block + size, 0, BLOCK - size);
+    stream->at += size;
+    stream->counted += size;
+    stream->last = left > BLOCK ? 0 : UINT64_MAX;
 }
 
 /* The 8 bytes of a hash as a number, the first one the highest. */
@@ -143,16 +136,16 @@ static uint64_t reversed(uint64_t word)
     return found;
 }
 
-uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count)
+static void hash_one(const Key *key, Text *text)
 {
     Stream stream;
     uint64_t h[8];
-    memcpy(h, begin(&stream, key, at, count), sizeof h);
+    memcpy(h, begin(&stream, key, text), sizeof h);
     do {
         fill(&stream);
         compress(h, stream.block, stream.counted, stream.last);
     } while (!stream.last);
-    return reversed(h[0]);
+    text->hash = reversed(h[0]);
 }
 
 /* A processor with AVX2 hashes four texts in vectors in less than twice the time of one. Where a text ends, the next one takes
@@ -198,7 +191,7 @@ static void hash_in_lanes(const Key *key, Text *texts, Py_ssize_t count)
     do {
         for (k = 0; k < LANES; k++) {
             if (!held[k] && next < texts + count) {
-                const uint64_t *first = begin(&streams[k], key, next->at, next->count);
+                const uint64_t *first = begin(&streams[k], key, next);
                 for (i = 0; i < 8; i++)
                     h[i][k] = first[i];
                 held[k] = next++;
@@ -228,7 +221,7 @@ void hash_each(const Key *key, Text *texts, Py_ssize_t count)
     }
 #endif
     for (i = 0; i < count; i++)
-        texts[i].hash = hash_of(key, texts[i].at, texts[i].count);
+        hash_one(key, &texts[i]);
 }
 
 int key_of(PyObject *packed, Key *key)
@@ -279,12 +272,25 @@ KERNEL(hash_texts)
     list = PyList_New(count);
     for (i = 0; list && i < count; i++) {
         Points points;
+        Text text = {NULL, NULL, 0};
+        uint8_t small[4 * SMALL], *bytes = small;
         if (points_of(PyList_GetItem(args[1], i), &points) < 0) {
             Py_CLEAR(list);
             break;
         }
-        if (put(list, i, PyLong_FromUnsignedLongLong(hash_of(&key, points.at, points.count))) < 0)
+        if (points.count > SMALL && !(bytes = PyMem_Malloc((size_t)points.count * 4))) {
+            PyErr_NoMemory();
             Py_CLEAR(list);
+        }
+        else {
+            text.at = bytes;
+            text.end = encode(points.at, points.count, bytes);
+            hash_one(&key, &text);
+            if (put(list, i, PyLong_FromUnsignedLongLong(text.hash)) < 0)
+                Py_CLEAR(list);
+        }
+        if (bytes != small)
+            PyMem_Free(bytes);
         release(&points);
     }
     return list;

@@ -15,11 +15,18 @@ typedef struct {
     uint16_t chance, weight; /* places of two numbers, 0 for none */
 } Slot;
 
+/* Different numbers, the first of them unused; they are few, so they stay in the innermost caches. */
+typedef struct {
+    double at[MOST_NUMBERS];
+    uint16_t places[2 * MOST_NUMBERS]; /* by hash; 0 for none */
+    uint16_t count;
+} Numbers;
+
 typedef struct {
     Slot *slots;
     size_t size, count;
     double rare; /* the chance of a character that is no word */
-    double chances[MOST_NUMBERS], weights[MOST_NUMBERS]; /* no number in an empty place */
+    Numbers chances, weights; /* a chance is the logarithm of the share of all words */
 } Lexicon;
 
 static const char *LEXICON = "scrapy_neardup lexicon";
@@ -69,20 +76,21 @@ static Slot *add_word(Lexicon *lexicon, uint64_t hash)
     return slot;
 }
 
-/* The place of a number among others, which is added if it is new; 0 with an error. */
-static uint16_t add_number(double *numbers, double number)
+/* The place of a number, which is added if it is new; 0 with an error. */
+static uint16_t add_number(Numbers *numbers, double number)
 {
     uint64_t bits;
-    uint32_t place, tries;
+    uint16_t *place;
     memcpy(&bits, &number, sizeof bits);
-    place = (uint32_t)mix(bits) & (MOST_NUMBERS - 1);
-    for (tries = 0; tries < MOST_NUMBERS; tries++, place = (place + 1) & (MOST_NUMBERS - 1))
-        if (place && (isnan(numbers[place]) || numbers[place] == number)) {
-            numbers[place] = number;
-            return (uint16_t)place;
-        }
-    PyErr_SetString(PyExc_ValueError, "there are too many different numbers");
-    return 0;
+    for (bits = mix(bits); *(place = &numbers->places[bits & (2 * MOST_NUMBERS - 1)]); bits++)
+        if (numbers->at[*place] == number)
+            return *place;
+    if (numbers->count + 1 == MOST_NUMBERS) {
+        PyErr_SetString(PyExc_ValueError, "there are too many different numbers");
+        return 0;
+    }
+    numbers->at[*place = ++numbers->count] = number;
+    return *place;
 }
 
 /* A line of a word, a space, and a number with another space or the end of the line behind it. */
@@ -137,7 +145,7 @@ static int read_dictionary(Lexicon *lexicon, const Points *points)
                 return -1;
         }
         if (slot && entry.number > 0) {
-            uint16_t place = add_number(lexicon->chances, entry.number);
+            uint16_t place = add_number(&lexicon->chances, entry.number);
             if (!place)
                 return -1;
             slot->chance = (uint16_t)((slot->chance & HAS_LONGER) | place);
@@ -145,8 +153,8 @@ static int read_dictionary(Lexicon *lexicon, const Points *points)
         total += entry.number;
     }
     lexicon->rare = -log(total);
-    for (i = 0; i < MOST_NUMBERS; i++)
-        lexicon->chances[i] = log(lexicon->chances[i]) - log(total);
+    for (i = 1; i <= lexicon->chances.count; i++)
+        lexicon->chances.at[i] = log(lexicon->chances.at[i]) - log(total);
     return 0;
 }
 
@@ -159,7 +167,7 @@ static PyObject *read_weights(Lexicon *lexicon, const Points *points)
     while (list && at < end) {
         Slot *slot = (at = read_entry(at, end, &entry)) ? add_word(lexicon, hash_word(entry.word, entry.length)) : NULL;
         PyObject *weight = NULL;
-        if (slot && (slot->weight = add_number(lexicon->weights, entry.number)))
+        if (slot && (slot->weight = add_number(&lexicon->weights, entry.number)))
             weight = PyFloat_FromDouble(entry.number);
         if (!weight || PyList_Append(list, weight) < 0)
             Py_CLEAR(list);
@@ -183,8 +191,6 @@ static Lexicon *make(Py_ssize_t words)
         return NULL;
     for (lexicon->size = 1024; lexicon->size / 4 * 3 < (size_t)words; lexicon->size *= 2)
         ;
-    memset(lexicon->chances, 0xFF, sizeof lexicon->chances); /* that is no number */
-    memset(lexicon->weights, 0xFF, sizeof lexicon->weights);
     lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots);
     return lexicon;
 }
@@ -247,7 +253,7 @@ static int is_cut(Py_UCS4 c)
     return c >= 0x4E00 && c <= 0x9FD5;
 }
 
-#define AHEAD 8      /* characters */
+#define AHEAD 16     /* characters */
 #define BEGINNINGS 2 /* most words have no more characters */
 
 /* Fetches the slots of a character and of the words that begin with it. */
@@ -278,7 +284,7 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
             uint16_t place;
             slot = slot_for(lexicon, hash = longer(hash, at[k]));
             if ((place = slot->chance & (HAS_LONGER - 1))) {
-                double chance = lexicon->chances[place] + steps[k + 1].chance;
+                double chance = lexicon->chances.at[place] + steps[k + 1].chance;
                 if (!best.length || chance >= best.chance) /* of equals the longer one */
                     best = (Step){chance, k + 1 - i};
             }
@@ -383,7 +389,7 @@ static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py
     qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
     for (i = 0; i < count; i++) {
         const Slot *slot = slot_for(lexicon, words[i].hash);
-        double weight = slot->weight ? lexicon->weights[slot->weight] : unknown;
+        double weight = slot->weight ? lexicon->weights.at[slot->weight] : unknown;
         Word word = words[i];
         Py_ssize_t place = held;
         for (word.weight = -weight; i + 1 < count && words[i + 1].hash == word.hash; i++)

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 19
+_VERSION = 20
 
 
 class Kernels(Protocol):
     """The functions of the module. ``key`` comes from ``prepared``, ``known`` from ``characters``.
 
-    A cut text (``cut``) comes from ``cut_text`` or ``cut_without``, with the number of its letters.
+    A cut text (``cut``) comes from ``cut_text`` or ``cut_without``, with the number and the hash of its letters.
     """
 
     VERSION: int
@@ -47,10 +47,10 @@ class Kernels(Protocol):
     def holds_any(self, text: str, strings: Any, /) -> bool:
         """Whether a text holds one of the prepared strings."""
 
-    def cut_text(self, known: Any, text: str, key: bytes, fold: bool, /) -> tuple[Any, int] | None:
+    def cut_text(self, known: Any, text: str, key: bytes, fold: bool, /) -> tuple[Any, int, int] | None:
         """Cut a text into sentences; None if ``fold`` is asked and takes more than this table."""
 
-    def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int] | None:
+    def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None:
         """See ``SegmentedText.without``; None if all lines stay."""
 
     def cut_sentences(self, cut: Any, /) -> str:
@@ -62,7 +62,7 @@ class Kernels(Protocol):
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
         """See ``SegmentedText.line_hashes``: 4 bytes each."""
 
-    def cut_sketch(self, cut: Any, key: bytes, offset: int, base: int, /, *form: int) -> tuple[Any, ...]:
+    def cut_sketch(self, cut: Any, offset: int, base: int, /, *form: int) -> tuple[Any, ...]:
         """Return the fields of ``TextSketch``; ``form`` are those of ``SketchForm``."""
 
     def cut_title(

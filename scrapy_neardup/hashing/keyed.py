@@ -52,6 +52,10 @@ class Keyed:
         """Return the lower 32 bits: enough for a sentence of a page or a site."""
         return self.of(text) & 0xFFFFFFFF
 
+    def shorts(self, texts: Collection[str]) -> list[int]:
+        """Return ``short`` of each text."""
+        return [one & 0xFFFFFFFF for one in self.every(texts)]
+
     def each(self, texts: Collection[str]) -> npt.NDArray[np.uint64]:
         """Return 64 bits of each text, in order."""
         return np.array(self.every(texts), np.uint64)

@@ -104,7 +104,8 @@ class Context:
     @property
     def same_url_in_flight(self) -> Reservation | None:
         """Another version of the page, in flight."""
-        return self.first(self.in_flight.at_url(self.page.url))
+        found = self.in_flight.at_url(self.page.url)
+        return self.first(found) if found else None
 
     # The earlier versions of the page.
 

@@ -79,8 +79,6 @@ class SketchForm(NamedTuple):
 class TextSketch(NamedTuple):
     """What cascade keeps of a text."""
 
-    #: Hash of all letters.
-    body: int
     #: Number of different shingles, and their min-wise sketch.
     shingles: int
     minwise: bytes
@@ -127,6 +125,11 @@ class SegmentedText(ABC):
     def letters(self) -> str:
         """The letters of all lines."""
         return "".join(self.lines)
+
+    @property
+    def body(self) -> int:
+        """Hash of all letters."""
+        return self.hashes.of(self.letters)
 
     def sketch(self, form: SketchForm) -> TextSketch:
         """Return what cascade keeps of the text; made once, so always ask for the same form."""
@@ -190,7 +193,6 @@ class PythonText(SegmentedText):
         if len(self._lines) > form.first + form.last:
             ends = ends[: 2 * form.first] + ends[len(ends) - 2 * form.last :]
         return TextSketch(
-            hashes.of(letters),
             len(distinct(grams)),
             sketch(grams, form.bins, form.bits),
             sketch(opening, form.opening_bins, form.opening_bits),
@@ -236,9 +238,9 @@ class PythonText(SegmentedText):
 class NativeText(SegmentedText):
     """A text inside the compiled module."""
 
-    def __init__(self, kernels: Kernels, text_and_size: tuple[Any, int], hashes: Keyed) -> None:
+    def __init__(self, kernels: Kernels, cut: tuple[Any, int, int], hashes: Keyed) -> None:
         self._kernels = kernels
-        self._native, self._size = text_and_size
+        self._native, self._size, self._body = cut
         self.hashes = hashes
 
     @cached_property
@@ -257,8 +259,12 @@ class NativeText(SegmentedText):
     def text(self) -> str:
         return self._kernels.cut_sentences(self._native)
 
+    @property
+    def body(self) -> int:
+        return self._body or super().body  # 0 if lines were left out
+
     def _make_sketch(self, form: SketchForm) -> TextSketch:
-        return TextSketch(*self._kernels.cut_sketch(self._native, self.hashes.key, *self.hashes.drawn, *form))
+        return TextSketch(*self._kernels.cut_sketch(self._native, *self.hashes.drawn, *form))
 
     def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
         return np.frombuffer(self._kernels.cut_hashes(self._native, least), np.uint32)

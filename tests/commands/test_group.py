@@ -75,7 +75,7 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
     assert group.exitcode == 0
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="There is no bash here.")
+@pytest.mark.skipif(sys.platform == "win32" or shutil.which("bash") is None, reason="There is no bash here.")
 @pytest.mark.parametrize(
     ("words", "found"),
     [

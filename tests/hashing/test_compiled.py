@@ -81,7 +81,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 def cut(text: SegmentedText) -> list[object]:
     """The folded sentences and lines of a text."""
-    found: list[object] = [text.size, text.sentences, text.lines, text.text, text.letters]
+    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
 
@@ -338,11 +338,10 @@ DRAWN = KEYED.drawn
         ("cut_lacking", (CUT, 2, 1, *DRAWN, 1, [1])),
         ("cut_lacking", (CUT, 0, 1, *DRAWN, 1, [1])),
         ("cut_lacking", ("text", 2, 8, *DRAWN, 1, [1])),
-        ("cut_sketch", ("text", KEYED.key, *DRAWN, *FORM)),
-        ("cut_sketch", (CUT, b"no key", *DRAWN, *FORM)),
-        *(("cut_sketch", (CUT, KEYED.key, *DRAWN, *FORM[:at], -1, *FORM[at + 1 :])) for at in range(len(FORM))),
-        *(("cut_sketch", (CUT, KEYED.key, *DRAWN, *FORM[:at], 3, *FORM[at + 1 :])) for at in (1, 2, 4, 5)),
-        *(("cut_sketch", (CUT, KEYED.key, *DRAWN, *FORM[:at], 9999, *FORM[at + 1 :])) for at in (1, 8, 10, 11, 12, 13)),
+        ("cut_sketch", ("text", *DRAWN, *FORM)),
+        *(("cut_sketch", (CUT, *DRAWN, *FORM[:at], -1, *FORM[at + 1 :])) for at in range(len(FORM))),
+        *(("cut_sketch", (CUT, *DRAWN, *FORM[:at], 3, *FORM[at + 1 :])) for at in (1, 2, 4, 5)),
+        *(("cut_sketch", (CUT, *DRAWN, *FORM[:at], 9999, *FORM[at + 1 :])) for at in (1, 8, 10, 11, 12, 13)),
         ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 32, TABLE, None)),
         ("count_page", (bytes(4), 2, 1, 1, 1, TABLE, 1, TABLE[:222], None)),  # three buckets
         ("count_page", (bytes(4), 2**16 + 1, 1, 1, 1, TABLE, 1, TABLE, None)),

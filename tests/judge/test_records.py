@@ -136,6 +136,8 @@ def test_a_page_whose_bytes_were_judged_needs_no_worker(detector: Detector) -> N
     batch.judge(record)
     other = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
     assert other.coming(record) is None
+    found = other.judge(record).verdict
+    assert (found.headline, found.same_bytes) == ("unchanged", True)
 
 
 def test_a_state_that_fails_ends_the_work(batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,9 @@ def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Re
     assert not detector.is_unchanged(URL, 7)
     assert judged(detector, page) == f"unjudged ({reason})"
     assert detector.is_unchanged(URL, 7)
-    assert judged(detector, page) == "unchanged"
+    again = detector.judge_now(page, sealed=True)
+    assert again.match is not None
+    assert (again.headline, again.match.similarity, again.match.containment) == ("unchanged", 1.0, 1.0)
     assert judged(detector, replace(page, url=f"{URL}/2")) == f"unjudged ({reason})", "nobody's duplicate"
     assert not detector.is_unchanged(URL, 8)
     assert judged(detector, replace(page, html=8)) == f"unjudged ({reason})"

@@ -66,9 +66,9 @@ class Cascade(Method):
         title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
         packed = pack_sketch(
             (
-                hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.sketch(form).body,
-                hashes.short(found.title_letters) if found.title_letters else 0,
-                hashes.short(page.site) if page.site else 0,
+                hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.body,
+                found.title_hash,
+                found.site_hash,
                 of_whole.shingles,
                 of_all.shingles,
             ),

@@ -41,8 +41,10 @@ class View(NamedTuple):
 class Views(NamedTuple):
     """The readings of a page. ``article``: the article of a page read from HTML, if it was found."""
 
-    #: Letters of the title, its own part in normal spelling, words of that, and headlines: parts of the title, and h1.
-    title_letters: str
+    #: 32-bit fingerprints of the letters of the title and of the site, 0 without one.
+    title_hash: int
+    site_hash: int
+    #: The title's own part in normal spelling, words of that, and headlines: parts of the title, and h1.
     headline: str
     title: list[str]
     headlines: list[str]
@@ -76,24 +78,27 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     whole = segment(own, hashes, simplified=p.simplified)
     of_title = title_parts(page.title)
     spelt = {part: _normalize(part, p) for part in of_title}
-    parts = {_TITLE_PART + letters(spelt[part]): part for part in of_title}
+    title_letters = {part: letters(one) for part, one in spelt.items()}
+    parts = {_TITLE_PART + title_letters[part]: part for part in of_title}
     titles = [*parts]
     if page.headline:
         titles += [_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part]
+    title = title_letters.get(longest_part(of_title), "")
+    *of_titles, title_hash, site_hash = hashes.shorts((*titles, title, page.site))
     # Pages read from HTML need every line and headline, to tell template from article.
-    counted = _countable(titles, whole.line_hashes(0 if page.reader else p.min_counted), hashes)
+    counted = _countable(of_titles, whole.line_hashes(0 if page.reader else p.min_counted))
     common = counted[is_common(counted)]
     boilerplate = of_site = _NONE
     own_titles, own_parts = titles, [*parts.values()]
     if len(common):
-        of_titles = counted[: len(titles)].tolist()
         boilerplate = frozenset(common.tolist()) & {*of_titles, *whole.line_hashes(p.min_counted).tolist()}
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
     headline = spelt.get(longest_part(own_parts), "")
     return Views(
-        title_letters=letters(spelt.get(longest_part(of_title), "")),
+        title_hash=title_hash if title else 0,
+        site_hash=site_hash if page.site else 0,
         headline=headline,
         title=words(headline),
         # A headline of marks alone would be equal on all pages with one.
@@ -107,9 +112,9 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     )
 
 
-def _countable(titles: list[str], lines: npt.NDArray[np.uint32], hashes: Keyed) -> npt.NDArray[np.uint32]:
-    """Return 32 bits of the hash of each title, and the lines of both ends."""
-    packed = array("I", [one & 0xFFFFFFFF for one in hashes.every(titles)]).tobytes()  # faster than arrays of numpy
+def _countable(titles: list[int], lines: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Return the hashes of the titles, and those of the lines of both ends."""
+    packed = array("I", titles).tobytes()  # faster than arrays of numpy
     kept = (lines[:_ENDS], lines[len(lines) - _ENDS :]) if len(lines) > 2 * _ENDS else (lines,)
     return np.frombuffer(packed + b"".join(map(np.ndarray.tobytes, kept)), np.uint32)
 
