@@ -40,7 +40,7 @@ _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li",
 _DATA = "application/ld+json"
 
 #: The article has this share of the prose at least. The rest is beside it.
-_SHARE = 0.7
+_SHARE = 0.8
 #: With fewer letters of prose, the page may have no article, and nothing is removed.
 _LEAST_PROSE = 500
 #: Shorter lines may be names in a list.
