@@ -19,7 +19,7 @@ from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
-from tests.build import BAKERY, BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state
+from tests.build import BAKERY, BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state, open_state
 from tests.cli import Invoke, run, run_process
 from tests.crawl.test_recipe import by_version
 
@@ -56,6 +56,15 @@ def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, i
     assert found["as_of"] in message
     assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)
     assert at_work.pages == 9
+
+
+def test_unsealed_pages_of_a_killed_crawl_are_named_and_stay(state: str, invoke: Invoke) -> None:
+    with open_state(state) as store:
+        judge_pages(store, [(NEW, "渡口", NEW_TEXT)], sealed=False)
+    for _ in range(2):
+        done = invoke("stats", "--store", state, "--json")
+        assert (done.data["pages"], done.data["unsealed"], done.data["in_use"]) == (9, 1, False)
+        assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in done.err
 
 
 def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke: Invoke) -> None:
