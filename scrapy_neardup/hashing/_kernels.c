@@ -1,16 +1,16 @@
 /* The hot stages, compiled. The functions of Python beside each call define them, and do the work where this module was not
  * built. Tests compare the two.
  *
- * What each saves of a page of 1,500 letters, in µs (a fingerprint takes about 80; python benchmarks/kernels.py):
- *     cut_text, cut_without, cut_sentences, cut_lines, cut_hashes   82 of 97
- *     cut_sketch                                                   197 of 219
+ * What each saves of a page of 1,500 letters, in µs (a fingerprint takes about 90; python benchmarks/kernels.py):
+ *     cut_text, cut_without, cut_sentences, cut_lines, cut_hashes   86 of 104
+ *     cut_sketch                                                   292 of 308
  *     cut_title                                                     40 of 43
  *     cut_lacking                                                  635 of 658, when two pages with other titles are compared
  *     hash_texts                                                     3 of 5 (three texts); more with words between spaces
  *     folded, letters                                                3 of 4, in title, keywords and description
  *     has_prose                                                      6 of 7
  *     strings, holds_any                                             5 of 6 in Chinese, 20 of 21 in English
- *     weights, core_words                                            4 of 5; and 0.2 s and 30 MB in each process
+ *     lexicon, words, core_words                                   358 of 374; and 0.5 s in each process
  *     are_common, count_page                                       112 of 116
  *     fingerprint64                                                300 of 302, in 17 rows of the state, where pyfarmhash is missing
  */
