@@ -19,12 +19,14 @@ from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
 
+import lxml.html
 import trafilatura
 
 from scrapy_neardup import Deduplicator
-from scrapy_neardup.page.blocks import find_blocks
-from scrapy_neardup.page.extraction import extract, main_text, parse_head
+from scrapy_neardup.page.blocks import find_sections
+from scrapy_neardup.page.extraction import extract, parse_head
 from scrapy_neardup.page.html import decode, parse_page
+from scrapy_neardup.page.main_text import main_text, simplify, trafilatura_text
 from scrapy_neardup.page.reading import read_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,19 +40,28 @@ Times = dict[str, list[float]]
 
 def works(html: str, known: Deduplicator) -> dict[str, Callable[[], object]]:
     """What is measured on a page; what one part needs of another is made beforehand."""
-    root = parse_page(html)
     known.check(url=URL, html=html)
-    blocks, main = find_blocks(root), main_text(root, URL)
+    tree, article = parse(html), parse(html)
+    blocks, sections = find_sections(article)
+    main = main_text(article, blocks, sections)  # leaves the article alone in its tree
     return {
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
         "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),
         "judged by the same bytes": lambda: known.check(url=URL, html=html),
         "  head": lambda: parse_head(html, URL),
-        "  parsing": lambda: parse_page(html),
-        "  visible blocks": lambda: find_blocks(root),
-        "  trafilatura fast": lambda: main_text(root, URL),
+        "  parsing": lambda: parse(html),
+        "  visible blocks": lambda: find_sections(tree),
+        "  trafilatura fast": lambda: article is not None and trafilatura_text(article, is_article=True),
         "  reading": lambda: read_blocks(blocks, main),
     }
+
+
+def parse(html: str) -> lxml.html.HtmlElement | None:
+    """The tree as its lines are found."""
+    root = parse_page(html)
+    if root is not None:
+        simplify(root)
+    return root
 
 
 def measured(pages: Sequence[str]) -> Times:

@@ -255,7 +255,8 @@ class Config:
     #: default each state draws its own.
     secret: Secret | None = _setting(_secret, None)
     #: Parameters for a field of pages. ``"catalogue"`` is for product pages: two pages are copies only if nearly
-    #: everything is the same and no word of a title is missing. Use it with ``DROP_DUPLICATES = False``.
+    #: everything is the same and no word of a title is missing. Use it with ``DROP_DUPLICATES = False``. ``"posts"`` is
+    #: for channels: a short text in other words is a copy.
     profile: str = _setting(_choice(*PROFILES), ARTICLE)
     #: The method that decides: a name from the list of methods, or the import path of your own.
     method: str = _setting(_import_path, METHOD)

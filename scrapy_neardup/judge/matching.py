@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
@@ -115,12 +115,13 @@ class Searcher:
         if not ids and not canonical:
             return SearchResult(overused_keys, None, in_form=False)
         nearest: SimilarPage | None = None
-        in_form = False
+        in_form = may_be_template = False
         for earlier in self._records(url, ids, canonical):
             if not self._method.may_be_alike(fingerprint, earlier.sketch):
                 continue
             comparison = self._method.compare(fingerprint, earlier.sketch, overused_keys)
             in_form |= comparison.in_form
+            may_be_template |= comparison.in_form and not comparison.same_site
             if comparison.likeness is None and not comparison.duplicate:
                 continue
             if not may_decide(earlier, comparison):
@@ -131,6 +132,9 @@ class Searcher:
                 original = representative_of(self._store, earlier, except_url=url)
                 if original is not None:
                     nearest = SimilarPage(comparison=comparison, original=original, compared=earlier)
+        if may_be_template and not fingerprint.in_form and nearest is not None and nearest.comparison.duplicate:
+            # Of an unknown site: a lookalike under another title shows that common text may be a template.
+            return self.search(url, replace(fingerprint, in_form=True), canonical, delivered)
         return SearchResult(overused_keys, nearest, in_form)
 
     def search_other_groups(self, record: Record) -> SearchResult:

@@ -46,6 +46,10 @@ _LAYOUT: dict[object, int] = {
     "a": _LINK,
     "br": _BREAK,
 }
+#: The share of letters in links from which a line is a menu entry, a teaser or a related page.
+LINKED = 0.8
+#: Fewer lines are no section.
+_LEAST_LINES = 3
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -64,6 +68,15 @@ class Block:
     quote: QuoteMarkup = QuoteMarkup.NONE
 
 
+@fast_dataclass(frozen=True, slots=True)
+class Section:
+    """An element with three lines at least: those from ``start`` to before ``end``."""
+
+    element: lxml.html.HtmlElement
+    start: int
+    end: int
+
+
 def find_blocks(root: lxml.html.HtmlElement | None) -> list[Block]:
     """Return the visible lines of a tree.
 
@@ -71,7 +84,15 @@ def find_blocks(root: lxml.html.HtmlElement | None) -> list[Block]:
     >>> [(block.text, block.linked) for block in find_blocks(root)]
     [('Ferry', 0), ('It runs daily.', 5)]
     """
-    return _BlockFinder().find(root) if root is not None else []
+    return find_sections(root)[0]
+
+
+def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list[Section]]:
+    """Return the visible lines of a tree, and its sections in the order of their ends: inner ones first."""
+    finder = _BlockFinder()
+    if root is not None:
+        finder.find(root)
+    return finder.blocks, finder.sections
 
 
 def visible_texts(root: lxml.html.HtmlElement) -> list[tuple[lxml.html.HtmlElement, bool]]:
@@ -115,7 +136,8 @@ class _Context:
 
 class _BlockFinder:
     def __init__(self) -> None:
-        self._blocks: list[Block] = []
+        self.blocks: list[Block] = []
+        self.sections: list[Section] = []
         #: Text and link text of the current line.
         self._parts: list[str] = []
         self._linked: list[str] = []
@@ -123,15 +145,15 @@ class _BlockFinder:
         #: Values of ``class`` without effect on the context, as most values repeat.
         self._plain = set[str | None]()
 
-    def find(self, root: lxml.html.HtmlElement) -> list[Block]:
-        """Walk through the tree and return its lines.
+    def find(self, root: lxml.html.HtmlElement) -> None:
+        """Walk through the tree and add its lines and sections.
 
         There is no recursion, because a page may be nested very deeply. Start events and child counts are enough;
         ``iterwalk`` with end events takes three times as long. One function, because a page has thousands of elements
         and a call costs as much as an access to lxml.
         """
         parts, linked, plain, links = self._parts, self._linked, self._plain, 0
-        parents = list[tuple[lxml.html.HtmlElement, int, _Context]]()
+        parents = list[tuple[lxml.html.HtmlElement, int, _Context, int]]()
         left = list[int]()  # children to come, for each parent
         walk = root.iter()
         for element in walk:
@@ -166,14 +188,16 @@ class _BlockFinder:
                     if links:
                         linked.append(text)
                 if children:
-                    parents.append((element, layout, before))
+                    parents.append((element, layout, before, len(self.blocks)))
                     left.append(children)
                     continue
-            closed = element
+            closed, start = element, -1
             while left:
                 if layout == _BLOCK:
                     if parts:
                         self._end_line()
+                    if len(self.blocks) - start >= _LEAST_LINES and start >= 0:
+                        self.sections.append(Section(closed, start, len(self.blocks)))
                     self._context = before
                 elif layout == _LINK:
                     links -= 1
@@ -185,10 +209,9 @@ class _BlockFinder:
                 if left[-1]:
                     break
                 left.pop()
-                closed, layout, before = parents.pop()
+                closed, layout, before, start = parents.pop()
         if parts:
             self._end_line()
-        return self._blocks
 
     def _context_in(self, element: lxml.html.HtmlElement) -> _Context:
         context, tag = self._context, element.tag
@@ -205,14 +228,18 @@ class _BlockFinder:
         return context
 
     def _end_line(self) -> None:
-        text, linked, context = "".join(self._parts), "".join(self._linked), self._context
+        text, linked, context, count = "".join(self._parts), self._linked, self._context, 0
         self._parts.clear()
-        self._linked.clear()
-        lines = text.split("\n") if context.preformatted else [text]
-        count = len(letters(linked)) if linked and len(lines) == 1 else 0
-        for words in map(str.split, lines):
-            if words:
-                self._blocks.append(Block(" ".join(words), count, context.frame, context.headline, context.quote))
+        lines = [text]
+        if context.preformatted:
+            lines = text.split("\n")
+        if linked:
+            if len(lines) == 1:
+                count = len(letters("".join(linked)))
+            linked.clear()
+        for line in lines:
+            if words := line.split():
+                self.blocks.append(Block(" ".join(words), count, context.frame, context.headline, context.quote))
 
 
 def _quote_markup(element: lxml.html.HtmlElement) -> QuoteMarkup:

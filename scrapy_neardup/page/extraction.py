@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
-import lxml.html
-
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import Block, find_blocks
+from scrapy_neardup.page.blocks import Block, find_sections
 from scrapy_neardup.page.html import decode, parse_bytes, parse_page
 from scrapy_neardup.page.limits import is_too_large
+from scrapy_neardup.page.main_text import main_text, simplify
 from scrapy_neardup.page.reading import EXTRACTOR, Reading, locate_text, read_blocks
 from scrapy_neardup.page.urls import absolute_url
 from scrapy_neardup.text.titles import article_title
@@ -25,11 +23,8 @@ _HEAD_SIZE = 65_536
 _KEYWORD_END = re.compile(r"[,，、;；|]+")
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
-# At DEBUG, Scrapy's default, trafilatura logs several lines per page, and its errors do not name the page. Callers log
-# the errors that matter. A level that the user has set stays.
-if logging.getLogger("trafilatura").level == logging.NOTSET:
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-
+#: The version of our reader. It changes when the text of unchanged HTML does.
+VERSION = 2
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -43,22 +38,10 @@ class PageAnalysis:
     reading: Reading
 
 
-def trafilatura_text(page: str | lxml.html.HtmlElement, url: str) -> str | None:
-    """Return the main text of a page without comments. A tree stays unchanged.
-
-    ``deduplicate`` is off: it remembers texts across pages and drops those that it meets a fourth time. The fallback
-    for short results is on. It sometimes returns menus, which ``reading`` rejects. Run it in one thread only: two at
-    once crash the process.
-    """
-    import trafilatura  # only where there is HTML: the import takes 50 ms
-
-    return trafilatura.extract(page, url=url, fast=True, include_comments=False, deduplicate=False)
-
-
 def extractor_name(extractor: Extractor | None) -> str:
     """Return the name and the version of an extractor for the recipe of a state."""
     if extractor is None:
-        return f"visible prose and trafilatura {version('trafilatura')} fast"
+        return f"visible prose and trafilatura {version('trafilatura')} fast, version {VERSION}"
     own = getattr(extractor, "__version__", "")
     return f"{extractor.__module__}.{getattr(extractor, '__qualname__', type(extractor).__name__)} {own}".strip()
 
@@ -85,11 +68,13 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
 def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> PageAnalysis:
     """Like ``extract``, but return the visible lines and their roles too."""
     page, root = _read_metadata(html, url, max_html), parse_page(html)
-    blocks = find_blocks(root)
+    if root is not None:
+        simplify(root)
+    blocks, sections = find_sections(root)
     if extractor is not None:
         reading = locate_text(blocks, _run_extractor(extractor, html, url))
     else:
-        reading = read_blocks(blocks, main_text(root, url))
+        reading = read_blocks(blocks, main_text(root, blocks, sections))
     page = replace(
         page,
         text=reading.text,
@@ -110,18 +95,6 @@ def _read_metadata(html: str, url: str, max_html: int) -> Page:
 def hash_html(html: str) -> int:
     """Return a hash that shows whether an unread page has changed. 0 for an empty page."""
     return OPEN.of(html) if html.strip() else 0
-
-
-def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
-    """Return the main text of a page. Empty if there is none or trafilatura fails: the prose is enough then."""
-    if root is None:
-        return ""
-    try:
-        return trafilatura_text(root, url) or ""
-    except MemoryError:  # the page needs a process with more memory, not a verdict on half its text
-        raise
-    except Exception:  # no page may stop the crawl
-        return ""
 
 
 def _run_extractor(extractor: Extractor, html: str, url: str) -> str:

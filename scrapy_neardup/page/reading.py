@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import and_
 
-from scrapy_neardup.page.blocks import Block
+from scrapy_neardup.page.blocks import LINKED, Block
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import find_quotes
 
-#: The share of letters in links from which a line is a menu entry, a teaser or a related page.
-_LINKED = 0.8
 #: The main text is credible from this many letters and this share of the judged text. Less is a caption or a teaser.
 _LEAST_MAIN = 60
 _CREDIBLE = 0.5
@@ -139,7 +137,7 @@ def locate_text(blocks: list[Block], text: str) -> Reading:
 
 def is_link_line(block: Block, line: str) -> bool:
     """Whether a line, with these letters, is only links: a menu entry, a teaser or a related page."""
-    return block.linked > _LINKED * len(line)
+    return block.linked > LINKED * len(line)
 
 
 def _letters(blocks: list[Block]) -> list[str]:

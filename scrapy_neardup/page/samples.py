@@ -2,7 +2,7 @@
 
 ``text.samples`` gives the reason for digests. The pages hold the cases on which readers differ: menus, teasers,
 bylines, captions, lists, quotes, code, comments, a forum thread, an almost empty page and broken tags. The digest
-covers all judged text, so it changes with our own reader too. Data tables are left out: few articles have one, and
+covers all judged text and the version of our own reader. Data tables are left out: few articles have one, and
 versions that read everything else alike differ in their place.
 
 An extractor of the user (NEARDUP_EXTRACTOR) is not tried, as it may know one site alone. Its name and ``__version__``
@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.extraction import VERSION, extract
 from scrapy_neardup.text.samples import digest
 
 #: The pages in ``page/sample_pages``, without the line end that each file has.
@@ -27,7 +27,7 @@ PAGES = tuple(
 @cache
 def reader_sample() -> str:
     """Return the digest of all sample pages. It takes some ten milliseconds per page."""
-    found = []
+    found = [str(VERSION)]
     for number, html in enumerate(PAGES):
         page = extract(html, f"https://sample{number}.example/news/page.html", max_html=len(html))
         about = (page.title, *page.keywords, page.description, page.canonical, page.headline, page.reader)

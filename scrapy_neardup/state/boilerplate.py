@@ -144,9 +144,8 @@ class Counts:
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        """Count a page and whether it repeats a template, if the site is known."""
-        if site:
-            self.forms.note(_form(site, hashes), in_form=in_form)
+        """Count a page and whether it repeats a template. Pages without a site count as one site."""
+        self.forms.note(_form(site, hashes), in_form=in_form)
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
         """Return on how many pages of a site each sentence stood, at most 256."""
@@ -214,8 +213,8 @@ class CountsOfSite:
         return np.maximum(here, self._counts.everywhere.pages(sentences))
 
     def forms(self) -> float:
-        """The share of its last pages that repeat a template; 0 if unknown."""
-        return self._counts.forms.share(_form(self._site, self._hashes)) if self._site else 0.0
+        """The share of its last pages that repeat a template; 0 if few are known."""
+        return self._counts.forms.share(_form(self._site, self._hashes))
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate of the site itself. Pages without a site count as one site."""

@@ -20,7 +20,7 @@ FIRST = page("first", TEXT, "标题甲", site="a.example")
 COPY = page("copy", [*TEXT[1:], "本站转载。"], "标题甲", site="b.example")
 #: So different that it speaks for itself, and a page that is like this one and not like the first.
 WITNESS = page("second", TEXT[:34] + OTHER[:4], "标题甲", site="a.example")
-THIRD = page("third", TEXT[9:34] + OTHER[:4], "标题乙")
+THIRD = page("third", TEXT[9:34] + OTHER[:4], "别的消息")
 
 
 @pytest.fixture

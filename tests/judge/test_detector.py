@@ -272,7 +272,9 @@ def test_most_copies_under_another_title_are_found_though_the_originals_were_fil
     """Not all: a page filed before the guard knew may have no key of the body but those of its boilerplate."""
     for number in range(32):
         answer(detector, board(number))
-    copies = (replace(board(number), url=f"http://m.example/{number}", title="转载一则") for number in range(16))
+    copies = (
+        replace(board(number), url=f"http://m.example/{number}", title=f"转载第{number}号短讯") for number in range(16)
+    )
     found = [kind(detector, copy) for copy in copies]
     assert found[-1] is Kind.DUPLICATE
     assert found.count(Kind.DUPLICATE) >= 10

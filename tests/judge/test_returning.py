@@ -46,7 +46,7 @@ def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store:
     before = find_record(store, THIRD)
     for _ in range(2):
         again = answer(crawl(store, keep=keep), THIRD)
-        assert summary(again) == (Kind.DUPLICATE, Likeness.NEAR, "first")
+        assert summary(again) == (Kind.DUPLICATE, Likeness.RETITLED, "first")
         assert again.id == before.id
         assert again.match is not None
         assert again.match.similarity == before.similarity

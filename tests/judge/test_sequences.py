@@ -58,8 +58,8 @@ PAGES = {
     },
     "RETITLED": page("first", TEXT, "新的标题", site="first.example"),
     # Without a known site, so that the first page alone is never enough.
-    "FURTHER": page("further", TEXTS["further"], "标题乙"),
-    "RENAMED": page("further", TEXTS["further"], "标题己"),
+    "FURTHER": page("further", TEXTS["further"], "别的消息"),
+    "RENAMED": page("further", TEXTS["further"], "新来的消息"),
     "EMPTY": Page("http://first.example/", html=7, site="first.example"),
     "BARE": Page("http://bare.example/", "渔港", text="一张照片。", html=1, site="bare.example"),
     "CHANGED": Page("http://bare.example/", "渔港", text="一张照片。", html=2, site="bare.example"),

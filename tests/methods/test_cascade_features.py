@@ -68,17 +68,20 @@ def score(one: Sketch, other: Sketch) -> float:
     ("name", "one", "low", "high", "step"),
     [
         ("similarity", {}, {"minwise": bytes(255 - byte for byte in ONE.minwise)}, {"minwise": ONE.minwise}, 1.0),
-        ("same_title", {"title": 7}, {"title": 8}, {"title": 7}, 1.0),
+        ("same_title", {"title": 7, "site": 7}, {"title": 8, "site": 7}, {"title": 7, "site": 7}, 1.0),
         ("same_title", {"title": 0}, {"title": 0}, {"title": 9}, 0.0),
         ("form", {"site": 7}, {"site": 9}, {"site": 7}, 1.0),
-        ("form", {"site": 7}, {"site": 9}, {"site": 0}, 1.0),
+        ("form", {"site": 7}, {"site": 9}, {"site": 0, "words": OTHERS}, 1.0),
         ("form", {"site": 0}, {"site": 0}, {"site": 9}, 0.0),
     ],
 )
 def test_a_feature_moves_the_score_as_its_weight_says(
     name: str, one: dict[str, Any], low: dict[str, Any], high: dict[str, Any], step: float
 ) -> None:
-    new, less, more = replace(ONE, **one), replace(OTHER, **low), replace(OTHER, **high)
+    new, less, more = (
+        replace(ONE, words=WORDS, **one),
+        *(replace(OTHER, **{"words": WORDS, **to}) for to in (low, high)),
+    )
     assert getattr(features(new, more), name) - getattr(features(new, less), name) == pytest.approx(step)
     assert score(new, more) - score(new, less) == pytest.approx(step * WEIGHTS[name])
 
@@ -176,9 +179,37 @@ def test_an_opening_is_alike_if_a_sentence_of_it_stands_anywhere_in_the_other_pa
 HALF = replaced(FERRY, BELL, 4, 0)
 
 
+@pytest.mark.parametrize(
+    ("other", "title", "form"),
+    [
+        # A part of the article: it is cut. As much of another text: it may be rewritten, or a form.
+        (FERRY[: len(FERRY) * 2 // 3], "", 0.0),
+        (HALF, "", 0.5),
+        (HALF, "新渡口清晨正式开航", 0.5),
+        # What speaks for a form: the same title again, another title, other numbers.
+        (HALF, "新渡口清晨开航", 1.0),
+        (HALF, "石坝小学", 1.0),
+        (HALF, "新渡口清晨开航 7", 0.5),
+    ],
+)
+def test_of_an_unknown_site_texts_and_titles_tell_a_form(other: str, title: str, form: float) -> None:
+    new = page(FERRY, "新渡口清晨开航" if title else "")
+    assert values(explained(new, page(other, title)))["form"] == form
+    assert values(explained(page(FERRY, site="a.example"), page(other, title, site="b.example")))["form"] == 0.0
+
+
+def test_a_lookalike_under_another_title_shows_that_common_text_may_be_a_template() -> None:
+    method = Cascade()
+    new, old = page(FERRY, ""), page(FERRY[: len(FERRY) * 2 // 3], "")
+    fingerprint, sketch = method.fingerprint(new), method.fingerprint(old).sketch
+    assert method.compare(fingerprint, sketch, NONE).duplicate
+    assert not method.compare(replace(fingerprint, in_form=True), sketch, NONE).duplicate
+
+
 def test_the_same_title_makes_up_for_similarity() -> None:
-    one, other = page(FERRY, "渡口清晨开航"), page(HALF, "渡口清晨开航")
-    same, like, none = (explained(one, page(HALF, title)) for title in ("渡口清晨开航！", "渡口清晨开航了", ""))
+    one, other = (page(text, "渡口清晨开航", site="bay.example") for text in (FERRY, HALF))
+    titles = ("渡口清晨开航！", "渡口清晨开航了", "")
+    same, like, none = (explained(one, page(HALF, title, site="bay.example")) for title in titles)
     assert explained(one, other).score == same.score == pytest.approx(none.score + DEFAULTS.by_title)
     assert like.score == none.score
 
@@ -288,6 +319,7 @@ def test_a_short_copy_is_alike_for_as_much_as_the_parameter_says() -> None:
 DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
     "are identical": lambda e, c: c.likeness is Likeness.IDENTICAL and c.certain,
     "with the same numbers": lambda e, c: c.duplicate and c.certain and values(e)["length"] < DEFAULTS.short,
+    "their titles differ": lambda e, c: not c.duplicate and values(e)["length"] < DEFAULTS.short,
     "the sentences differ": lambda e, c: not c.duplicate and values(e)["length"] < DEFAULTS.short,
     "enough on its own": lambda e, c: c.duplicate and c.certain and c.similarity >= DEFAULTS.certain,
     "of the whole texts": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,

@@ -10,6 +10,7 @@ from itertools import permutations, product
 import pytest
 
 from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import POSTS, PROFILES
 from scrapy_neardup.model import Likeness
 from tests.methods.cascade_pages import (
     COMMON_CHARACTERS,
@@ -21,6 +22,30 @@ from tests.methods.cascade_pages import (
     judged,
     page,
 )
+
+# Posts
+
+
+def test_with_the_profile_posts_one_sentence_in_other_words_is_a_copy() -> None:
+    first = "The coal barge is free again and on its way to the upper lock, the harbour office says"
+    later = "The coal barge is free again and on its way to the upper lock, says the office"
+    posts = PROFILES[POSTS]
+    assert not judged(page(later, ""), page(first, "")).duplicate
+    assert judged(page(later, ""), page(first, ""), **posts).duplicate
+    for one, low, high in NUMBERED:
+        assert not judged(page(one.format(low), ""), page(one.format(high), ""), **posts).duplicate
+    named = page(later, "harbour office"), page(first, "barge says")
+    assert judged(*named, **posts).duplicate is False
+
+
+@pytest.mark.parametrize(("site", "other"), [("a.example", "a.example"), ("", "a.example"), ("", "")])
+def test_the_same_short_text_under_quite_another_title_is_another_notice_of_a_site(site: str, other: str) -> None:
+    text = "Every evening the harbour bulletin sums up the day in three minutes."
+    first = page(text, "Coal barge runs aground at the lock", site=other)
+    assert not judged(page(text, "Eel traders open a second market hall", site=site), first).duplicate
+    assert judged(page(text, "Coal barge aground at the lock", site=site), first).duplicate
+    assert judged(page(text, "Eel traders open a second market hall", site="b.example"), first).duplicate is bool(other)
+
 
 # Notices that differ in their numbers alone
 

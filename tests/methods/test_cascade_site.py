@@ -80,6 +80,45 @@ def test_what_two_pages_may_be_is_the_same_from_either_side(
 
 
 @pytest.mark.parametrize(
+    ("headlines", "shared", "evidence", "ruling"),
+    [
+        # However few pages are known: the headline is title and heading.
+        (SAME, 100, {"confirmed": True}, UNDECIDED),
+        (SAME, 99, {"confirmed": True}, APART),
+        (ALIKE, 999, {}, APART),
+        # No template is so long, if the titles are alike too.
+        (SAME, 1000, {"titles_alike": True}, UNDECIDED),
+        (ALIKE, 1000, {"titles_alike": True}, UNDECIDED),
+        (SAME, 999, {"titles_alike": True}, APART),
+        (SAME, 5000, {}, APART),
+        (NO_HEADLINE, 5000, {"titles_alike": True}, APART),
+        (OTHER, 5000, {"titles_alike": True}, APART),
+        # A print version has no title, and the same article.
+        (NO_HEADLINE, 200, {"untitled_copy": True}, UNDECIDED),
+        (NO_HEADLINE, 199, {"untitled_copy": True}, APART),
+    ],
+)
+def test_an_article_is_known_on_the_first_pages_of_a_site(
+    headlines: Headlines, shared: int, evidence: dict[str, bool], ruling: Ruling
+) -> None:
+    more = shared // 4
+    found = SiteComparison(headlines, shared, more, more, 1, **evidence)
+    assert found.ruling is ruling
+    assert found.is_article is (ruling is UNDECIDED)
+    assert len(found.sentence()) > len(SiteComparison(headlines, shared, more, more, 1).sentence()) or ruling is APART
+
+
+def test_one_article_under_several_addresses_is_dropped_on_the_first_pages_of_a_site() -> None:
+    judge = detector()
+    article = story(1, 16)
+    names = ["13.html", "13.html?utm_source=x", "13.html?print=1", *(f"13.html?session={n}" for n in range(3))]
+    pages = [shown(name, article, story(20 + place, 4), told=True) for place, name in enumerate(names)]
+    assert [answer(judge, one).kind for one in pages] == [Kind.UNIQUE] + [Kind.DUPLICATE] * 5
+    other = shown("14.html", story(2, 16), story(30, 4), OTHER_TITLE, told=True)
+    assert answer(judge, other).kind is Kind.UNIQUE
+
+
+@pytest.mark.parametrize(
     ("shared", "new", "old", "differing"),
     [(0, 0, 0, 0), (5, 0, 0, 0), (0, 1, 0, 1), (60, 20, 40, 0.4), (60, 40, 20, 0.4)],
 )
@@ -335,7 +374,7 @@ def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:
             "Judged by the articles alone: The sim",
         ),
         (
-            shown("2", story(1, 16), story(3, 20), told=True),
+            shown("2", story(1, 16), story(3, 20), "别的标题", told=True),
             "may be a template",
         ),
         (

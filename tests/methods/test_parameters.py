@@ -245,7 +245,7 @@ def test_deciding_parameters_are_written_down() -> None:
     found = {name: " ".join(made(name).decisions()) for name in METHODS}
     assert found == {
         "cascade": "certain certain_apart certain_on_site base by_site by_gone by_title by_reworded by_numbers least "
-        "certain_least catalogue short_least excerpt retitled",
+        "certain_least catalogue short_least short_certain excerpt retitled",
         "cosine": "",
         "idf_terms": "",
         "imatch": "",

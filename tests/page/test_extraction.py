@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import decode_body, extract, extractor_name, parse_head
+from scrapy_neardup.page.extraction import VERSION, decode_body, extract, extractor_name, parse_head
 from scrapy_neardup.page.limits import MAX_TAGS
 
 URL = "http://river.example/news/7/ferry.html"
@@ -286,5 +286,6 @@ class _Callable:
 
 def test_an_extractor_is_named_by_its_module_and_version() -> None:
     assert extractor_name(None).startswith("visible prose and trafilatura 2.")
+    assert extractor_name(None).endswith(f"version {VERSION}")
     assert extractor_name(article) == f"{__name__}.article"
     assert extractor_name(_Callable()) == extractor_name(_Callable()) == f"{__name__}._Callable 3.1"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page import extraction, samples
+from scrapy_neardup.page import extraction, main_text, samples
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.samples import PAGES, reader_sample
 from scrapy_neardup.text import backend
@@ -45,11 +45,11 @@ CHANGES: list[Callable[[str], str]] = [
 
 
 def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = extraction.trafilatura_text
+    real = main_text.trafilatura_text
     for change in CHANGES:
         with monkeypatch.context() as patched:
             patched.setattr(
-                extraction, "trafilatura_text", lambda page, url, change=change: change(real(page, url) or "")
+                main_text, "trafilatura_text", lambda root, change=change, **named: change(real(root, **named) or "")
             )
             assert fresh() != READ
 
@@ -60,9 +60,14 @@ def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> N
     assert fresh() != READ
 
 
+def test_another_version_of_our_reader_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "VERSION", extraction.VERSION + 1)
+    assert fresh() != READ
+
+
 def test_another_version_with_equal_results_keeps_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = extraction.trafilatura_text
-    monkeypatch.setattr(extraction, "trafilatura_text", lambda page, url: f"{real(page, url) or ''}\n")
+    real = main_text.trafilatura_text
+    monkeypatch.setattr(main_text, "trafilatura_text", lambda root, **named: f"{real(root, **named) or ''}\n")
     monkeypatch.setattr(extraction, "version", lambda name: "99.9")
     assert fresh() == READ
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.state.boilerplate import Counts, Forms
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, Forms
 from scrapy_neardup.state.opening import close_store, open_store
 
 SITE, OTHER = 7, 8
@@ -96,11 +96,12 @@ def test_what_cannot_stand_there_is_refused_and_nothing_is_taken(row: list[tuple
     assert table.share(SITE) == 0.5
 
 
-def test_a_site_without_a_name_is_no_site() -> None:
+def test_pages_without_a_site_count_together() -> None:
     counts = Counts()
     for _ in range(64):
         counts.note_form("", OPEN, in_form=True)
-    assert counts.blocks() == {}
+    assert CountsOfSite(counts, "", OPEN).forms() == 1.0
+    assert CountsOfSite(counts, "shop.example", OPEN).forms() == 0.0
 
 
 def test_a_state_keeps_it(tmp_path: Path) -> None:

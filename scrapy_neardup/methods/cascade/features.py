@@ -134,8 +134,12 @@ class TitleWords:
     title has the words of both titles in its text. So a word that the other page lacks tells forms from copies.
     """
 
-    def __init__(self, title: Sequence[str], own: SegmentedText) -> None:
-        """Take the title's words and the page's own text without its headline, which has them anyway."""
+    def __init__(self, title: Sequence[str], own: SegmentedText, confirmed: int = 0) -> None:
+        """Take the title's words and the page's own text without its headline, which has them anyway.
+
+        ``confirmed``: fingerprint of the headline that is both title and heading; 0 without one.
+        """
+        self.confirmed = confirmed
         self._words = list(title)
         self._own = own
         self._prose: Prose | None = None
@@ -253,9 +257,9 @@ class Features(NamedTuple):
     numbers: float
     #: 1 on one site, 0 on two, 0.5 if a site is unknown.
     site: float
-    #: 1 if the common text may be a template: 0 only if two sites are known.
+    #: 1 if the common text may be a template: on one site; 0 on two. If a site is unknown: see ``_form``.
     form: float
-    #: 1 if longer texts, perhaps of one site, have the same numbers in new sentences: then it is no template.
+    #: ``form``, if longer texts have the same numbers in new sentences: then it is no template.
     reworded: float
     #: Share of sentences of the page with fewer of them that the other has.
     sentences: float
@@ -316,11 +320,13 @@ def compare(
     p: CascadeParameters,
     site_free: bytes = b"",
     title: TitleWords | None = None,
+    *,
+    in_form: bool = False,
 ) -> Features:
     """Return the features of a new page ``one`` and an earlier one.
 
     ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none. ``common`` are keys that are
-    no evidence. ``site_free`` and ``title``: see ``Fingerprint``.
+    no evidence. ``site_free``, ``title`` and ``in_form``: see ``Fingerprint``.
 
     Different numbers weigh less in longer texts: from 200 shingles on their weight falls, to one half at 400. There it
     stays if the common text may be a template. Between sites and under equal titles they then weigh nothing, as a copy
@@ -340,23 +346,26 @@ def compare(
         contained /= max(1, text.shingles)
     words = _comparable_words(one, other, p.max_title_words)
     same_title = float(_same_title(one, other))
-    form = float(not (one.site and other.site) or one.site == other.site)
     alike = in_both >= FIXED.compared * (one.shingles + theirs - in_both)
+    gone = _count_gone(one, other, p.max_title_words, title) / 2 if alike else 0.0
+    similar_title, other_numbers = _title_similarity(one, other, words), _numbers_differ(*words)
+    in_form = in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
+    form = _form(one, other, found.containment, in_form=in_form)
     return Features(
         similarity=found.similarity,
         containment=found.containment,
         whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
         whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
         contained=min(1.0, contained),
-        title=_title_similarity(one, other, words),
-        title_numbers=float(_numbers_differ(*words)),
-        gone=_count_gone(one, other, p.max_title_words, title) / 2 if alike else 0.0,
+        title=similar_title,
+        title_numbers=float(other_numbers),
+        gone=gone,
         same_title=same_title,
         opening=one.order.opens_like(other.order) or jaccard(one.opening, other.opening, OPENING_BITS) >= FIXED.opening,
         numbers=one.numbers.missing_share(other.numbers) * _number_weight(length, form, same_title),
         site=float(one.site == other.site) if one.site and other.site else 0.5,
         form=form,
-        reworded=float(bool(form) and alike and _are_reworded(one, other, title)),
+        reworded=form * (alike and bool(form) and _are_reworded(one, other, title)),
         sentences=_overlap_share(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
         left=theirs / other.shingles if other.shingles else 1.0,
         same_numbers=one.numbers == other.numbers,
@@ -382,6 +391,19 @@ def _same_title(one: Sketch, other: Sketch) -> bool:
     if one.lines and other.lines and not one.lines.headlines.isdisjoint(other.lines.headlines):
         return True
     return one.title == other.title > 0
+
+
+def _form(one: Sketch, other: Sketch, containment: float, *, in_form: bool) -> float:
+    """Return how far the common text may be a template, from 0 to 1.
+
+    The sites decide. If one is unknown, the texts do: an author who fills in a form names another thing in the title,
+    and replaces text. One who cuts an article, or adds to it, leaves the rest.
+    """
+    if one.site and other.site:
+        return float(one.site == other.site)
+    if in_form:
+        return 1.0
+    return 0.0 if containment >= FIXED.cut else 0.5
 
 
 def _count_gone(one: Sketch, other: Sketch, most: int, title: TitleWords | None) -> int:

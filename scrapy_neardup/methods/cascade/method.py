@@ -63,7 +63,11 @@ class Cascade(Method):
         site_free = None
         if text.own is not text.whole and text.own.size < text.site_free.size:
             site_free = Article.of(text.site_free.sketch(form))
-        title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
+        title = TitleWords(
+            found.title,
+            core.own.without(found.headings) if found.headings else core.own,
+            hashes.short(found.confirmed) if found.confirmed else 0,
+        )
         packed = pack_sketch(
             (
                 hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.body,
@@ -145,13 +149,14 @@ class Cascade(Method):
 
     def pack_title(self, title: TitleWords) -> str:
         title_words, text = title.parts
-        return "\n".join(title_words) + "\n\n" + text
+        return "\n".join([str(title.confirmed), *title_words]) + "\n\n" + text
 
     def unpack_title(self, packed: str) -> TitleWords:
         title, _, text = packed.partition("\n\n")
+        confirmed, *title_words = title.split("\n")
         sentences = text.split("\n") if text else []
         own = PythonText(sentences, list(map(letters, sentences)), self.hashes)
-        return TitleWords(title.split("\n") if title else [], own)
+        return TitleWords(title_words, own, int(confirmed))
 
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

@@ -89,6 +89,9 @@ class CascadeParameters(Parameters):
     short: int = whole(120, 1, 4096)
     #: The least similarity of short copies: in one sentence one word makes another notice.
     short_least: float = decides(number(0.6))
+    #: Short texts are also copies above this similarity, if no title word is gone and both give the same numbers. 1
+    #: means never: then each sentence of one must stand in the other.
+    short_certain: float = decides(number(1.0))
     #: The containment from which a page that is no copy is an excerpt.
     excerpt: float = decides(number(0.8))
     #: The similarity of titles below which a copy is ``retitled``.
@@ -139,6 +142,10 @@ class FixedThresholds(NamedTuple):
     nearly: float = 0.9
     #: Similarity from which two pages of a site look alike: as copies, or by a template.
     alike: float = 0.5
+    #: Share of the smaller text from which the larger one contains it: one is cut, or text was added to it.
+    cut: float = 0.8
+    #: Similarity of the titles below which two equal short texts of one site are two notices.
+    other_notice: float = 0.25
     #: Similarity below which title words are not compared, as the pages are no copies.
     compared: float = 0.3
     #: Estimated similarity from which openings are alike; it errs by a tenth.
@@ -178,8 +185,9 @@ class FixedThresholds(NamedTuple):
     without: float = 0.2
     other: float = 0.05
     early: float = 0.05
-    #: Common letters: much text, the least evidence, enough to outweigh another headline.
+    #: Common letters: much text, more than a template has, the least evidence, enough to outweigh another headline.
     much: int = 400
+    no_form: int = 1000
     least: int = 40
     outweighs: int = 200
     #: If the texts are more similar than their lines by this much, lines were edited and not replaced.
@@ -196,7 +204,7 @@ FIXED = FixedThresholds()
 
 #: The method of these profiles.
 METHOD = "cascade"
-ARTICLE, CATALOGUE = "article", "catalogue"
+ARTICLE, CATALOGUE, POSTS = "article", "catalogue", "posts"
 
 #: The values of NEARDUP_PROFILE. A profile sets only deciding parameters, so it may change between crawls of one state;
 #: the user's own parameters take precedence. Each has a reason and a measured corpus
@@ -205,4 +213,6 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     ARTICLE: {},
     # From the first page on, and also for unknown sites.
     CATALOGUE: CATALOGUE_WEIGHTS,
+    # Posts of channels, and headlines with a teaser: who tells one in other words says nothing new.
+    POSTS: {"short_certain": 0.62},
 }

@@ -42,7 +42,9 @@ class SiteComparison:
     Between sites common text is copying; within a site it may be the template, unknown on the first pages. So lines and
     headlines that differ decide too. A line that two other pages of the site have is no evidence.
 
-    ``pages``: noted pages of the site. ``edited``: the lines differ in wording only.
+    ``pages``: noted pages of the site. ``edited``: the lines differ in wording only. ``titles_alike``: so are the
+    titles. ``confirmed``: the common headline is title and heading of the new page. ``untitled_copy``: the articles are
+    equal letter by letter, and a page has no title.
     """
 
     headlines: Headlines
@@ -51,6 +53,9 @@ class SiteComparison:
     old: int
     pages: int
     edited: bool = False
+    titles_alike: bool = False
+    confirmed: bool = False
+    untitled_copy: bool = False
 
     @property
     def different_share(self) -> float:
@@ -65,8 +70,10 @@ class SiteComparison:
             return _open_if(self.different_share <= FIXED.other and self.shared >= FIXED.outweighs)
         if self.headlines is not Headlines.SAME and self.shared < FIXED.least:
             return Ruling.DIFFERENT
-        if self.pages < FIXED.few_pages:
+        if self.pages < FIXED.few_pages and not self.is_article:
             return _open_if(self.different_share <= FIXED.early)
+        if self.untitled_copy:
+            return _open_if(self.different_share <= FIXED.same)
         if self.headlines is not Headlines.SAME:
             return _open_if(
                 self.different_share <= (FIXED.similar if self.headlines is Headlines.ALIKE else FIXED.without)
@@ -82,19 +89,48 @@ class SiteComparison:
             return Ruling.OPEN
         return _open_if(self.different_share <= (FIXED.same if self.shared >= FIXED.much else FIXED.same_short))
 
+    @property
+    def is_article(self) -> bool:
+        """Whether the common text is an article, and no template, however little is known of the site."""
+        if self.confirmed and self.shared >= FIXED.within_least:
+            return True
+        if self.titles_alike and self.shared >= FIXED.no_form:
+            return self.headlines in (Headlines.SAME, Headlines.ALIKE)
+        return self.untitled_copy and self.shared >= FIXED.outweighs
+
     def sentence(self) -> str:
         """Describe the evidence."""
         return (
             f"Both pages are of one site, with {self.pages} known pages. Their headlines are {self.headlines.value}. "
             f"Besides the site's own text they share about {self.shared} letters; the new page has {self.new} more, "
-            f"the earlier page {self.old}."
+            f"the earlier page {self.old}.{self._article_evidence()}"
         )
+
+    def _article_evidence(self) -> str:
+        if not self.is_article:
+            return ""
+        if self.confirmed:
+            return " The common headline is both title and heading, so the common text is an article."
+        if self.untitled_copy:
+            return " The articles are the same letter by letter, and one page has no title."
+        return " The titles are alike, and no template is so long."
 
 
 def compare_on_site(
-    new: Lines, old: Lines, counts: SiteCounts | None, *, titles_alike: bool = False, similarity: float = 0.0
+    new: Lines,
+    old: Lines,
+    counts: SiteCounts | None,
+    *,
+    titles_alike: bool = False,
+    similarity: float = 0.0,
+    headline: int = 0,
+    untitled_copy: bool = False,
 ) -> SiteComparison:
-    """Compare the lines of two pages of one site; ``similarity`` is that of the texts."""
+    """Compare the lines of two pages of one site.
+
+    ``similarity`` is that of the texts; ``headline`` the confirmed one of the new page. The rest: see
+    ``SiteComparison``.
+    """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     page_counts = counts.stood_on(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
     pages = dict(zip(fingerprints.tolist(), page_counts.tolist(), strict=True))
@@ -110,6 +146,9 @@ def compare_on_site(
         old=round(more * sum(n for line, n in theirs.items() if line not in ours and pages[line] <= FIXED.own_line)),
         pages=counts.pages() if counts else 0,
         edited=similarity - _line_similarity(ours, theirs) >= FIXED.edited,
+        titles_alike=titles_alike,
+        confirmed=headline != 0 and headline in old.headlines and pages.get(headline, 0) <= FIXED.own_headline,
+        untitled_copy=untitled_copy,
     )
 
 
@@ -161,7 +200,8 @@ class FineCheck:
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
         #: Both sites are known and the same.
         self.same_site = one.site == other.site > 0
-        self.features = compare(one, other, new.whole, common, p, new.site_free, new.title)
+        self._in_form = new.in_form
+        self.features = compare(one, other, new.whole, common, p, new.site_free, new.title, in_form=new.in_form)
         self._title = new.title
         self._site = new.site
         self._one = one
@@ -177,13 +217,13 @@ class FineCheck:
 
     @property
     def in_form(self) -> bool:
-        """Whether they look alike on one site, and a title word of one is missing in the other."""
-        return self.same_site and self.features.similarity >= FIXED.alike and self.features.gone > 0
+        """Whether they look alike, perhaps on one site, and a title word of one is missing in the other."""
+        return self.features.site > 0 and self.features.similarity >= FIXED.alike and self.features.gone > 0
 
     @property
     def forms(self) -> float:
         """Share of the site's pages with such a lookalike; 0 between sites."""
-        return self._site.forms() if self._site and self.same_site else 0.0
+        return self._site.forms() if self._site and self.features.site > 0 else 0.0
 
     def judgement(self) -> Judgement:
         """Judge by the texts, the articles, their prose, and on one site the lines."""
@@ -193,12 +233,15 @@ class FineCheck:
         if not found.duplicate and one.lines.headlines.isdisjoint(other.lines.headlines):
             return found  # lines make a copy only under the same headline
         f = found.features
+        is_same = one.body == other.body
         on_site = compare_on_site(
             one.lines,
             other.lines,
             self._site,
             titles_alike=f.title >= FIXED.titles_alike and not f.title_numbers,
-            similarity=1.0 if one.body == other.body else f.similarity,
+            similarity=1.0 if is_same else f.similarity,
+            headline=self._title.confirmed if self._title else 0,
+            untitled_copy=is_same and not (one.title and other.title),
         )
         if on_site.ruling is Ruling.DIFFERENT and found.duplicate:
             decision = (
@@ -237,6 +280,12 @@ class FineCheck:
             SharedProse() if self._title is None else self._title.prose(p.shingle, p.bins, p.bits).compare(self._other)
         )
 
+    def _are_two_notices(self) -> bool:
+        """Whether short texts, perhaps of one site, have quite different titles: a bulletin says the same every day."""
+        f, one, other = self.features, self._one, self._other
+        has_titles = len(one.words) > 1 and len(other.words) > 1
+        return f.length < self.parameters.short and f.site > 0 and has_titles and f.title < FIXED.other_notice
+
     def _with_prose(self, found: Judgement) -> Judgement:
         """Reject pages that share a listing and no prose, unless they are nearly equal."""
         f = found.features
@@ -273,13 +322,17 @@ class FineCheck:
 
     def _by_text(self) -> Judgement:
         f, p, one, other = self.features, self.parameters, self._one, self._other
+        if one.body == other.body and self._are_two_notices():
+            return Judgement(f, False, False, "Short texts of one site are equal, but their titles differ.")
         if one.body == other.body and (one.article is None or one.article.shingles >= FIXED.least_article):
             what = "articles on both pages" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are identical.")
         whole = self._require_containment(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
-        f = compare(one.article_view(), other.article_view(), b"", self._common, p, title=self._title)
+        f = compare(
+            one.article_view(), other.article_view(), b"", self._common, p, title=self._title, in_form=self._in_form
+        )
         article = self._require_containment(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Judged by the articles alone: {article.decision}")
@@ -322,9 +375,7 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             "Most of the earlier page is boilerplate. Too little is left to compare.",
         )
     if f.length < p.short:
-        copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least and not (f.gone and f.form)
-        reason = "every sentence of one page is in the other, with the same numbers" if copy else "the sentences differ"
-        return copy, copy, f"In texts this short, one word makes another notice. Here {reason}."
+        return _decide_short(f, p)
     alone = f.similarity >= p.certain
     if f.whole < p.least and not (alone and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt)):
         return False, False, f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
@@ -344,6 +395,18 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
 
 
+def _decide_short(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
+    """Decide on short texts, as ``_decide`` does."""
+    in_form = bool(f.gone and f.form)
+    is_edited = f.similarity > p.short_certain and not f.gone
+    copy = f.same_numbers and f.similarity >= p.short_least and not in_form and (f.sentences == 1.0 or is_edited)
+    if copy and f.sentences < 1.0:
+        reason = f"the similarity reaches {p.short_certain:g}, with the same numbers"
+    else:
+        reason = "every sentence of one page is in the other, with the same numbers" if copy else "the sentences differ"
+    return copy, copy, f"In texts this short, one word makes another notice. Here {reason}."
+
+
 #: Tolerance for rounding, which differs between machines.
 _MARGIN = 1e-9
 
@@ -360,7 +423,7 @@ class Bound:
         # The least similarity of all rules. Only equal titles and reworded text add to the score; the catalogue asks
         # for more.
         scored = p.base + min(0.0, p.by_site - p.by_reworded)
-        least = min(FIXED.alike, p.certain, p.certain_apart, p.certain_on_site, scored, p.short_least)
+        least = min(FIXED.alike, p.certain, p.certain_apart, p.certain_on_site, scored, p.short_least, p.short_certain)
         #: Least similarity; least similarity and containment of an excerpt.
         self._bounds = least - _MARGIN, FIXED.for_containment - _MARGIN, p.excerpt - _MARGIN
 

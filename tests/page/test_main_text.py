@@ -1,0 +1,182 @@
+"""The part of a page that may hold the article, and the main text in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import lxml.html
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from scrapy_neardup.page import main_text as module
+from scrapy_neardup.page.blocks import find_blocks, find_sections
+from scrapy_neardup.page.html import parse_page
+from scrapy_neardup.page.main_text import isolate_article, main_text, simplify, trafilatura_text
+
+STORY = "".join(
+    f"<p>On day {day} the ferry took {day} passengers and their baskets across the river before noon.</p>"
+    for day in range(8)
+)
+TEASERS = "".join(f"<li><a href=/{day}>The market of day {day}</a></li>" for day in range(8))
+NAMES = "".join(f"<li>River country {number}</li>" for number in range(99))
+CARDS = "".join(
+    f"<li><a href=/{day}>On day {day} the baker had no flour, and the town ate fish until the mill was dry.</a></li>"
+    for day in range(8)
+)
+DATA = '<script type="application/ld+json">{"@type": "Article"}</script>'
+
+
+def parse(html: str) -> lxml.html.HtmlElement:
+    root = parse_page(html)
+    assert root is not None
+    return root
+
+
+def isolate(html: str) -> tuple[bool, str]:
+    """Whether something was removed, and the text that stays."""
+    root = parse(html)
+    simplify(root)
+    is_article = isolate_article(root, *find_sections(root))
+    return is_article, " ".join("".join(root.itertext()).split())
+
+
+def read(html: str) -> str:
+    root = parse(html)
+    simplify(root)
+    return main_text(root, *find_sections(root))
+
+
+TAGS = st.sampled_from(
+    (
+        *("p", "div", "span", "b", "i", "a href=/", "pre", "ul", "li", "removed", "REMOVED", "script", "style", "svg"),
+        *("b hidden", "span style='display: none'", "div hidden", "blockquote", "cite", "nav", "h1", "br", "img"),
+    )
+)
+HTML = st.lists(
+    st.one_of(
+        TAGS.map(lambda tag: f"<{tag}>"),
+        TAGS.map(lambda tag: f"</{tag.split()[0]}>"),
+        st.sampled_from([" ", "\n", "ferry", "river ", "\u6e21\u53e3", DATA]),
+    ),
+    max_size=30,
+).map("".join)
+
+
+@settings(deadline=None)
+@given(HTML)
+def test_a_simple_tree_has_the_same_lines(html: str) -> None:
+    root = parse_page(html)
+    before = find_blocks(root)
+    if root is not None:
+        simplify(root)
+    assert find_blocks(root) == before
+
+
+def test_a_simple_tree_keeps_what_a_script_may_show_and_data() -> None:
+    root = parse(f"{DATA}<script>x</script><p>a<b>c</b><i hidden>d</i>e</p><div hidden>later</div>")
+    simplify(root)
+    assert [element.tag for element in root.iter()] == ["html", "head", "script", "body", "p", "div"]
+    assert root.findtext(".//p") == "ace"
+    assert root.findtext(".//div") == "later"
+
+
+@pytest.mark.parametrize(
+    ("html", "kept", "removed"),
+    [
+        (f"<ul>{TEASERS}</ul><div>{STORY}</div>", "baskets", "market"),
+        (f"<div>{STORY}<ul>{TEASERS}</ul></div>", "baskets", "market"),
+        (f"<div><nav><p>About<p>Help<p>Jobs</nav>{STORY}</div>", "baskets", "Help"),
+        (f"<div><p>Fares<p>Times<p>The ferry is late today.</div><div>{STORY}</div>", "baskets", "late today"),
+        (f"<div>{STORY}<form><select><option>Reed</select></form></div>", "baskets", "Reed"),
+        (f"above<div><div>{STORY}</div>below</div>behind", "baskets", "above"),
+    ],
+)
+def test_what_is_beside_the_article_is_removed(html: str, kept: str, removed: str) -> None:
+    is_article, text = isolate(f"<body>{html}")
+    assert is_article
+    assert kept in text
+    assert removed not in text
+
+
+@pytest.mark.parametrize(
+    ("html", "kept"),
+    [
+        pytest.param(f"<ul>{TEASERS}</ul><p>The ferry is late today.</p>", "market", id="little prose"),
+        pytest.param(f"<div><ul>{NAMES}</ul></div><div>{STORY}</div>", "baskets", id="names"),
+        pytest.param(f"<div><ul>{CARDS}</ul><p>The ferry is late today.</p></div>", "flour", id="cards"),
+        pytest.param(
+            f"<div><ul>{''.join(f'<li><p><a href=/>Boat {n}</a><p>new<p><a href=/>Buy it</a>' for n in range(99))}</ul>"
+            f"{STORY}</div>",
+            "Buy",
+            id="links are the content",
+        ),
+        pytest.param(f"<nav><div>{STORY}</div></nav><div><p>Help<p>Jobs<p>Late today</div>", "baskets", id="nav"),
+        pytest.param(f"<div>{STORY}<p>a<p>b<div hidden>shown later</div></div>", "shown later", id="hidden"),
+        pytest.param("text", "text", id="no section"),
+    ],
+)
+def test_what_may_be_the_article_stays(html: str, kept: str) -> None:
+    assert kept in isolate(f"<body>{html}")[1]
+
+
+def test_data_stays_beside_the_article() -> None:
+    root = parse(f"<head><title>Ferry</title>{DATA}</head><body><ul>{TEASERS}</ul>{DATA}<div>{STORY}</div>")
+    simplify(root)
+    assert isolate_article(root, *find_sections(root))
+    assert len(root.findall(".//script")) == 2
+
+
+def test_the_main_text_is_the_article() -> None:
+    lines = read(f"<body><ul>{TEASERS}</ul><article><h1>The ferry</h1>{STORY}</article><p>Fares").split("\n")
+    assert lines[-1].startswith("On day 7")
+    assert not any("market" in line for line in lines)
+    assert main_text(None, [], []) == ""
+
+
+def test_a_tree_is_unchanged_by_its_reading() -> None:
+    root = parse(f"<body><ul>{TEASERS}</ul><article>{STORY}</article>")
+    before = etree.tostring(root)
+    for is_article in (False, True):
+        assert trafilatura_text(root, is_article=is_article)
+    assert etree.tostring(root) == before
+
+
+@pytest.mark.parametrize(("error", "expected"), [(ValueError, ""), (RecursionError, ""), (MemoryError, None)])
+def test_only_a_lack_of_memory_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception], expected: str | None
+) -> None:
+    def fail(root: lxml.html.HtmlElement, *, is_article: bool) -> str:
+        raise error
+
+    monkeypatch.setattr(module, "trafilatura_text", fail)
+    if expected is None:
+        with pytest.raises(error):
+            read(STORY)
+    else:
+        assert read(STORY) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: f"{'<b hidden>x</b>y' * n}<p>{STORY}",
+        lambda n: f"<p>{'<span>x' * 200}{'<b>y</b>' * n}{STORY}",
+        lambda n: f"{'<div><p>a<p>b<p>c</div>' * n}<div>{STORY}</div>",
+        lambda n: f"{'<div>' * 200}{'<ul><li>a<li>b<li>c</ul>' * n}",
+    ],
+)
+def test_the_time_grows_with_the_size(make: Callable[[int], str]) -> None:
+    from time import process_time
+
+    def seconds(count: int) -> float:
+        root = parse(make(count))
+        begun = process_time()
+        simplify(root)
+        isolate_article(root, *find_sections(root))
+        return process_time() - begun
+
+    seconds(100)
+    assert seconds(16_000) < 60 * max(0.002, min(seconds(1_000) for _ in range(3)))
