@@ -145,7 +145,8 @@ static int hash_lines(Cut *cut, const Key *key)
     Text *texts = PyMem_Malloc((size_t)(cut->count + 1) * sizeof *texts);
     uint8_t *bytes = PyMem_Malloc((size_t)all_letters(cut) * 4), *to = bytes;
     Py_ssize_t i;
-    if (texts && bytes) {
+    int has_room = texts && bytes;
+    if (has_room) {
         for (i = 0; i < cut->count; i++) {
             texts[i + 1].at = to;
             texts[i + 1].end = to = encode(letters_of(cut, i), length_of(cut, i), to);
@@ -158,7 +159,7 @@ static int hash_lines(Cut *cut, const Key *key)
     }
     PyMem_Free(bytes);
     PyMem_Free(texts);
-    if (texts && bytes)
+    if (has_room)
         return 0;
     PyErr_NoMemory();
     return -1;
