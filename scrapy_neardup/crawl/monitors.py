@@ -1,6 +1,6 @@
 """Monitors for Spidermon (extra ``spidermon``), which fail a crawl that dropped too much, lost pages or met errors.
 
-Name the suite where Spidermon runs it at the very end, because the state is closed after the feeds are stored:
+Add the suite to the monitors of SPIDERMON_ENGINE_STOP_MONITORS, as the state is closed after the feeds are stored:
 
     SPIDERMON_ENGINE_STOP_MONITORS = ["scrapy_neardup.crawl.monitors.NearDupMonitors"]
 """
@@ -29,15 +29,19 @@ class LimitMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermon has no
         found = {name: self.stats[name] for name in self.stat_names if self.stats.get(name)}
         limit = self.crawler.settings.getint(self.setting, 0)
         if sum(found.values()) > limit:
-            self.fail(f"{found} is more than {self.setting} = {limit}.")
+            counts = ", ".join(f"{name} = {count}" for name, count in found.items())
+            self.fail(f"{counts}, but {self.setting} allows {limit}.")
 
 
 @monitors.name("Near-duplicates: share of duplicates")
 class DuplicateRateMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermon has no types
-    """Fails if the share of duplicates is outside SPIDERMON_NEARDUP_DUPLICATE_RATE, such as (0.05, 0.5)."""
+    """Fails if the share of duplicates is outside SPIDERMON_NEARDUP_DUPLICATE_RATE, such as (0.05, 0.5).
+
+    Unless that is set, every share passes.
+    """
 
     def test_rate(self) -> None:
-        """Compare the share with both bounds. Without pages there is none."""
+        """Compare the share with both bounds, if pages were judged."""
         bounds = self.crawler.settings.getlist("SPIDERMON_NEARDUP_DUPLICATE_RATE", (0, 1))
         least, most = (float(bound) for bound in bounds)
         pages = self.stats.get(stats.PAGES, 0)
@@ -51,7 +55,7 @@ class DuplicateRateMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermo
 
 @monitors.name("Near-duplicates: suspicious drops")
 class SuspiciousDropsMonitor(LimitMonitor):
-    """Fails if a site lost unusually many pages: see the warnings in the log."""
+    """Fails after warnings that a site lost unusually many pages: up to three for each site."""
 
     stat_names = (stats.SUSPICIOUS_TITLES, stats.SUSPICIOUS_JUMP, stats.SUSPICIOUS_DELIVERED)
     setting = "SPIDERMON_NEARDUP_MAX_SUSPICIOUS_DROPS"
@@ -59,7 +63,7 @@ class SuspiciousDropsMonitor(LimitMonitor):
 
 @monitors.name("Near-duplicates: pages rolled back")
 class RolledBackMonitor(LimitMonitor):
-    """Fails if a later pipeline or a feed lost items."""
+    """Fails if a later pipeline or a feed lost items, so their pages were forgotten again."""
 
     stat_names = (stats.ROLLED_BACK,)
     setting = "SPIDERMON_NEARDUP_MAX_ROLLED_BACK"
@@ -67,7 +71,7 @@ class RolledBackMonitor(LimitMonitor):
 
 @monitors.name("Near-duplicates: pages unsealed")
 class UnsealedMonitor(LimitMonitor):
-    """Fails if a feed was not stored."""
+    """Fails if a feed was not stored, so its pages will not be remembered."""
 
     stat_names = (stats.UNSEALED,)
     setting = "SPIDERMON_NEARDUP_MAX_UNSEALED"
@@ -75,7 +79,7 @@ class UnsealedMonitor(LimitMonitor):
 
 @monitors.name("Near-duplicates: server gone")
 class ServerGoneMonitor(LimitMonitor):
-    """Fails if the crawl waited for the server of the state, or the server lost pages."""
+    """Fails if waits for the server of the state and pages that it lost exceed the limit."""
 
     stat_names = (stats.SERVER_GONE, stats.LOST_BY_SERVER)
     setting = "SPIDERMON_NEARDUP_MAX_SERVER_GONE"

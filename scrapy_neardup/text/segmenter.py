@@ -1,7 +1,7 @@
-"""Words of a text, and those that say most: once in Python and once compiled.
+"""Words of a text, and its core words. The Python version and the compiled one return the same words.
 
-jieba cuts Chinese without its hidden Markov model: on long runs without marks the model takes quadratic time, so a
-hostile page could stop a crawl. Its dictionary alone decides. The compiled module reads that dictionary and cuts alike.
+jieba cuts Chinese without its hidden Markov model. On long text without punctuation the model takes quadratic time, so
+a hostile page could stop a crawl. The dictionary alone decides. The compiled module reads it and cuts in the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD = re.compile(rf"[{HAN}]+|[{KATAKANA}]+|[{SINGLES}]|[^\W_{HAN}{SINGLES}{KAT
 
 
 def jieba_file(name: str) -> Path:
-    """Return a file of jieba, which need not be imported: that takes long and writes warnings about its source."""
+    """Return the path of a file of jieba without importing it, which takes long and warns about invalid escapes."""
     jieba = find_spec("jieba")
     assert jieba is not None
     assert jieba.origin is not None
@@ -32,7 +32,7 @@ def jieba_file(name: str) -> Path:
 
 
 def jieba_weights() -> Path:
-    """Return jieba's table: lines of a word, a space and its inverse document frequency."""
+    """Return the path of jieba's table: lines of a word, a space and its inverse document frequency."""
     return jieba_file("analyse/idf.txt")
 
 
@@ -43,13 +43,13 @@ def read_weights(path: Path) -> dict[str, float]:
 
 
 def upper_median(values: list[float]) -> float:
-    """Return the median, of two the larger one."""
+    """Return the median; of two middle values the larger one."""
     middle = len(values) // 2
     return float(np.partition(np.array(values, np.float64), middle)[middle])
 
 
 class Segmenter:
-    """Cuts texts by a dictionary, and ranks words by their weights: the definition."""
+    """The reference version: cuts Chinese by a dictionary and other text by a pattern, and ranks words by weights."""
 
     def __init__(self, dictionary: Path | None = None, weights: Path | None = None) -> None:
         """Take the paths of two tables in the form of jieba's, by default jieba's own."""
@@ -64,7 +64,7 @@ class Segmenter:
         return found
 
     def core_words(self, normalized: str, count: int) -> list[str]:
-        """See ``lexicon.core_words``. A word that the table lacks has its median."""
+        """See ``lexicon.core_words``. A word that the table lacks has the median weight of the table."""
         table, unknown = self._weights
         weights: dict[str, float] = {}
         for word in self.words(normalized, singles=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -29,7 +28,7 @@ class Ruling(Enum):
 
     #: Copies, whatever their similarity.
     COPY = "copy"
-    #: Copies if they are similar.
+    #: Undecided: copies if they are similar.
     OPEN = "open"
     #: No copies, whatever their similarity.
     DIFFERENT = "different"
@@ -40,11 +39,11 @@ class SiteComparison:
     """The own text of two pages of one site, in letters: ``shared``, only in the ``new`` or the ``old`` page.
 
     Between sites common text is copying; within a site it may be the template, unknown on the first pages. So lines and
-    headlines that differ decide too. A line that two other pages of the site have is no evidence.
+    headlines that differ decide too. A line that a third page of the site has is no evidence.
 
-    ``pages``: noted pages of the site. ``edited``: the lines differ in wording only. ``titles_alike``: so are the
-    titles. ``confirmed``: the common headline is title and heading of the new page. ``untitled_copy``: the articles are
-    equal letter by letter, and a page has no title.
+    ``pages``: noted pages of the site. ``edited``: the lines differ in wording only. ``titles_alike``: the titles are
+    similar and give the same numbers. ``confirmed``: the common headline is title and heading of the new page.
+    ``untitled_copy``: the articles are equal letter by letter, and a page has no title.
     """
 
     headlines: Headlines
@@ -102,7 +101,7 @@ class SiteComparison:
         """Describe the evidence."""
         return (
             f"Both pages are of one site, with {self.pages} known pages. Their headlines are {self.headlines.value}. "
-            f"Besides the site's own text they share about {self.shared} letters; the new page has {self.new} more, "
+            f"Beside the template they share about {self.shared} letters; the new page has {self.new} more, "
             f"the earlier page {self.old}.{self._article_evidence()}"
         )
 
@@ -123,13 +122,13 @@ def compare_on_site(
     *,
     titles_alike: bool = False,
     similarity: float = 0.0,
-    headline: int = 0,
+    confirmed_headline: int = 0,
     untitled_copy: bool = False,
 ) -> SiteComparison:
     """Compare the lines of two pages of one site.
 
-    ``similarity`` is that of the texts; ``headline`` the confirmed one of the new page. The rest: see
-    ``SiteComparison``.
+    ``similarity``: of the texts. ``confirmed_headline``: fingerprint of the headline that is title and heading of the
+    new page, or 0. The rest: see ``SiteComparison``.
     """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     page_counts = counts.stood_on(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
@@ -147,7 +146,7 @@ def compare_on_site(
         pages=counts.pages() if counts else 0,
         edited=similarity - _line_similarity(ours, theirs) >= FIXED.edited,
         titles_alike=titles_alike,
-        confirmed=headline != 0 and headline in old.headlines and pages.get(headline, 0) <= FIXED.own_headline,
+        confirmed=confirmed_headline in old.headlines and pages.get(confirmed_headline, 0) <= FIXED.own_headline,
         untitled_copy=untitled_copy,
     )
 
@@ -209,12 +208,6 @@ class FineCheck:
         self._common = common
         self.parameters = self._for_site(p)
 
-    def with_parameters(self, p: CascadeParameters) -> FineCheck:
-        """Return the same check with other deciding parameters; the features do not depend on them."""
-        other = copy(self)
-        other.parameters = other._for_site(p)
-        return other
-
     @property
     def in_form(self) -> bool:
         """Whether they look alike, perhaps on one site, and a title word of one is missing in the other."""
@@ -222,7 +215,7 @@ class FineCheck:
 
     @property
     def forms(self) -> float:
-        """Share of the site's pages with such a lookalike; 0 between sites."""
+        """Share of the site's pages that look like a page under another title; 0 between sites."""
         return self._site.forms() if self._site and self.features.site > 0 else 0.0
 
     def judgement(self) -> Judgement:
@@ -240,7 +233,7 @@ class FineCheck:
             self._site,
             titles_alike=f.title >= FIXED.titles_alike and not f.title_numbers,
             similarity=1.0 if is_same else f.similarity,
-            headline=self._title.confirmed if self._title else 0,
+            confirmed_headline=self._title.confirmed if self._title else 0,
             untitled_copy=is_same and not (one.title and other.title),
         )
         if on_site.ruling is Ruling.DIFFERENT and found.duplicate:
@@ -254,7 +247,7 @@ class FineCheck:
         return found
 
     def likeness(self, found: Judgement) -> Likeness | None:
-        """Return how two pages with different texts are alike."""
+        """Return the kind of copy, or how two pages that are no copies are alike."""
         f, p, one, other = found.features, self.parameters, self._one, self._other
         if found.duplicate:
             return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
@@ -266,7 +259,7 @@ class FineCheck:
         return Likeness.SAME_TITLE if same_title else None
 
     def has_grown(self) -> bool:
-        """Whether the new text contains the earlier one and more, while the articles are the same.
+        """Whether the new text contains the earlier one and more. The caller has found the same article in both.
 
         A thread grows so if its first post counts as the article. New teasers alone do not count.
         """
@@ -312,9 +305,8 @@ class FineCheck:
         )
         if f.contained >= needed:
             return found
-        decision = (
-            f"The earlier page contains {f.contained:.0%} of this one. With such titles a copy needs {needed:.0%}."
-        )
+        what = "of a short text" if short else "with such titles"
+        decision = f"The earlier page contains {f.contained:.0%} of this one. A copy {what} needs {needed:.0%}."
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 
     def _for_site(self, p: CascadeParameters) -> CascadeParameters:
@@ -323,7 +315,12 @@ class FineCheck:
     def _by_text(self) -> Judgement:
         f, p, one, other = self.features, self.parameters, self._one, self._other
         if one.body == other.body and self._are_two_notices():
-            return Judgement(f, False, False, "Short texts of one site are equal, but their titles differ.")
+            return Judgement(
+                f,
+                False,
+                False,
+                "Both texts are short and equal, perhaps of one site, but their titles differ.",
+            )
         if one.body == other.body and (one.article is None or one.article.shingles >= FIXED.least_article):
             what = "articles on both pages" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are identical.")
@@ -399,12 +396,16 @@ def _decide_short(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
     """Decide on short texts, as ``_decide`` does."""
     in_form = bool(f.gone and f.form)
     is_edited = f.similarity > p.short_certain and not f.gone
-    copy = f.same_numbers and f.similarity >= p.short_least and not in_form and (f.sentences == 1.0 or is_edited)
-    if copy and f.sentences < 1.0:
-        reason = f"the similarity reaches {p.short_certain:g}, with the same numbers"
+    is_copy = f.same_numbers and f.similarity >= p.short_least and not in_form and (f.sentences == 1.0 or is_edited)
+    if is_copy and f.sentences < 1.0:
+        reason = f"the similarity exceeds {p.short_certain:g}, with the same numbers"
+    elif is_copy:
+        reason = "every sentence of one page is in the other, with the same numbers"
+    elif not f.same_numbers:
+        reason = "the numbers differ"
     else:
-        reason = "every sentence of one page is in the other, with the same numbers" if copy else "the sentences differ"
-    return copy, copy, f"In texts this short, one word makes another notice. Here {reason}."
+        reason = "a title word is missing" if in_form else "the sentences differ"
+    return is_copy, is_copy, f"In texts this short, one word makes another notice. Here {reason}."
 
 
 #: Tolerance for rounding, which differs between machines.
