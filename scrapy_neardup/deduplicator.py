@@ -16,7 +16,7 @@ from typing import Any
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.in_flight import Blocked, Ruling
 from scrapy_neardup.methods import Method
@@ -83,11 +83,12 @@ class Deduplicator:
             config = Config.from_settings(given)
             chosen, own = config.make_method(), config.make_extractor()
             recipe = state_recipe(chosen, own)
-            self._store = open_store(_state_url(store), recipe, "store", config.secret)
+            url = _state_url(store)
+            need_lasting_method(chosen, url)
+            self._store = open_store(url, recipe, "store", config.secret)
             opened.callback(close_store, self._store)
-            check_tools(self._store, strict=False, say=logger.warning)
-            if changed := take_over(self._store, recipe, config.deciding(chosen)):
-                logger.info("The state at %s %s.", self._store.location, changed)
+            deciding = config.deciding(chosen)
+            take_over(self._store, recipe, deciding, strict=False, warn=logger.warning, inform=logger.info)
             if self._store.rolled_back.pages:
                 logger.warning("%s", self._store.rolled_back.sentence())
             self._risky_pool = config.make_risky_pool()

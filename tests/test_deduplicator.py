@@ -202,9 +202,7 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
         assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
 
 
-@pytest.mark.parametrize(
-    "step", ["check_tools", "take_over", "make_immediate_judge", "PageSource", "Config.make_risky_pool"]
-)
+@pytest.mark.parametrize("step", ["take_over", "make_immediate_judge", "PageSource", "Config.make_risky_pool"])
 def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError(step)

@@ -31,7 +31,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.judge.records import Batch
@@ -191,11 +191,10 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, else one that ends with the command."""
     if asked and parse_url(asked, STORE)[0].is_persistent:
+        need_lasting_method(method, asked)
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
-            check_tools(store, strict=config.strict, say=warn)
-            if changed := take_over(store, recipe, config.deciding(method)):
-                warn(f"The state at {store.location} {changed}.")
+            take_over(store, recipe, config.deciding(method), strict=config.strict, warn=warn, inform=warn)
             yield store
         return
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds

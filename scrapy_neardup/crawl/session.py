@@ -26,7 +26,7 @@ from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_drops
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
@@ -242,6 +242,7 @@ def _open_detector(
 ) -> Detector:
     """A detector on the state, which is open from here on. Raises SettingsError or StoreError."""
     method = config.make_method()
+    need_lasting_method(method, store_url)
     recipe = state_recipe(method, extractor)
     if parse_url(store_url)[0].is_shared:
         from scrapy_neardup.crawl.server_crawl import need_asyncio
@@ -255,9 +256,7 @@ def _open_detector(
         store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
     )
     try:
-        check_tools(store, strict=config.strict, say=logger.warning)
-        if changed := take_over(store, recipe, config.deciding(method)):
-            logger.info("The state at %s %s.", store.location, changed)
+        take_over(store, recipe, config.deciding(method), strict=config.strict, warn=logger.warning, inform=logger.info)
         return Detector(
             method,
             store,

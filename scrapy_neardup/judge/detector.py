@@ -8,7 +8,6 @@ from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.drops import Drops
@@ -60,14 +59,7 @@ class Detector:
 
         ``bounds``: how long, and how many pages, the state knows. The crawl forgets the others, a few with each page
         that it judges; ``on_expired`` gets the number of pages that were forgotten.
-
-        Raises SettingsError for a method that only works in memory and a store on disk.
         """
-        if method.memory_only and store.is_persistent:
-            raise SettingsError(
-                f"The method {method.name} keeps several kilobytes per page and works only in memory. "
-                "Set NEARDUP_STORE = 'memory:', or choose another method."
-            )
         self.store = store
         self.policy = policy
         #: Seconds spent in the method and in the store.

@@ -17,6 +17,7 @@ from scrapy_neardup.state.history import decide, former_recipes, former_sketch
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, is_method_of
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample
 from scrapy_neardup.text.tokens import segmenter_name
 
@@ -94,6 +95,18 @@ def state_recipe(method: Method, extractor: Extractor | None) -> dict[str, Any]:
     return {**recipe, SAMPLES: samples}
 
 
+def need_lasting_method(method: Method, url: str) -> None:
+    """Raise SettingsError if the state at a URL lasts and the method works only in memory. Call it before opening.
+
+    An opened state would keep the method as its recipe and refuse every other one.
+    """
+    if method.memory_only and parse_url(url)[0].is_persistent:
+        raise SettingsError(
+            f"The method {method.name} keeps several kilobytes per page and works only in memory. "
+            "Set NEARDUP_STORE = 'memory:', or choose another method."
+        )
+
+
 def check_tools(store: PageStore, *, strict: bool, say: Callable[[str], object]) -> None:
     """Warn if other versions of the tools wrote the state; if ``strict``, raise StoreMismatch.
 
@@ -115,14 +128,22 @@ def check_tools(store: PageStore, *, strict: bool, say: Callable[[str], object])
     )
 
 
-def take_over(store: PageStore, recipe: Mapping[str, Any], deciding: Mapping[str, Any]) -> str:
-    """Record the tools and the deciding values of a crawl in the state; return what has changed, empty for nothing.
+def take_over(
+    store: PageStore,
+    recipe: Mapping[str, Any],
+    deciding: Mapping[str, Any],
+    *,
+    strict: bool,
+    warn: Callable[[str], object],
+    inform: Callable[[str], object],
+) -> None:
+    """Record the tools and the deciding values of a crawl in the state, and say what has changed.
 
-    Raises StoreError.
+    Raises StoreError; StoreMismatch as ``check_tools``.
     """
+    check_tools(store, strict=strict, say=warn)
     store.update_recipe(recipe)
-    changed = decide(store, deciding)
-    if not changed:
-        return ""
-    now = ", ".join(f"{name} = {value}" for name, (_, value) in changed.items())
-    return f"now decides by {now}; before by {', '.join(str(before) for before, _ in changed.values())}"
+    if changed := decide(store, deciding):
+        now = ", ".join(f"{name} = {value}" for name, (_, value) in changed.items())
+        before = ", ".join(str(before) for before, _ in changed.values())
+        inform(f"The state at {store.location} now decides by {now}; before by {before}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ def test_a_method_is_named_or_imported(name: str) -> None:
     assert (result.count("unique"), result.count("duplicate"), result.count("errors")) == (2, 1, 0)
 
 
-def test_a_method_that_keeps_too_much_for_a_disk_stops_the_crawl_at_its_start() -> None:
+def test_a_method_that_keeps_too_much_for_a_disk_stops_the_crawl_and_leaves_no_state(tmp_path: Path) -> None:
     with pytest.raises(NearDupError, match=r"works only in memory\. Set NEARDUP_STORE = 'memory:'"):
-        crawl_items(*ITEMS, NEARDUP_METHOD="cosine")
+        crawl_items(*ITEMS, NEARDUP_METHOD="cosine", NEARDUP_STORE=f"sqlite://{tmp_path}/state")
+    assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import LexiconNeeded, SettingsError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import METHODS
@@ -62,13 +63,10 @@ def test_a_state_refuses_another_method_and_other_parameters(scheme: str, tmp_pa
 
 
 @pytest.mark.parametrize("scheme", ON_DISK)
-def test_cosine_refuses_a_state_in_files(scheme: str, tmp_path: Path) -> None:
-    store = open_store(url(scheme, tmp_path), made("cosine").recipe())
-    try:
-        with pytest.raises(SettingsError, match=r"cosine .* works only in memory\. Set NEARDUP_STORE = 'memory:'"):
-            Detector(made("cosine"), store, who="test")
-    finally:
-        close_store(store)
+def test_cosine_refuses_a_state_in_files_and_makes_none(scheme: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cosine .* works only in memory\. Set store = 'memory:'"):
+        Deduplicator(url(scheme, tmp_path), method="cosine")
+    assert not list(tmp_path.iterdir())
 
 
 def test_methods_that_need_one_ask_for_a_lexicon_by_the_command() -> None:

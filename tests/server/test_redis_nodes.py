@@ -122,7 +122,7 @@ def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster
             with pytest.raises(StoreError, match=r"cannot be used now \(.*moves to another node"):
                 use()
         cluster.move(state, to)
-        assert cluster.master(state) is to
+        until(lambda: cluster.master(state) is to, "every node knows the new place")
         assert paths(store) == there
         put(store, "late", 3)
         assert sorted(store.postings(3, 99)) == [record.id for record in store.records() if 3 in record.keys]
