@@ -49,7 +49,38 @@ uint64_t gram_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, uint64_t 
     return mix(sum);
 }
 
-/* Most hashes have a place of their own among eight times as many bits. Only those that share one are sorted and compared. */
+/* Counts the different values in a table of twice their number; sorts them if somebody chose values that want one place. */
+static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
+{
+    uint64_t *table;
+    size_t mask = 1, tries = 0;
+    Py_ssize_t i, found = 0;
+    int shift = 63, has_zero = 0; /* a zero in the table is an empty place */
+    for (; mask < 2 * (size_t)count; mask <<= 1)
+        shift--;
+    table = PyMem_Calloc(mask--, sizeof *table);
+    if (!table) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = 0; i < count && tries <= 16 * (size_t)count; i++) {
+        size_t place = (size_t)(values[i] * UINT64_C(0x9E3779B97F4A7C15) >> shift) & mask;
+        for (; table[place] && table[place] != values[i]; tries++)
+            place = (place + 1) & mask;
+        found += !table[place] && (values[i] || !has_zero);
+        has_zero |= !values[i];
+        table[place] = values[i];
+    }
+    PyMem_Free(table);
+    if (i < count) {
+        qsort(values, (size_t)count, sizeof *values, compare_words);
+        for (i = found = 0; i < count; i++)
+            found += !i || values[i] != values[i - 1];
+    }
+    return found;
+}
+
+/* Most hashes have a place of their own among eight times as many bits. Only those that share one are compared. */
 Py_ssize_t different(Grams *grams)
 {
     uint64_t *values = grams->at, *once, *twice;
@@ -75,11 +106,8 @@ Py_ssize_t different(Grams *grams)
         shared += (Py_ssize_t)(twice[place >> 6] >> (place & 63) & 1);
     }
     PyMem_Free(once);
-    qsort(values, (size_t)shared, sizeof *values, compare_words);
-    found = grams->count - shared;
-    for (i = 0; i < shared; i++)
-        found += !i || values[i] != values[i - 1];
-    return found;
+    found = different_in_table(values, shared);
+    return found < 0 ? -1 : grams->count - shared + found;
 }
 
 #define STEP UINT64_C(0x632BE59BD9B4E019)
