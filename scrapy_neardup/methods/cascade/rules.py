@@ -146,7 +146,9 @@ def compare_on_site(
         pages=counts.pages() if counts else 0,
         edited=similarity - _line_similarity(ours, theirs) >= FIXED.edited,
         titles_alike=titles_alike,
-        confirmed=confirmed_headline in old.headlines and pages.get(confirmed_headline, 0) <= FIXED.own_headline,
+        confirmed=bool(confirmed_headline)
+        and confirmed_headline in old.headlines
+        and pages.get(confirmed_headline, 0) <= FIXED.own_headline,
         untitled_copy=untitled_copy,
     )
 
