@@ -116,7 +116,7 @@ class NearDupCommand(ScrapyCommand):
         return "Remove near-duplicates from files, inspect the state of a crawl, measure methods"
 
     def long_desc(self) -> str:
-        """Return what stands above the options in the help."""
+        """Return the text above the options in the help."""
         return f"{self.short_desc()}\n{list_commands()}\nRun scrapy neardup <command> --help for details."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ import scrapy.commands
 
 from scrapy_neardup.hashing import compiled
 
-#: For bash, and for zsh with bashcompinit. What stands at a place is completed from a list, else from the files.
+#: For bash, and for zsh with bashcompinit. Each place is completed from a list of words, else from the files.
 _SCRIPT = """\
 # In bash: eval "$(scrapy neardup --completion)"; in zsh run first: autoload -U bashcompinit; bashcompinit
 _scrapy_neardup() {

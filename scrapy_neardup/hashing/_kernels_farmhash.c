@@ -76,7 +76,7 @@ static Pair mix_half(const uint8_t *data, uint64_t a, uint64_t b)
     return pair;
 }
 
-/* Mixes 64 bytes in; ``weight``: of what is mixed in besides the data. */
+/* Mixes 64 bytes in; ``weight`` multiplies the parts of w and v that go into x and y. */
 static void mix_block(Mixed *m, const uint8_t *data, uint64_t factor, uint64_t weight)
 {
     uint64_t x = rotate(m->x + m->y + m->v.first + word_at(data + 8), 37) * factor ^ m->w.second * weight;

@@ -72,7 +72,7 @@ def _hash_long(data: bytes, size: int) -> int:
 def _mix(
     data: bytes, at: int, x: int, y: int, z: int, v: _Pair, w: _Pair, factor: int, weight: int
 ) -> tuple[int, int, int, _Pair, _Pair]:
-    """Mix 64 bytes in; ``weight``: of what is mixed in besides the data. Returns z, y, x, v and w."""
+    """Mix 64 bytes in; ``weight`` multiplies the parts of w and v that go into x and y. Returns z, y, x, v and w."""
     x = _rotate(x + y + v[0] + _word(data, at + 8), 37) * factor & _ALL
     y = _rotate(y + v[1] + _word(data, at + 48), 42) * factor
     x ^= w[1] * weight & _ALL

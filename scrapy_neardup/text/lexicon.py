@@ -16,7 +16,7 @@ from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.text import backend
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.segmenter import jieba_weights, read_weights, upper_median
+from scrapy_neardup.text.segmenter import jieba_weights, read_weights
 from scrapy_neardup.text.tokens import segmenter_name
 
 _CHINESE = (
@@ -97,8 +97,7 @@ class Lexicon:
 @cache
 def jieba_lexicon() -> Lexicon:
     """Return jieba's table of Chinese words. As in jieba, unknown words have its median."""
-    idf = read_weights(jieba_weights())
-    return Lexicon(idf, upper_median(list(idf.values())), chinese_only=True)
+    return Lexicon(*read_weights(jieba_weights()), chinese_only=True)
 
 
 @lru_cache(maxsize=4)

@@ -36,13 +36,14 @@ def jieba_weights() -> Path:
     return jieba_file("analyse/idf.txt")
 
 
-def read_weights(path: Path) -> dict[str, float]:
-    """Read lines of a word, a space and its weight."""
+def read_weights(path: Path) -> tuple[dict[str, float], float]:
+    """Read lines of a word, a space and its weight; return the weights and their upper median."""
     with path.open(encoding="utf-8") as lines:
-        return {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
+        table = {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
+    return table, _upper_median(list(table.values()))
 
 
-def upper_median(values: list[float]) -> float:
+def _upper_median(values: list[float]) -> float:
     """Return the median; of two middle values the larger one."""
     middle = len(values) // 2
     return float(np.partition(np.array(values, np.float64), middle)[middle])
@@ -73,8 +74,7 @@ class Segmenter:
 
     @cached_property
     def _weights(self) -> tuple[dict[str, float], float]:
-        table = read_weights(self._files[1])
-        return table, upper_median(list(table.values()))
+        return read_weights(self._files[1])
 
     @cached_property
     def _cut(self) -> Callable[[str], list[str]]:
@@ -113,4 +113,4 @@ class NativeSegmenter(Segmenter):
     @cached_property
     def _lexicon(self) -> tuple[Any, float]:
         lexicon, weights = self._kernels.lexicon(*(file.read_text(encoding="utf-8") for file in self._files))
-        return lexicon, upper_median(weights)
+        return lexicon, _upper_median(weights)

@@ -255,7 +255,7 @@ def test_chinese_is_cut_as_jieba_cuts_it() -> None:
 def test_no_two_words_of_the_tables_have_one_slot() -> None:
     """As ``slot_for`` in _kernels_words.c tells them apart: by half a hash, near a place from the other half."""
     lines = [line.split()[0] for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
-    weighted, seen = read_weights(jieba_weights()), dict[int, list[int]]()
+    weighted, seen = read_weights(jieba_weights())[0], dict[int, list[int]]()
     entries = {*weighted, *(word[:end] for word in lines for end in range(1, len(word) + 1))}
     for entry in entries:
         hashed = 1
