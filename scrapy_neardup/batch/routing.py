@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.tables import GIVEN, RowKind
+from scrapy_neardup.batch.tables import GIVEN, Topic
 
 _Numbers = npt.NDArray[np.uint64]
 _Indices = npt.NDArray[np.intp]
@@ -21,14 +21,14 @@ def answer(rows: pa.Table, common: int) -> pa.Table:
     ``rows``: ROWS of ``KEY``, ``URL``, ``COUNT`` and ``BITS`` in any order, with all rows of each hash in it.
     ``common``: see ``Method.common``.
     """
-    return pa.concat_tables(_answer(rows, kind, common) for kind in (*_NAMING, RowKind.COUNT, RowKind.BITS))
+    return pa.concat_tables(_answer(rows, kind, common) for kind in (*_NAMING, Topic.COUNT, Topic.BITS))
 
 
 #: Kinds of rows that name records.
-_NAMING = (RowKind.KEY, RowKind.URL)
+_NAMING = (Topic.KEY, Topic.URL)
 
 
-def _answer(rows: pa.Table, kind: RowKind, common: int) -> pa.Table:
+def _answer(rows: pa.Table, kind: Topic, common: int) -> pa.Table:
     rows = rows.filter(pc.equal(rows["kind"], int(kind)))
     asked = rows.filter(rows["asked"]).select(["hash", "part"]).group_by(["hash", "part"]).aggregate([])
     has_content = pc.greater(rows["source" if kind in _NAMING else "count"], 0)
@@ -41,14 +41,14 @@ def _answer(rows: pa.Table, kind: RowKind, common: int) -> pa.Table:
     high = low + _earlier(hashes, parts, asked_hashes, asked_parts, low)
     known = high > low
     low, high, asked_hashes, asked_parts = low[known], high[known], asked_hashes[known], asked_parts[known]
-    if kind is RowKind.KEY:
+    if kind is Topic.KEY:
         high = np.minimum(high, low + common)
         lengths = high - low
         named = np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
         return _given(kind, np.repeat(asked_hashes, lengths), np.repeat(asked_parts, lengths), left.take(named))
-    if kind is RowKind.URL:
+    if kind is Topic.URL:
         return _given(kind, asked_hashes, asked_parts, left.take(high - 1))
-    counts = _reduce(np.add if kind is RowKind.COUNT else np.bitwise_or, _numbers(left, "count"), low, high)
+    counts = _reduce(np.add if kind is Topic.COUNT else np.bitwise_or, _numbers(left, "count"), low, high)
     return _given(kind, asked_hashes, asked_parts, None, counts)
 
 
@@ -73,7 +73,7 @@ def _reduce(ufunc: np.ufunc, values: _Numbers, low: _Indices, high: _Indices) ->
     return reduced
 
 
-def _given(kind: RowKind, hashes: _Numbers, parts: _Numbers, named: pa.Table | None, counts: Any = None) -> pa.Table:
+def _given(kind: Topic, hashes: _Numbers, parts: _Numbers, named: pa.Table | None, counts: Any = None) -> pa.Table:
     zeros = np.zeros(len(hashes), np.uint64)
     return pa.table(
         [
@@ -106,7 +106,7 @@ def attach(records: pa.Table, needed: pa.Table) -> pa.Table:
     joined = needed.join(records.select(["source", "payload"]), "source", join_type="inner")
     count = joined.num_rows
     zeros = pa.array(np.zeros(count, np.uint64))
-    kinds = pa.array(np.full(count, int(RowKind.RECORD), np.uint8))
+    kinds = pa.array(np.full(count, int(Topic.RECORD), np.uint8))
     return pa.table([kinds, zeros, joined["part"], joined["source"], zeros, zeros, joined["payload"]], GIVEN)
 
 

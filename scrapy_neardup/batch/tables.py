@@ -19,8 +19,8 @@ def rank_of(input: int, record: int) -> int:
     return input << RECORD_BITS | record
 
 
-class RowKind(IntEnum):
-    """What a row of ``ROWS`` or ``GIVEN`` says."""
+class Topic(IntEnum):
+    """What a row of ``ROWS`` or ``GIVEN`` is about."""
 
     #: A page is filed under a key (``hash``).
     KEY = 1
@@ -57,7 +57,7 @@ PAGES = pa.schema(
 
 #: What the pages of a part ask and leave behind. Parts are numbered in the order of their ranks. ``asked``: whether a
 #: page of the part asks for this hash. ``source``: the rank of the page that wrote it, 0 for a mere question;
-#: ``original``: the rank of that page's original, if it is another one. See ``RowKind``.
+#: ``original``: the rank of that page's original, if it is another one. See ``Topic``.
 ROWS = pa.schema(
     [
         ("kind", pa.uint8()),
