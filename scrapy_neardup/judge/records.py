@@ -48,9 +48,10 @@ class Batch:
         extractor: Extractor | None,
         max_text: int = MAX_TEXT,
         read_risky: ContentReader | None = None,
+        reads_all: bool = False,
     ) -> None:
         """``now`` judges the records. ``fields`` names the field for each part of a page, and ``id_field`` that of the
-        id, or is empty. The rest is as for ``PageSource``.
+        id, or is empty. ``reads_all``: read also records whose bytes are known. The rest is as for ``PageSource``.
         """
         self._now = now
         detector = now.detector
@@ -64,7 +65,7 @@ class Batch:
             max_text=max_text,
             read_risky=read_risky,
             is_unchanged=detector.is_unchanged,
-            bodies=detector.bodies,
+            bodies=None if reads_all else detector.bodies,
             hashes_items=detector.store.is_shared,
         )
         #: How many records with each body are read ahead and not judged yet.
