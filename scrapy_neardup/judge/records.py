@@ -87,8 +87,11 @@ class Batch:
         extractor: Extractor | None,
         max_text: int = MAX_TEXT,
         read_risky: ContentReader | None = None,
+        reads_all: bool = False,
     ) -> None:
-        """``now`` judges the records. The rest is as for ``RecordReader`` and ``PageSource``."""
+        """``now`` judges the records. ``reads_all``: read also records whose bytes are known. The rest is as for
+        ``RecordReader`` and ``PageSource``.
+        """
         self._now = now
         detector = now.detector
         self._passes = detector.policy.passes
@@ -99,7 +102,7 @@ class Batch:
             max_text=max_text,
             read_risky=read_risky,
             is_unchanged=detector.is_unchanged,
-            bodies=detector.bodies,
+            bodies=None if reads_all else detector.bodies,
             hashes_items=detector.store.is_shared,
         )
         self._reader = RecordReader(source, fields, id_field)
