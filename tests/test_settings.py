@@ -228,10 +228,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
     assert config == Config(
         drop=True,
         policy={
-            Likeness.IDENTICAL: "drop",
-            Likeness.NEAR: "drop",
-            Likeness.RETITLED: "drop",
-            Likeness.EXCERPT: "tag",
+            Likeness.IDENTICAL: "drop", Likeness.NEAR: "drop", Likeness.RETITLED: "drop", Likeness.EXCERPT: "tag",
             Likeness.SAME_TITLE: "tag",
         },
         store="",
@@ -255,7 +252,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         overwritten="warn",
         wait=10.0,
         on_store_error="close",
-    )
+    )  # fmt: skip
 
 
 @both_kinds

@@ -17,28 +17,18 @@ from tests.processes import answer_with_hash_seed
 #: The key of Partow's test programs and the values they print, all in 32 bits.
 KEY = "abcdefghijklmnopqrstuvwxyz1234567890"
 PUBLISHED: dict[str, int] = {
-    "rs": 4097835502,
-    "js": 1651003062,
-    "pjw": 126631744,
-    "elf": 126631744,
-    "bkdr": 3153586616,
-    "sdbm": 3449571336,
-    "djb": 729241521,
-    "ap": 882643939,
-}
+    "rs": 4097835502, "js": 1651003062, "pjw": 126631744, "elf": 126631744, "bkdr": 3153586616, "sdbm": 3449571336,
+    "djb": 729241521, "ap": 882643939,
+}  # fmt: skip
 
 #: Name -> the values in 32 and in 64 bits: they may stand in somebody's data, so they never change.
 CHINESE = "近似网页去重"
 WRITTEN_DOWN: dict[str, tuple[int, int]] = {
-    "rs": (1999765947, 1961758041371181499),
-    "js": (2597821604, 1412015015521615742),
-    "pjw": (90874541, 2791164959038093),
-    "elf": (90874541, 39185511342401789),
-    "bkdr": (2853983637, 2507366717296760213),
-    "sdbm": (3446909449, 4380893055120812553),
-    "djb": (3912418520, 16761894206300144856),
-    "ap": (1180825860, 4238191372228502154),
-}
+    "rs": (1999765947, 1961758041371181499), "js": (2597821604, 1412015015521615742),
+    "pjw": (90874541, 2791164959038093), "elf": (90874541, 39185511342401789),
+    "bkdr": (2853983637, 2507366717296760213), "sdbm": (3446909449, 4380893055120812553),
+    "djb": (3912418520, 16761894206300144856), "ap": (1180825860, 4238191372228502154),
+}  # fmt: skip
 
 #: Words as a page has them, and what breaks a padded matrix: nothing, zeros at the end, one word too long.
 WORDS = ["网页", "", "ferry", "渡口\0", "\0\0", "a", "河\ud800湾", "🚢", "x" * 63, "x" * 64, "x" * 65, "新" * 300]

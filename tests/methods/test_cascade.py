@@ -153,13 +153,9 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled(text: str) -> N
 
 
 STRANGE = (
-    "今天风大，渡船停航一天。",
-    "本周五晚上放映露天电影。",
-    "菜场东门临时关闭，请走西门。",
-    "Wet paint on the stairs.",
-    "Lost: a grey parrot, answers to Admiral.",
-    "Piano lessons above the bakery.",
-)
+    "今天风大，渡船停航一天。", "本周五晚上放映露天电影。", "菜场东门临时关闭，请走西门。", "Wet paint on the stairs.",
+    "Lost: a grey parrot, answers to Admiral.", "Piano lessons above the bakery.",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [FERRY, BELL, MILL])
@@ -229,11 +225,8 @@ def test_a_text_that_repeats_itself_has_the_keys_of_its_period() -> None:
 
 
 FAMILIES = {
-    "title": 1,
-    "keywords,description": 1,
-    "sentences": DEFAULTS.sentence_keys,
-    "shingles": DEFAULTS.shingle_keys,
-}
+    "title": 1, "keywords,description": 1, "sentences": DEFAULTS.sentence_keys, "shingles": DEFAULTS.shingle_keys,
+}  # fmt: skip
 
 
 def test_each_family_of_keys_comes_from_its_part_of_the_page_alone() -> None:

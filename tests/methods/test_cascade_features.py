@@ -37,13 +37,9 @@ from tests.methods.cascade_pages import (
 )
 
 WEIGHTS = {
-    "similarity": 1.0,
-    "form": -DEFAULTS.by_site,
-    "gone": -2 * DEFAULTS.by_gone,
-    "same_title": DEFAULTS.by_title,
-    "reworded": DEFAULTS.by_reworded,
-    "numbers": -DEFAULTS.by_numbers,
-}
+    "similarity": 1.0, "form": -DEFAULTS.by_site, "gone": -2 * DEFAULTS.by_gone, "same_title": DEFAULTS.by_title,
+    "reworded": DEFAULTS.by_reworded, "numbers": -DEFAULTS.by_numbers,
+}  # fmt: skip
 #: What is shown beside the score.
 SHOWN = {"title", "opening", "containment", "whole", "whole_containment", "sentences", "left", "length", "forms"}
 SHOWN |= {"prose", "listing"}
@@ -89,17 +85,11 @@ def test_a_feature_moves_the_score_as_its_weight_says(
 @pytest.mark.parametrize(
     ("one", "other", "length", "expected"),
     [
-        ({11, 13}, {11, 13}, 150, 0.0),
-        ({11, 13}, {11, 13, 15, 17}, 150, 0.0),
-        ({11, 13}, {15, 17}, 150, 1.0),
-        ({11, 13}, {11, 17}, 200, 0.5),
-        ({11, 13}, {15, 17}, 200, 1.0),
-        ({11, 13}, {15, 17}, 400, 0.5),
-        ({11, 13}, set(), 150, 0.0),
-        (set(), {11, 13}, 150, 0.0),
-        (set(), set(), 150, 0.0),
+        ({11, 13}, {11, 13}, 150, 0.0), ({11, 13}, {11, 13, 15, 17}, 150, 0.0), ({11, 13}, {15, 17}, 150, 1.0),
+        ({11, 13}, {11, 17}, 200, 0.5), ({11, 13}, {15, 17}, 200, 1.0), ({11, 13}, {15, 17}, 400, 0.5),
+        ({11, 13}, set(), 150, 0.0), (set(), {11, 13}, 150, 0.0), (set(), set(), 150, 0.0),
     ],
-)
+)  # fmt: skip
 def test_numbers_that_differ_weigh_less_in_a_longer_text(
     one: set[int], other: set[int], length: int, expected: float
 ) -> None:
@@ -115,19 +105,12 @@ def test_numbers_that_differ_weigh_less_in_a_longer_text(
 @pytest.mark.parametrize(
     ("one", "other", "common", "expected"),
     [
-        ({1, 2}, {1, 2}, (), 1.0),
-        ({1, 2}, {1}, (), 1.0),
-        ({1, 2}, {1, 3}, (), 0.5),
-        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3),
-        ({1, 2}, {3}, (), 0.0),
-        ({1}, set(), (), 0.0),
-        ({1, 2}, {1, 2}, (1,), 1.0),
-        ({1, 2}, {1, 3}, (1,), 0.0),
-        ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
-        ({1}, {1}, (1,), 0.0),
-        ({1}, {1}, (7,), 1.0),
+        ({1, 2}, {1, 2}, (), 1.0), ({1, 2}, {1}, (), 1.0), ({1, 2}, {1, 3}, (), 0.5),
+        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3), ({1, 2}, {3}, (), 0.0), ({1}, set(), (), 0.0),
+        ({1, 2}, {1, 2}, (1,), 1.0), ({1, 2}, {1, 3}, (1,), 0.0), ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
+        ({1}, {1}, (1,), 0.0), ({1}, {1}, (7,), 1.0),
     ],
-)
+)  # fmt: skip
 def test_the_share_of_sentences_is_without_those_under_common_keys(
     one: set[int], other: set[int], common: tuple[int, ...], expected: float
 ) -> None:

@@ -174,15 +174,10 @@ def letters(found: SiteComparison) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("line", "stood", "expected"),
     [
-        ("shared", 0, (10, 200, 3000)),
-        ("shared", 1, (10, 200, 3000)),
-        ("shared", 2, (0, 200, 3000)),
-        ("new", 0, (10, 200, 3000)),
-        ("new", 1, (10, 0, 3000)),
-        ("old", 1, (10, 200, 3000)),
-        ("old", 2, (10, 200, 0)),
+        ("shared", 0, (10, 200, 3000)), ("shared", 1, (10, 200, 3000)), ("shared", 2, (0, 200, 3000)),
+        ("new", 0, (10, 200, 3000)), ("new", 1, (10, 0, 3000)), ("old", 1, (10, 200, 3000)), ("old", 2, (10, 200, 0)),
     ],
-)
+)  # fmt: skip
 def test_what_stands_on_other_pages_of_the_site_is_nobodys_own(
     line: str, stood: int, expected: tuple[int, int, int]
 ) -> None:
@@ -216,20 +211,13 @@ def test_beyond_the_reach_of_either_sample_nothing_is_compared(full: str) -> Non
 @pytest.mark.parametrize(
     ("ours", "theirs", "stood", "titles_alike", "expected"),
     [
-        ((1,), (1,), {}, False, SAME),
-        ((1, 2), (3, 1), {}, False, SAME),
-        ((1,), (1,), {1: 2}, False, SAME),
-        ((1,), (1,), {1: 3}, False, NO_HEADLINE),
-        ((1, 9), (1, 8), {1: 3}, False, OTHER),
-        ((1, 9), (1, 9), {1: 3}, False, SAME),
-        ((1, 9), (1, 8), {1: 3, 9: 3}, True, NO_HEADLINE),
-        ((1,), (2,), {}, False, OTHER),
-        ((1,), (2,), {}, True, ALIKE),
-        ((), (2,), {}, True, NO_HEADLINE),
-        ((1,), (), {}, True, NO_HEADLINE),
-        ((), (), {}, False, NO_HEADLINE),
+        ((1,), (1,), {}, False, SAME), ((1, 2), (3, 1), {}, False, SAME), ((1,), (1,), {1: 2}, False, SAME),
+        ((1,), (1,), {1: 3}, False, NO_HEADLINE), ((1, 9), (1, 8), {1: 3}, False, OTHER),
+        ((1, 9), (1, 9), {1: 3}, False, SAME), ((1, 9), (1, 8), {1: 3, 9: 3}, True, NO_HEADLINE),
+        ((1,), (2,), {}, False, OTHER), ((1,), (2,), {}, True, ALIKE), ((), (2,), {}, True, NO_HEADLINE),
+        ((1,), (), {}, True, NO_HEADLINE), ((), (), {}, False, NO_HEADLINE),
     ],
-)
+)  # fmt: skip
 def test_headlines_that_many_pages_of_the_site_have_are_none(
     ours: tuple[int, ...], theirs: tuple[int, ...], stood: dict[int, int], titles_alike: bool, expected: Headlines
 ) -> None:
@@ -413,15 +401,10 @@ def test_one_frame_around_different_articles_makes_no_copies_of_two_sites() -> N
         (shown("a", story(1, 16), [*story(2, 10), *story(4, 2)], told=True), Kind.UNCHANGED),
     ],
     ids=[
-        "other teasers",
-        "no teasers",
-        "other title",
-        "other article",
-        "an article that cannot be told",
-        "a thread with many more posts",
-        "a thread with few more posts",
+        "other teasers", "no teasers", "other title", "other article", "an article that cannot be told",
+        "a thread with many more posts", "a thread with few more posts",
     ],
-)
+)  # fmt: skip
 def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new(new: Page, kind: Kind) -> None:
     judge = detector()
     answer(judge, shown("a", story(1, 16), story(2, 10), told=True))

@@ -196,17 +196,10 @@ def test_examples(
 
 #: Parameters by which hardly anything is unlike.
 LAX: dict[str, dict[str, Any]] = {
-    "shingle": {"similarity": 0.01},
-    "minhash": {"similarity": 0.01},
-    "supershingle": {"equal": 1},
-    "simhash": {"distance": 8},
-    "random_projection": {"similarity": 0.5},
-    "cosine": {"similarity": 0.1},
-    "term_profile": {},
-    "keywords": {"rule": "any", "alpha": 1.0},
-    "nshash": {"equal": 1},
-    "segments": {"equal": 1},
-}
+    "shingle": {"similarity": 0.01}, "minhash": {"similarity": 0.01}, "supershingle": {"equal": 1},
+    "simhash": {"distance": 8}, "random_projection": {"similarity": 0.5}, "cosine": {"similarity": 0.1},
+    "term_profile": {}, "keywords": {"rule": "any", "alpha": 1.0}, "nshash": {"equal": 1}, "segments": {"equal": 1},
+}  # fmt: skip
 
 
 def test_a_text_without_features_is_like_no_other() -> None:
@@ -315,12 +308,9 @@ def test_all_methods_with_stop_words_read_them_from_a_file(tmp_path: Path) -> No
 
 def test_pieces_have_equal_lengths_or_are_the_longest_paragraphs() -> None:
     pieces = {
-        ("", 3): "",
-        ("船", 3): "船",
-        ("船来", 0): "船来",
-        ("新渡口开航", 2): "新渡 口开航",
+        ("", 3): "", ("船", 3): "船", ("船来", 0): "船来", ("新渡口开航", 2): "新渡 口开航",
         ("新渡口开航了", 3): "新渡 口开 航了",
-    }
+    }  # fmt: skip
     assert {one: " ".join(equal_pieces(*one)) for one in pieces} == pieces
     longest = {("", 3): "", ("船", 3): "船", ("船 来 了 我们走", 3): "了我们走 船来", ("船来了 走", 3): "船来了"}
     longest |= {("船来了 我们 渡口开航", 2): "渡口开航 船来了", ("船来了 开航了", 1): "开航了"}

@@ -117,25 +117,14 @@ def test_a_line_break_does_not_change_the_context() -> None:
 
 #: Elements and their effect on the lines in them.
 _CONTEXTS: list[tuple[str, dict[str, str], str]] = [
-    ("nav", {}, "frame"),
-    ("div", {"role": "contentinfo"}, "frame"),
-    ("b", {"role": "navigation"}, ""),
-    ("h1", {}, "headline"),
-    ("h1", {"class": "uncited"}, "headline quoted"),
-    ("pre", {}, ""),
-    ("blockquote", {}, "cited"),
-    ("blockquote", {"type": "cite"}, "quoted"),
-    ("aside", {}, ""),
-    ("aside", {"class": "quote"}, ""),
-    ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
-    ("div", {"class": "quote", "data-post": "1"}, ""),
-    ("div", {"class": "quote Gmail_Quote"}, "quoted"),
-    ("footer", {"class": "gmail_quote"}, "frame quoted"),
-    ("span", {"class": "gmail_quote"}, ""),
-    ("a", {"href": "/"}, "link"),
-    ("a", {}, ""),
-    ("section", {"class": "quote"}, ""),
-]
+    ("nav", {}, "frame"), ("div", {"role": "contentinfo"}, "frame"), ("b", {"role": "navigation"}, ""),
+    ("h1", {}, "headline"), ("h1", {"class": "uncited"}, "headline quoted"), ("pre", {}, ""),
+    ("blockquote", {}, "cited"), ("blockquote", {"type": "cite"}, "quoted"), ("aside", {}, ""),
+    ("aside", {"class": "quote"}, ""), ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
+    ("div", {"class": "quote", "data-post": "1"}, ""), ("div", {"class": "quote Gmail_Quote"}, "quoted"),
+    ("footer", {"class": "gmail_quote"}, "frame quoted"), ("span", {"class": "gmail_quote"}, ""),
+    ("a", {"href": "/"}, "link"), ("a", {}, ""), ("section", {"class": "quote"}, ""),
+]  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.sampled_from(_CONTEXTS), st.integers(0, 3)), max_size=12))

@@ -72,16 +72,12 @@ def test_the_title_has_no_site_name(html: str, title: str) -> None:
 @pytest.mark.parametrize(
     ("content", "keywords"),
     [
-        ("渡口,开航", ("渡口", "开航")),
-        ("渡口，开航", ("渡口", "开航")),
-        ("渡口、开航", ("渡口", "开航")),
+        ("渡口,开航", ("渡口", "开航")), ("渡口，开航", ("渡口", "开航")), ("渡口、开航", ("渡口", "开航")),
         ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
-        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
-        ("渡口 开航", ("渡口 开航",)),
-        (",，、", ()),
+        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")), ("渡口 开航", ("渡口 开航",)), (",，、", ()),
         ("", ()),
     ],
-)
+)  # fmt: skip
 def test_keywords_are_separated_as_chinese_and_western_sites_do(content: str, keywords: tuple[str, ...]) -> None:
     assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
 
@@ -128,16 +124,13 @@ def test_the_canonical_url_is_absolute(link: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        "<html><head><title>The ferry is late",
-        "<title>The ferry is late</title>",
-        "<head><title>The ferry is late</title><p>no end",
-        "<head><title>The ferry is late</title></head",
+        "<html><head><title>The ferry is late", "<title>The ferry is late</title>",
+        "<head><title>The ferry is late</title><p>no end", "<head><title>The ferry is late</title></head",
         "<head><head><title>The ferry is late</title></head>",
         "<head><meta <title>><title>The ferry is late</title></head>",
-        "<<<html>><head>>><title>The ferry is late</title></head>",
-        "<head>\0<title>The ferry is late</title></head>",
+        "<<<html>><head>>><title>The ferry is late</title></head>", "<head>\0<title>The ferry is late</title></head>",
     ],
-)
+)  # fmt: skip
 def test_a_broken_head_is_read(html: str) -> None:
     assert parse_head(html, URL).title == "The ferry is late"
 

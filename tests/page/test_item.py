@@ -30,14 +30,10 @@ def test_fields_have_the_configured_names() -> None:
 @pytest.mark.parametrize(
     ("value", "part"),
     [
-        (" Ferry sails\n again ", "ferry sails again"),
-        ("ＦＥＲＲＹ", "ferry"),
-        (["One", "two"], "one two"),
-        (7, "7"),
-        (0, "0"),
-        *((value, "") for value in (True, None, "  ", {"a": 1})),
+        (" Ferry sails\n again ", "ferry sails again"), ("ＦＥＲＲＹ", "ferry"), (["One", "two"], "one two"), (7, "7"),
+        (0, "0"), *((value, "") for value in (True, None, "  ", {"a": 1})),
     ],
-)
+)  # fmt: skip
 def test_a_part_is_normalised_and_extends_the_url(value: object, part: str) -> None:
     own = fields(part="headline")
     assert own.part({"headline": value}) == part

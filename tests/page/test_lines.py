@@ -27,14 +27,10 @@ def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int]
 
 def test_each_line_has_its_kind() -> None:
     assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
-        ("frame", "Home | News"),
-        ("article", "The ferry sails again"),
-        *(("article", paragraph) for paragraph in PARAGRAPHS),
-        ("prose", ASIDE),
-        ("links", "The bridge is closed"),
-        ("other", "* * *"),
-        ("frame", "All rights reserved by the Daybook"),
-    ]
+        ("frame", "Home | News"), ("article", "The ferry sails again"),
+        *(("article", paragraph) for paragraph in PARAGRAPHS), ("prose", ASIDE), ("links", "The bridge is closed"),
+        ("other", "* * *"), ("frame", "All rights reserved by the Daybook"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

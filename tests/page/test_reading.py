@@ -31,18 +31,12 @@ def link(text: str, *, frame: bool = False) -> Block:
 @pytest.mark.parametrize(
     ("block", "kept"),
     [
-        (Block("Ferry times"), True),
-        (Block("x" * 10, linked=8), True),
-        (Block("x" * 10, linked=9), False),
-        (Block("x" * 10, linked=10), False),
-        (Block("Ferry times", frame=True), False),
-        (Block("Ferry times", headline=True), True),
-        (Block("Daybook", linked=7, headline=True), False),
-        (Block("| » — *"), False),
-        (Block("7"), True),
-        (Block("渡口"), True),
+        (Block("Ferry times"), True), (Block("x" * 10, linked=8), True), (Block("x" * 10, linked=9), False),
+        (Block("x" * 10, linked=10), False), (Block("Ferry times", frame=True), False),
+        (Block("Ferry times", headline=True), True), (Block("Daybook", linked=7, headline=True), False),
+        (Block("| » — *"), False), (Block("7"), True), (Block("渡口"), True),
     ],
-)
+)  # fmt: skip
 def test_prose_is_kept_without_links_frame_and_punctuation(block: Block, kept: bool) -> None:
     found = read_blocks([block], "")
     assert (found.text, found.main) == (block.text if kept else "", "")
@@ -115,15 +109,10 @@ def test_short_and_visible_lines_are_not_added(hidden: str) -> None:
 @pytest.mark.parametrize(
     ("own", "others", "credible"),
     [
-        (59, 0, False),
-        (60, 0, True),
-        (60, 60, True),
-        (60, 61, False),
-        (500, 500, True),
-        (500, 501, False),
+        (59, 0, False), (60, 0, True), (60, 60, True), (60, 61, False), (500, 500, True), (500, 501, False),
         (1000, 10, True),
     ],
-)
+)  # fmt: skip
 def test_a_credible_main_text_is_long_and_half_of_the_text(own: int, others: int, credible: bool) -> None:
     found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
     assert found.main == "a" * own * credible

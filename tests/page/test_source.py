@@ -83,14 +83,11 @@ def test_an_item_with_text_has_the_hash_of_all_fields_unless_its_text_is_its_nam
 @pytest.mark.parametrize(
     ("answer", "url", "reason"),
     [
-        (response(), OTHER, "other_page"),
-        (response(status=400), URL, "http_error"),
-        (response(html="%PDF-1.7"), URL, "not_html"),
-        (API, URL, "not_html"),
-        (response(html="x" * 400_001), URL, "too_large"),
-        (None, URL, "no_content"),
+        (response(), OTHER, "other_page"), (response(status=400), URL, "http_error"),
+        (response(html="%PDF-1.7"), URL, "not_html"), (API, URL, "not_html"),
+        (response(html="x" * 400_001), URL, "too_large"), (None, URL, "no_content"),
     ],
-)
+)  # fmt: skip
 def test_an_item_without_a_page_has_a_reason(answer: PageResponse | None, url: str, reason: str) -> None:
     with pytest.raises(ExtractionError) as raised:
         source().page({}, answer, url)

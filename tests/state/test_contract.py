@@ -697,17 +697,12 @@ def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
 # Closing
 
 AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
-    "record": lambda store, page: store.record(page.id),
-    "find": lambda store, page: store.find(page.url),
-    "last_seen": lambda store, page: store.last_seen(page.url),
-    "postings": lambda store, page: store.postings(1, 9),
-    "begin": lambda store, page: store.begin("late"),
-    "add": lambda store, page: store.add(page),
-    "touch": lambda store, page: store.touch(page),
-    "seal": lambda store, page: store.seal(1, [page.id]),
-    "roll_back": lambda store, page: store.roll_back(1, page.id),
-    "end": lambda store, page: store.end(1),
-}
+    "record": lambda store, page: store.record(page.id), "find": lambda store, page: store.find(page.url),
+    "last_seen": lambda store, page: store.last_seen(page.url), "postings": lambda store, page: store.postings(1, 9),
+    "begin": lambda store, page: store.begin("late"), "add": lambda store, page: store.add(page),
+    "touch": lambda store, page: store.touch(page), "seal": lambda store, page: store.seal(1, [page.id]),
+    "roll_back": lambda store, page: store.roll_back(1, page.id), "end": lambda store, page: store.end(1),
+}  # fmt: skip
 
 
 def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place) -> None:

@@ -115,12 +115,9 @@ def test_merged_counts_are_the_sum_of_both() -> None:
 @pytest.mark.parametrize(
     ("site", "owner"),
     [
-        ("a.b.daybook.co.uk", "daybook.co.uk"),
-        ("someone.blogspot.com", "blogspot.com"),
-        ("2001:db8:1:2::3", "2001:db8:1"),
-        ("10.0.0.7", "10.0.0.7"),
-        ("", ""),
+        ("a.b.daybook.co.uk", "daybook.co.uk"), ("someone.blogspot.com", "blogspot.com"),
+        ("2001:db8:1:2::3", "2001:db8:1"), ("10.0.0.7", "10.0.0.7"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_whoever_answers_for_a_site_owns_its_hosts(site: str, owner: str) -> None:
     assert publisher(site) == owner

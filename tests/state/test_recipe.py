@@ -19,12 +19,9 @@ from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import check_recipe, fits, is_method_of, renamed, updated
 
 OURS: dict[str, Any] = {
-    "method": "m",
-    "parameters": {"n": 5},
-    "extractor": "reader 2",
-    "segmenter": "cutter 1",
+    "method": "m", "parameters": {"n": 5}, "extractor": "reader 2", "segmenter": "cutter 1",
     "samples": {"extractor": "aa", "segmenter": "bb"},
-}
+}  # fmt: skip
 
 
 def theirs(**changes: Any) -> dict[str, Any]:

@@ -55,26 +55,12 @@ def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: 
 @pytest.mark.parametrize(
     "url",
     [
-        "",
-        "memory",
-        "sqlite:///var/lib/sta\nte",
-        "/var/lib/state",
-        "state.sqlite",
-        "file:///var/lib/state",
-        "leveldb:",
-        "leveldb://",
-        "leveldb:///",
-        "leveldb://state",
-        "leveldb://var/lib/state",
-        "leveldb:state",
-        "sqlite:",
-        "sqlite:///",
-        "sqlite://state.sqlite",
-        "sqlite:state.sqlite",
-        "sqlite:./state.sqlite",
+        "", "memory", "sqlite:///var/lib/sta\nte", "/var/lib/state", "state.sqlite", "file:///var/lib/state",
+        "leveldb:", "leveldb://", "leveldb:///", "leveldb://state", "leveldb://var/lib/state", "leveldb:state",
+        "sqlite:", "sqlite:///", "sqlite://state.sqlite", "sqlite:state.sqlite", "sqlite:./state.sqlite",
         "sqlite://[half/state.sqlite",
     ],
-)
+)  # fmt: skip
 def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do(url: str) -> None:
     with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
         parse_url(url)
