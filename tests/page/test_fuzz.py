@@ -100,14 +100,11 @@ def test_a_normalised_text_has_no_long_run_of_marks(text: str) -> None:
         assert row <= 3 * MOST_MARKS, "a mark becomes two or three at most"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_known_cases_are_judged() -> None:
+    for body in [
         b"\x00<?xml version='1.0' encoding='x'?>",
         b"\x00<html",
         b"\x00<meta charset=utf-7>+AGE-",
         b"\x70<p>" + "\ud800".encode("utf-8", "surrogatepass"),
-    ],
-)
-def test_known_cases_are_judged(body: bytes) -> None:
-    assert one(body) in VERDICTS
+    ]:
+        assert one(body) in VERDICTS

@@ -286,19 +286,15 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
         assert store.find(record.url) == record
 
 
-@pytest.mark.parametrize(
-    ("packed", "record"),
-    [
+def test_a_record_is_written_as_it_always_was() -> None:
+    for packed, record in [
         ("41010001000000000561736b", Record(7, "a", 7, 1.0, (5,), b"sk")),
         ("400000016100000000000000037fff", Record(7, "a", 3, 32767 / 65535)),
         ("400000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk")),
         ("420000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True)),
-    ],
-    ids=["an original", "a copy", "a witness or unjudged", "a copy that was delivered"],
-)
-def test_a_record_is_written_as_it_always_was(packed: str, record: Record) -> None:
-    assert record.pack().hex() == packed
-    assert Record.unpack(7, bytes.fromhex(packed)) == record
+    ]:
+        assert record.pack().hex() == packed
+        assert Record.unpack(7, bytes.fromhex(packed)) == record
 
 
 def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore) -> None:

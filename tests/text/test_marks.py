@@ -17,19 +17,19 @@ ROWS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
-def test_thirty_marks_of_a_row_stay(row: str) -> None:
-    text = f"a{row * 500}b{row * 10}c"
-    assert limit_marks(text) == f"a{(row * 15)}b{row * 10}c"
-    assert count_marks(text) == 1_020
+def test_thirty_marks_of_a_row_stay() -> None:
+    for row in ROWS.values():
+        text = f"a{row * 500}b{row * 10}c"
+        assert limit_marks(text) == f"a{(row * 15)}b{row * 10}c"
+        assert count_marks(text) == 1_020, row
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
-def test_a_normalised_text_has_no_long_row(row: str) -> None:
-    for invisible in ("", "\u200b", "\u00ad"):
-        given = "a" + (row * 15 + invisible) * 1_000
-        # One that becomes two by normalising is still counted as one before.
-        assert longest_row(normalize(given)) <= 2 * MOST_MARKS
+def test_a_normalised_text_has_no_long_row() -> None:
+    for row in ROWS.values():
+        for invisible in ("", "\u200b", "\u00ad"):
+            given = "a" + (row * 15 + invisible) * 1_000
+            # One that becomes two by normalising is still counted as one before.
+            assert longest_row(normalize(given)) <= 2 * MOST_MARKS, row
 
 
 def longest_row(text: str) -> int:
@@ -46,9 +46,9 @@ WRITTEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", WRITTEN)
-def test_ordinary_text_stays(text: str) -> None:
-    assert limit_marks(text) is text
+def test_ordinary_text_stays() -> None:
+    for text in WRITTEN:
+        assert limit_marks(text) is text
 
 
 @pytest.mark.slow
