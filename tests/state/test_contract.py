@@ -30,7 +30,7 @@ from scrapy_neardup.kv.transaction import Temporary
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
-from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
+from scrapy_neardup.state.boilerplate import ALL_PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -448,7 +448,7 @@ def common(store: PageStore, sentences: Sentences = MENU, site: str = SITE) -> l
 
 def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
     """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
-    here = _of_site(np.append(sentences, _PAGES), SITE, store.hashes)
+    here = _of_site(np.append(sentences, ALL_PAGES), SITE, store.hashes)
     return sorted({*(here % _BUCKETS // IN_BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // IN_BLOCK).tolist()})
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.state.boilerplate import _COMMON_HERE
+from scrapy_neardup.state.boilerplate import COMMON_HERE
 from scrapy_neardup.state.sentence_counts import _BUCKETS, _WAYS, Recurrence, Sentences
 
 BLOCKS = 256
@@ -190,7 +190,7 @@ def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(eve
         if number % every == 0:
             table.note(array(77), SITE)
     assert counts(table, 77) == [pages // every - 1]
-    assert pages // every >= _COMMON_HERE
+    assert pages // every >= COMMON_HERE
 
 
 # What is written
