@@ -75,8 +75,8 @@ class CascadeParameters(Parameters):
     #: A site is a catalogue if this share of its pages resembles another page of the site under another title. Of
     #: articles one page in a hundred does, of forms and adverts up to 0.19. 1 means never.
     catalogue: float = decides(number(0.2))
-    #: Texts with fewer different shingles are short. They are copies if one contains every sentence of the other.
-    #: Between sites it is enough if both give the same numbers and no title word is gone.
+    #: Texts with fewer different shingles are short. They are copies if both give the same numbers and one contains
+    #: every sentence of the other. Between sites it is enough if no title word is gone.
     short: int = whole(120, 1, 4096)
     #: The least similarity of short copies: in one sentence one word makes another notice.
     short_least: float = decides(number(0.6))
