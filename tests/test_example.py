@@ -85,17 +85,6 @@ def test_the_site_has_families_of_every_kind() -> None:
     assert {page["kind"] for page in pages()} == {None, *(likeness.value for likeness in Likeness)}
 
 
-def test_pages_json_is_consistent() -> None:
-    listed = pages()
-    places = {page["path"]: place for place, page in enumerate(listed)}
-    assert len(places) == len(listed)
-    for place, page in enumerate(listed):
-        assert page["path"].startswith(f"/{page['template']}/")
-        assert (page["kind"] is None) == (page["original"] is None)
-        assert page["original"] is None or places[page["original"]] < place
-        assert (page["verdict"] == "duplicate") == (page["kind"] in ("identical", "near", "retitled"))
-
-
 @pytest.mark.slow
 def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path, port: int) -> None:
     tagged, log = crawl(project, port, "tagged.jsonl", "DROP_DUPLICATES=False", "NEARDUP_STORE=memory:")

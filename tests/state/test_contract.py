@@ -404,13 +404,6 @@ def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: PageStore, mo
 # Counting and reopening
 
 
-def test_the_size_grows_with_the_pages(store: PageStore) -> None:
-    before = store.size()
-    for n in range(100):
-        store.add(make(store, f"{URL}?{n}", n, sketch=bytes(1024)))
-    assert store.size() >= before + 50_000
-
-
 # Counts of sentences
 
 SITE = "river.example"
@@ -689,14 +682,6 @@ def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting:
         with pytest.raises(StoreError, match="is closed") as refused:
             call(store, page)
         assert not isinstance(refused.value, StoreDamaged), name
-
-
-def test_closing_twice_does_nothing_more(place: Place) -> None:
-    store = place.open()
-    put(store)
-    store.close()
-    store.close()
-    close_store(store)
 
 
 def test_closing_twice_does_not_free_the_lock_of_a_later_holder(on_disk: Place) -> None:
