@@ -111,28 +111,21 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "CURRENT deleted": ("db/CURRENT", delete),
     "CURRENT names another manifest": ("db/CURRENT", write(b"MANIFEST-000001\n")),
     "MANIFEST truncated": ("db/MANIFEST-*", truncate),
-    "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)),
-    "MANIFEST deleted": ("db/MANIFEST-*", delete),
-    "table truncated": ("db/*.ldb", truncate),
-    "table longer by a byte": ("db/*.ldb", grow),
-    "table deleted": ("db/*.ldb", delete),
-    "log shorter by seven bytes": ("db/*.log", cut_seven_bytes),
-    "log deleted": ("db/*.log", delete),
-    "log bit flipped in the middle": ("db/*.log", flip(0.5)),
-    "all files deleted": ("db", delete),
-    "seal of noise": ("seal.json", write(b"\xff\x00\x80 no JSON")),
+    "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)), "MANIFEST deleted": ("db/MANIFEST-*", delete),
+    "table truncated": ("db/*.ldb", truncate), "table longer by a byte": ("db/*.ldb", grow),
+    "table deleted": ("db/*.ldb", delete), "log shorter by seven bytes": ("db/*.log", cut_seven_bytes),
+    "log deleted": ("db/*.log", delete), "log bit flipped in the middle": ("db/*.log", flip(0.5)),
+    "all files deleted": ("db", delete), "seal of noise": ("seal.json", write(b"\xff\x00\x80 no JSON")),
     "seal is a list": ("seal.json", write(b"[]")),
     "seal of another state": ("seal.json", write(b'{"000003.log": [7, 0]}')),
     "seal of an empty state": ("seal.json", write(b"{}")),
-}
+}  # fmt: skip
 
 # What the message names where it is not the file that was damaged.
 NAMED = {
-    "all files deleted": "its database is missing",
-    "seal is a list": "CURRENT",
-    "seal of another state": "000003.log",
+    "all files deleted": "its database is missing", "seal is a list": "CURRENT", "seal of another state": "000003.log",
     "seal of an empty state": "CURRENT",
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

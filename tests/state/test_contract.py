@@ -257,22 +257,17 @@ def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore)
 @pytest.mark.parametrize(
     "record",
     [
-        Record(1, URL, 1),
-        Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
-        Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4),
-        Record(3, "", 3, 1.0, (), b"\x00"),
+        Record(1, URL, 1), Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
+        Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4), Record(3, "", 3, 1.0, (), b"\x00"),
         Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
         Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
-        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
-        Record(7, URL, 3, 0.0),
-        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
-        Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
-        Record(10, URL, 3, 0.0, (), b"", dropped=1),
-        Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
+        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"), Record(7, URL, 3, 0.0),
+        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True), Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
+        Record(10, URL, 3, 0.0, (), b"", dropped=1), Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
         Record(12, URL, 2**62 + 3, 1.0, (4, 5, 2**62 + 3), b"sketch", delivered=True),
     ],
     ids=lambda record: str(record.id),
-)
+)  # fmt: skip
 def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
     store = place.open()
     store.add(record)
