@@ -64,7 +64,6 @@ def crawl(project: Path, port: int, feed: str, *settings: str) -> tuple[dict[str
 
 
 def path_of(url: str) -> str:
-    """The path of a URL in pages.json."""
     host, name = url.removeprefix("http://").split("/")
     return f"/{host.removesuffix('.example')}/{name}"
 

@@ -49,14 +49,12 @@ ON = True
 
 
 def environments() -> list[str]:
-    """The environments of tox, in its order."""
     tox = configparser.ConfigParser()
     tox.read_string(read("setup.cfg"))
     return tox["tox:tox"]["envlist"].replace(",", " ").split()
 
 
 def commands(found: dict[Any, Any]) -> list[str]:
-    """All that the jobs of a workflow run."""
     return [step["run"] for job in found["jobs"].values() for step in job.get("steps", []) if "run" in step]
 
 
@@ -82,7 +80,6 @@ def test_all_versions_are_tested_on_linux_and_the_oldest_and_newest_everywhere()
 
 
 def python_of(job: dict[Any, Any]) -> str:
-    """The version that a job sets up."""
     [version] = [
         str(step["with"]["python-version"]) for step in job["steps"] if "python-version" in step.get("with", {})
     ]

@@ -261,7 +261,6 @@ def test_every_setting_is_tried_here() -> None:
 
 
 def refusal(settings: Mapping[str, Any]) -> str:
-    """The message that refuses these settings; empty if they are accepted."""
     try:
         Config.from_settings(settings)
     except SettingsError as error:

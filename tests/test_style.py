@@ -29,7 +29,6 @@ class Class:
 
 
 def classes() -> dict[str, Class]:
-    """Every class of the package by its name."""
     found = {}
     for file in FILES:
         for node in ast.walk(tree(file)):

@@ -116,7 +116,6 @@ PASSING = [Likeness.EXCERPT, Likeness.SAME_TITLE]
 
 
 def copying(store: PageStore, *also: Likeness) -> Detector:
-    """A detector to which these are copies, too."""
     return Detector(make_method("cascade", {}), store, who="test", policy=Policy(also_copies=set(also)))
 
 

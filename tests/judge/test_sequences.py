@@ -219,7 +219,6 @@ where copies are tagged all pass, and name the page that leads
 
 
 def find_page(name: str) -> Page:
-    """The page that a step names."""
     name, _, text = name.partition("=")
     name, _, host = name.partition("@")
     found = PAGES[name.rstrip("+")]
@@ -236,7 +235,6 @@ def outcome(verdict: Verdict) -> str:
 
 
 def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) -> None:
-    """Something that a person does."""
     pages = [PAGES[name] for name in names if name in PAGES]
     if what == "keep":
         write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind.KEEP, "", 1))

@@ -68,7 +68,6 @@ def urls(store: PageStore) -> list[str]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All that lies there, with what is in it."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 

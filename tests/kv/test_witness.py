@@ -51,12 +51,10 @@ class Spot:
         return open_at(self.kind, self.location, RECIPE)
 
     def fill(self, first: int, last: int) -> None:
-        """Add pages in an opening of their own."""
         with closing(self.open()) as store:
             fill(store, first, last)
 
     def count(self) -> int:
-        """How many pages are there when it is opened."""
         with closing(self.open()) as store:
             return store.pages
 

@@ -297,7 +297,6 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
 
 
 def rule(told: Explanation) -> str:
-    """Which of them it is."""
     (found,) = (words for words in DECISIONS if words in told.decision)
     return found
 

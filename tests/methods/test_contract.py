@@ -91,7 +91,6 @@ GIVEN: dict[str, dict[str, Any]] = {"idf_terms": {"lexicon": str(LEXICON)}, "ima
 
 
 def made(name: str, **parameters: Any) -> Method:
-    """The method as it is tried here."""
     return make_method(name, {**parameters, **GIVEN.get(name, {})})
 
 

@@ -51,7 +51,6 @@ NO_CHARSETS += ["unicode_escape", "raw_unicode_escape", "cp037", "utf-7", "x-use
 
 
 def read(text: str, charset: str, declared: str, where: str) -> tuple[str, str]:
-    """Return the decoded page with this declaration, and the original."""
     forms = {
         "meta": f'<meta charset="{declared}">',
         "pragma": f'<meta http-equiv="Content-Type" content="text/html; charset={declared}">',

@@ -111,7 +111,6 @@ def test_a_reader_has_a_reason_with_numbers() -> None:
 
 
 def tree_text(html: str) -> str:
-    """Return the visible text of the tree without white space."""
     body = parse_page(html)
     places = visible_texts(body) if body is not None else []
     return "".join("".join((element.tail if behind else element.text) or "" for element, behind in places).split())

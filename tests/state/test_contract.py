@@ -182,7 +182,6 @@ TEMPORARY = {"temporary": 200_000, "temporary on disk": 3}
 
 @pytest.fixture(params=[*STORES, *TEMPORARY, ON_SERVER, ON_CLUSTER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """Every store there is."""
     yield from _place(request.param, tmp_path / "here", request)
 
 
@@ -204,7 +203,6 @@ def store(place: Place) -> PageStore:
 
 
 def make(store: PageStore, url: str = URL, *keys: int, sketch: bytes = b"sketch") -> Record:
-    """A record with a new id, not yet in the store."""
     id = store.new_id()
     return Record(id, url, id, 1.0, keys, sketch)
 
@@ -412,7 +410,6 @@ def note(store: PageStore, pages: int, sentences: Sentences = MENU, site: str = 
 
 
 def stood(store: PageStore, sentences: Sentences = MENU) -> list[int]:
-    """On how many pages of the site each sentence stood."""
     return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
 
 

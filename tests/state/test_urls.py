@@ -91,7 +91,6 @@ def test_the_default_keeps_to_what_is_there(
 
 
 def made(folder: Path) -> str:
-    """The URL of a state under its usual name in a folder."""
     url = f"sqlite://{folder}/state.sqlite"
     close_store(open_store(url, {}))
     return url
