@@ -399,7 +399,7 @@ def looks(url: str, seconds: float) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_every_look_at_a_state_at_work_agrees_with_itself(url: str, tmp_path: Path) -> None:
-    _look_at_work(url, tmp_path, 4)
+    _look_at_work(url, tmp_path, 2.5)
 
 
 @pytest.mark.soak

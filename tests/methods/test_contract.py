@@ -100,6 +100,10 @@ ALL_PAGES = {**PAGES, **EDGES}
 NONE: frozenset[int] = frozenset()
 
 
+#: One for all methods, as it reads the dictionary of jieba.
+python_backend = cache(PythonBackend)
+
+
 @cache
 def prints(name: str) -> dict[str, Fingerprint]:
     """The fingerprints of all pages by a method, made once: some of the pages are long."""
@@ -251,7 +255,7 @@ def test_fingerprints_are_written_down(method: Method, way: str, monkeypatch: py
     """With the parameters written down there too: a state by itself refuses other ones, as its recipe names them."""
     if way == "pure":
         monkeypatch.setattr(compiled, "kernels", None)
-        monkeypatch.setattr(backend, "active", PythonBackend())
+        monkeypatch.setattr(backend, "active", python_backend())
     elif compiled.kernels is None:
         pytest.skip("The compiled module was not built here.")
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
