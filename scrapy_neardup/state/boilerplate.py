@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -133,14 +134,16 @@ class Counts:
         if kernels is not None:
             tables = self.here.memory, by, self.everywhere.memory
             of_site = _number(site, hashes)
-            return kernels.count_page(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables, page)
+            number = b"" if page is None else page.to_bytes(4, sys.byteorder)
+            noted = plain(sentences) + number
+            return kernels.count_page(noted, page is not None, IN_BLOCK, of_site, *hashes.drawn, *tables)
         own = np.array([] if page is None else [page], np.uint32)
         if self.stood_on(own, site, hashes).any():
             return False
-        noted = np.concatenate((sentences, own))
-        self.here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
+        counted = np.concatenate((sentences, own))
+        self.here.note(_of_site(np.concatenate((counted, _PAGES)), site, hashes), 0)
         if by is not None:
-            self.everywhere.note(noted, by)
+            self.everywhere.note(counted, by)
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
