@@ -151,11 +151,7 @@ REFUSED = [
     ("NEARDUP_POLICY", {"drop": ["near", "excerpt"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "to a string"),
     ("NEARDUP_STORE_OPTIONS", "64MB", "a dict (on the command line as JSON)"),
-    (
-        "NEARDUP_STORE_OPTIONS",
-        {"bloom_bits": 10},
-        "no option 'bloom_bits'. Did you mean 'bloom'? The options",
-    ),
+    ("NEARDUP_STORE_OPTIONS", {"bloom_bits": 10}, "no option 'bloom_bits'. Did you mean 'bloom'? The options"),
     ("NEARDUP_STORE_OPTIONS", {"cache": "64 megabytes"}, "'cache': '64 megabytes'. Set it to a size"),
     ("NEARDUP_STORE", 5, "to a string"),
     ("NEARDUP_STORE", "mongodb://a.example/", "names no state"),
@@ -232,10 +228,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
     assert config == Config(
         drop=True,
         policy={
-            Likeness.IDENTICAL: "drop",
-            Likeness.NEAR: "drop",
-            Likeness.RETITLED: "drop",
-            Likeness.EXCERPT: "tag",
+            Likeness.IDENTICAL: "drop", Likeness.NEAR: "drop", Likeness.RETITLED: "drop", Likeness.EXCERPT: "tag",
             Likeness.SAME_TITLE: "tag",
         },
         store="",
@@ -259,7 +252,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         overwritten="warn",
         wait=10.0,
         on_store_error="close",
-    )
+    )  # fmt: skip
 
 
 @both_kinds
@@ -407,16 +400,13 @@ def test_a_policy_decides_the_action_for_each_verdict() -> None:
         assert [config.action(verdict) for config in keeps] == [TAG] * 4, (kind, likeness)
 
 
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
+def test_a_policy_may_drop_more_kinds_than_copies() -> None:
+    for policy, expected in [
         ({}, set()),
         ({"retitled": "tag", "identical": "pass"}, set()),
         ({"near": "drop"}, set()),
         ({"excerpt": "drop"}, {Likeness.EXCERPT}),
         ({"same_title": "drop", "excerpt": "pass"}, {Likeness.SAME_TITLE}),
         ({"same_title": "drop", "excerpt": "drop"}, {Likeness.EXCERPT, Likeness.SAME_TITLE}),
-    ],
-)
-def test_a_policy_may_drop_more_kinds_than_copies(policy: dict[str, str], expected: set[Likeness]) -> None:
-    assert Config.from_settings({"NEARDUP_POLICY": policy}).also_copies == expected
+    ]:
+        assert Config.from_settings({"NEARDUP_POLICY": policy}).also_copies == expected

@@ -86,11 +86,7 @@ def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
     again.close(tally(3, closed=True), "7:ab")
     again.release()
     last = Witness(path)
-    assert (last.newest, last.digest, last.was_closed(tally(3, closed=True))) == (
-        tally(3, closed=True),
-        "7:ab",
-        True,
-    )
+    assert (last.newest, last.digest, last.was_closed(tally(3, closed=True))) == (tally(3, closed=True), "7:ab", True)
     last.note(tally(4), synced=True)
     last.release()
     reopened = Witness(path)
@@ -276,9 +272,6 @@ def test_the_witness_of_another_state_is_told_of(spot: Spot, tmp_path: Path) -> 
         spot.open()
 
 
-# Kills and power cuts: which of state and witness reached the disk first
-
-
 def in_another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "boot", lambda: "another boot")
 
@@ -400,9 +393,7 @@ def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -
         (lambda hashes: Changes(deletes={url_key(page(5).url, hashes)}), "the URL row of a page is missing"),
     ],
 )
-def test_rows_of_urls_that_do_not_fit_the_pages_are_told_of_though_the_tally_knows_them(
-    spot: Spot, changes: Callable[[Keyed], Changes], told: str
-) -> None:
+def test_rows_of_urls_that_do_not_fit_are_told_of(spot: Spot, changes: Callable[[Keyed], Changes], told: str) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         store.kv.write(changes(store.hashes), sync=True)

@@ -57,9 +57,7 @@ def filed(store: PageStore, key: int = KEY, limit: int = 1000) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite", "memory"])
-def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newer_page_is_filed_without_a_long_list(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leveldb":
         pytest.importorskip("plyvel")
     monkeypatch.setattr(postings, "MOST", 3)
@@ -135,10 +133,7 @@ def test_what_is_no_row_of_postings_is_told_apart() -> None:
     limit=st.integers(1, 16),
 )
 def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at_all(
-    steps: list[list[tuple[bool, int, int]]],
-    most: int,
-    limit: int,
-    monkeypatch: pytest.MonkeyPatch,
+    steps: list[list[tuple[bool, int, int]]], most: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
     monkeypatch.setattr(postings, "MOST", most)
