@@ -18,38 +18,17 @@ ROOT = Path(scrapy_neardup.__file__).parent
 NAME = scrapy_neardup.__name__
 #: From the top, where nothing is imported, to the bottom; a package stands for all its modules.
 ORDER = [
-    "fast_dataclass",
-    "untrusted",
-    "errors",
-    "ages",
-    "atomic",
-    "model",
-    "hashing",
-    "text",
-    "page",
-    "files",
-    "methods",
-    "workers",
-    "kv",
-    "state",
-    "server",
-    "judge",
-    "maintenance",
-    "report",
-    "lab",
-    "settings",
-    "deduplicator",
-    "inspect",
-    "crawl",
-    "cli",
-]
+    "fast_dataclass", "untrusted", "errors", "ages", "atomic", "model", "hashing", "text", "page", "files", "methods",
+    "workers", "kv", "state", "server", "judge", "maintenance", "report", "lab", "settings", "batch", "deduplicator",
+    "inspect", "crawl", "cli",
+]  # fmt: skip
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
 #: From here on Scrapy and Twisted may be imported.
 SCRAPY_FROM = "crawl"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 26
+MOST_LOOSE, MOST_ROOMS = 9, 27
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 

@@ -108,9 +108,7 @@ def test_json_files_of_every_shape(tmp_path: Path, content: bytes, expected: lis
     assert {one.unit for one in found} <= {"item"}
 
 
-def test_a_list_without_lines_is_read_into_memory_up_to_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_without_lines_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "LARGEST", 50)
     file = tmp_path / "feed.json"
     for content in (b"[%s]", b"[\n [%s]\n]", b"\n\n[\n  %s]"):
@@ -163,9 +161,7 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_where_nothing_can_be_read_any_more_the_place_is_named(
-    tmp_path: Path, name: str, content: bytes, before: int, said: str
-) -> None:
+def test_a_file_that_ends_early_has_a_place(tmp_path: Path, name: str, content: bytes, before: int, said: str) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     records = read_input(str(file))
@@ -208,9 +204,7 @@ def test_tables_of_every_shape(tmp_path: Path, content: bytes, expected: list[An
     assert summaries(read(file)) == expected
 
 
-def test_a_cell_that_is_too_large_is_malformed_and_the_next_row_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_cell_that_is_too_large_the_next_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "LARGEST", 100)
     file = tmp_path / "feed.csv"
     file.write_bytes(b'a,b\n1,"' + b"word\n" * 30 + b'"\n')
@@ -339,28 +333,18 @@ def test_values_of_parquet(tmp_path: Path) -> None:
     table = pa.table(
         {
             "ns": pa.array([1714564800123456789], pa.timestamp("ns")),
-            "zone": pa.array([noon], pa.timestamp("us", "UTC")),
-            "day": [date(2024, 5, 1)],
-            "price": [Decimal("1.50")],
-            "bytes": ["渡口".encode()],
-            "gbk": ["渡口".encode("gbk")],
-            "tags": [["a", "b"]],
+            "zone": pa.array([noon], pa.timestamp("us", "UTC")), "day": [date(2024, 5, 1)], "price": [Decimal("1.50")],
+            "bytes": ["渡口".encode()], "gbk": ["渡口".encode("gbk")], "tags": [["a", "b"]],
             "deep": [{"on": date(2024, 5, 2), "n": None}],
         }
-    )
+    )  # fmt: skip
     pq.write_table(table, tmp_path / "t.parquet")
     assert fields(read(tmp_path / "t.parquet")) == [
         {
-            "ns": "2024-05-01T12:00:00.123456",
-            "zone": "2024-05-01T12:00:00+00:00",
-            "day": "2024-05-01",
-            "price": 1.5,
-            "bytes": "渡口",
-            "gbk": "渡口".encode("gbk"),
-            "tags": ["a", "b"],
-            "deep": {"on": "2024-05-02", "n": None},
+            "ns": "2024-05-01T12:00:00.123456", "zone": "2024-05-01T12:00:00+00:00", "day": "2024-05-01", "price": 1.5,
+            "bytes": "渡口", "gbk": "渡口".encode("gbk"), "tags": ["a", "b"], "deep": {"on": "2024-05-02", "n": None},
         }
-    ]
+    ]  # fmt: skip
 
 
 def test_columns_of_parquet_with_the_same_name_are_refused(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def test_a_url_names_a_store_and_an_absolute_path(scheme: str, url: str, name: s
     assert parse_url(url) == (STORES[scheme], str(folder / name))
 
 
-@pytest.mark.parametrize("url", ["memory:", "memory://"])
-def test_memory_is_named_without_a_path(url: str) -> None:
-    assert parse_url(url) == (STORES["memory"], "memory:")
+def test_memory_is_named_without_a_path() -> None:
+    for url in ["memory:", "memory://"]:
+        assert parse_url(url) == (STORES["memory"], "memory:")
 
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
@@ -52,34 +52,17 @@ def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: 
         open_store(url, {})
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "memory",
-        "sqlite:///var/lib/sta\nte",
-        "/var/lib/state",
-        "state.sqlite",
-        "file:///var/lib/state",
-        "leveldb:",
-        "leveldb://",
-        "leveldb:///",
-        "leveldb://state",
-        "leveldb://var/lib/state",
-        "leveldb:state",
-        "sqlite:",
-        "sqlite:///",
-        "sqlite://state.sqlite",
-        "sqlite:state.sqlite",
-        "sqlite:./state.sqlite",
+def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do() -> None:
+    for url in [
+        "", "memory", "sqlite:///var/lib/sta\nte", "/var/lib/state", "state.sqlite", "file:///var/lib/state",
+        "leveldb:", "leveldb://", "leveldb:///", "leveldb://state", "leveldb://var/lib/state", "leveldb:state",
+        "sqlite:", "sqlite:///", "sqlite://state.sqlite", "sqlite:state.sqlite", "sqlite:./state.sqlite",
         "sqlite://[half/state.sqlite",
-    ],
-)
-def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do(url: str) -> None:
-    with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
-        parse_url(url)
-    assert "///path" in str(refused.value)
-    assert repr(url) in str(refused.value)
+    ]:  # fmt: skip
+        with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
+            parse_url(url)
+        assert "///path" in str(refused.value), url
+        assert repr(url) in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", "百分%20号", "a#b?c", "x%2Fy"])
@@ -100,16 +83,13 @@ def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
 
 @pytest.mark.parametrize("installed", [object(), None])
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-def test_the_default_keeps_to_the_state_that_is_already_there(
+def test_the_default_keeps_to_what_is_there(
     installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     existing = tmp_path.resolve() / f"state.{scheme}"
     existing.touch()
     assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
-
-
-# The state that is there
 
 
 def made(folder: Path) -> str:
@@ -120,9 +100,7 @@ def made(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("named", ["state.sqlite", ".", ""])
-def test_a_path_is_answered_with_the_url_of_the_state_that_is_there(
-    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_gives_the_url_of_its_state(named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = made(tmp_path)
     monkeypatch.chdir(tmp_path)
     path = named or str(tmp_path)
