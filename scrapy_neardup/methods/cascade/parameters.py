@@ -169,8 +169,8 @@ class FixedThresholds(NamedTuple):
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
     # two versions of one URL.
-    #: Least similarity of a minor update, and most letters (different shingles) that it adds, and that it removes. It is
-    #: longer or shorter by half as many: a length is exact, while the estimate of the letters errs by a third. Languages
+    #: Least similarity of a minor update, and most letters (different shingles) that it adds, and that it removes. Its
+    #: length, which is exact, differs by half as many, because the estimate of the letters errs by a third. Languages
     #: without spaces say more with a letter.
     minor: float = 0.7
     minor_letters: int = 24
