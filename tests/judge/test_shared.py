@@ -241,9 +241,7 @@ def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Ope
     run(work)
 
 
-def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_ended(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_of_a_dead_crawler_goes_with_its_lease(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 0.4)
 
     async def work() -> None:
@@ -264,9 +262,7 @@ def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_en
     run(work)
 
 
-def test_a_crawl_that_others_rolled_back_judges_no_more_pages(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 0.4)
 
     async def work() -> None:
@@ -282,9 +278,7 @@ def test_a_crawl_that_others_rolled_back_judges_no_more_pages(
     run(work)
 
 
-def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_takes_its_place(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_gives_up_a_crawl_that_is_not_heard_of(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 1.5)
 
     async def work() -> None:
@@ -306,9 +300,7 @@ def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_tak
     run(work)
 
 
-def test_a_page_that_gives_up_a_slow_one_is_filed_and_those_behind_it_wait_for_it(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_gives_up_a_slow_one_is_waited_for(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 1.0)
 
     async def work() -> None:
@@ -329,9 +321,7 @@ def test_a_page_that_gives_up_a_slow_one_is_filed_and_those_behind_it_wait_for_i
     run(work)
 
 
-def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_gave_up_its_other_version_is_one_page(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 1.0)
 
     async def work() -> None:
@@ -352,9 +342,7 @@ BARE = Page("http://bare.example/", "短", text="太短。", html=77)
 @pytest.mark.parametrize(
     ("early", "late", "kind"), [(page("first"), page("first", 7), Kind.UPDATED), (BARE, BARE, Kind.UNCHANGED)]
 )
-def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(
-    opening: Opening, early: Page, late: Page, kind: Kind
-) -> None:
+def test_versions_of_a_page_wait_for_each_other(opening: Opening, early: Page, late: Page, kind: Kind) -> None:
     async def work() -> None:
         async with opening() as one, opening() as other:
             first = (await one.judged(early)).reservation
@@ -470,9 +458,7 @@ def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeyp
     run(work)
 
 
-def test_the_first_drop_of_a_crawl_fetches_no_other_and_upkeep_trims_them(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drops, "_MOST", 3)
     monkeypatch.setattr(drops, "_STEP", 2)
 

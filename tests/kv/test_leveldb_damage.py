@@ -142,9 +142,7 @@ def test_a_sound_state_opens_with_every_page(state: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", REFUSED)
-def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is_undone(
-    damage: str, state: Path, sound: Path
-) -> None:
+def test_a_damaged_state_is_refused_and_opens_when_that_is_undone(damage: str, state: Path, sound: Path) -> None:
     pattern, mutate = REFUSED[damage]
     target = one(pattern)(state)
     mutate(target)
@@ -221,9 +219,7 @@ def test_the_seal_is_there_only_while_the_state_is_closed(state: Path) -> None:
     assert json.loads((state / "seal.json").read_text())
 
 
-def test_a_process_that_is_killed_while_it_opens_a_state_leaves_no_seal_that_does_not_fit(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_while_a_state_is_opened_leaves_no_wrong_seal(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sealed_while_opening: list[bool] = []
     opening = plyvel.DB
 
@@ -237,7 +233,7 @@ def test_a_process_that_is_killed_while_it_opens_a_state_leaves_no_seal_that_doe
     assert sealed_while_opening == [False]
 
 
-def test_a_seal_that_cannot_be_written_is_an_error_of_the_store_and_frees_the_lock(
+def test_a_seal_that_cannot_be_written_is_an_error_that_frees_the_lock(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int) -> None:

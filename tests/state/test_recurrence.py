@@ -127,9 +127,7 @@ def test_the_answer_is_in_the_order_of_the_question_and_a_sentence_may_be_asked_
 @pytest.mark.slow
 @given(pages_of(MANY, 20), st.integers(0, 60))
 @settings(max_examples=300, deadline=None)
-def test_it_does_what_a_table_of_lists_does_also_when_it_is_written_and_read_in_between(
-    pages: list[tuple[list[int], int]], saved_at: int
-) -> None:
+def test_it_counts_as_a_table_of_lists_also_after_a_reload(pages: list[tuple[list[int], int]], saved_at: int) -> None:
     table, expected = Recurrence(), Plain()
     for number, (sentences, site) in enumerate(pages):
         if number == saved_at:
