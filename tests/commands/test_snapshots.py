@@ -137,7 +137,6 @@ LINES = {
     ],
     "pairs": ["pairs feed.jsonl -o pairs.jsonl", "pairs texts.jsonl -o -"],
     "tune": [
-        "tune texts.jsonl --html ask.html --pairs 3",
         "tune texts.jsonl --labels labels.jsonl",
         "tune texts.jsonl --labels labels.jsonl --json",
     ],
