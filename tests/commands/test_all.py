@@ -23,22 +23,10 @@ from tests.cli import Invoke, run
 
 #: Each command with arguments that are right.
 COMMANDS = [
-    ("check", []),
-    ("compact", []),
-    ("compare", [PEAR, BREAD]),
-    ("copy", [BREAD, PEAR]),
-    ("dropped", []),
-    ("expire", ["--ttl", "1d"]),
-    ("explain", [PEAR]),
-    ("export", ["-o", "pages.gz"]),
-    ("forget", ["--before", "1d"]),
-    ("groups", []),
-    ("judgements", []),
-    ("keep", [PEAR]),
-    ("migrate", []),
-    ("report", []),
-    ("stats", []),
-]
+    ("check", []), ("compact", []), ("compare", [PEAR, BREAD]), ("copy", [BREAD, PEAR]), ("dropped", []),
+    ("expire", ["--ttl", "1d"]), ("explain", [PEAR]), ("export", ["-o", "pages.gz"]), ("forget", ["--before", "1d"]),
+    ("groups", []), ("judgements", []), ("keep", [PEAR]), ("migrate", []), ("report", []), ("stats", []),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("command", "arguments"), COMMANDS, ids=[command for command, _ in COMMANDS])
@@ -66,10 +54,7 @@ def test_a_missing_state_is_refused_and_not_made(
         *(
             ("forget", arguments, "exactly one way")
             for arguments in (
-                [],
-                [PEAR, "--host", "a.example"],
-                ["--host", "a.example", "--before", "1d"],
-                [PEAR, "--before", "1d"],
+                [], [PEAR, "--host", "a.example"], ["--host", "a.example", "--before", "1d"], [PEAR, "--before", "1d"],
             )
         ),
         *(
@@ -79,7 +64,7 @@ def test_a_missing_state_is_refused_and_not_made(
         ("keep", [], "No page is named"),
         ("keep", ["--site", "mirror.example"], "--last"),
     ],
-)
+)  # fmt: skip
 def test_wrong_options_are_refused_before_a_state_is_looked_for(
     command: str, arguments: list[str], named: str, tmp_path: Path
 ) -> None:
@@ -90,19 +75,14 @@ def test_wrong_options_are_refused_before_a_state_is_looked_for(
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),
     [
-        ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"),
-        ("dropped", ["--limit", "-1"], "--limit"),
-        ("explain", [PEAR, "--limit", "-1"], "--limit"),
-        ("groups", ["--limit", "1.5"], "--limit"),
-        ("groups", ["--min", "0"], "--min"),
-        ("judgements", ["--limit", "few"], "--limit"),
+        ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"), ("dropped", ["--limit", "-1"], "--limit"),
+        ("explain", [PEAR, "--limit", "-1"], "--limit"), ("groups", ["--limit", "1.5"], "--limit"),
+        ("groups", ["--min", "0"], "--min"), ("judgements", ["--limit", "few"], "--limit"),
         ("lexicon", ["feed.jsonl", "-o", "x", "--at-least", "0"], "--at-least"),
-        ("report", ["--pages", "0"], "--pages"),
-        ("stats", ["--limit", "-1"], "--limit"),
-        ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"),
-        ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
+        ("report", ["--pages", "0"], "--pages"), ("stats", ["--limit", "-1"], "--limit"),
+        ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"), ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
     ],
-)
+)  # fmt: skip
 def test_numbers_out_of_range_are_refused_by_the_parser(
     command: str, arguments: list[str], named: str, neardup: Invoke
 ) -> None:
@@ -178,12 +158,10 @@ def slow(pages: int, seconds: float) -> list[int]:
 @pytest.mark.parametrize(
     ("stream", "variables", "expected"),
     [
-        (Terminal, {"TERM": "xterm"}, sys.platform != "win32"),
-        (Terminal, {"TERM": "dumb"}, False),
-        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False),
-        (io.StringIO, {"TERM": "xterm"}, False),
+        (Terminal, {"TERM": "xterm"}, sys.platform != "win32"), (Terminal, {"TERM": "dumb"}, False),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False), (io.StringIO, {"TERM": "xterm"}, False),
     ],
-)
+)  # fmt: skip
 def test_colours_are_for_terminals_unless_the_environment_forbids_them(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], expected: bool
 ) -> None:
@@ -219,26 +197,13 @@ URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
 #: A page whose kind and common sentences are hostile too.
 ODD = f"https://evil.example/{HOSTILE}"
 LINES = [
-    ["explain", URLS[1]],
-    ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
-    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"],
-    ["groups"],
-    ["groups", "--json"],
-    ["stats"],
-    ["stats", "--json"],
-    ["check"],
-    ["dropped"],
-    ["dropped", "--json"],
-    ["report", "--json"],
-    ["compare", *URLS],
-    ["compare", *URLS, "--json"],
-    ["forget", URLS[1], ODD, "--dry-run"],
-    ["forget", "--host", "evil.example", "--dry-run", "--json"],
-    ["forget", f"http://b.example/{EVIL}"],
-    ["keep", URLS[1], ODD],
-    ["judgements"],
-    ["copy", URLS[1], f"http://b.example/{EVIL}"],
-]
+    ["explain", URLS[1]], ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
+    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"], ["groups"], ["groups", "--json"], ["stats"],
+    ["stats", "--json"], ["check"], ["dropped"], ["dropped", "--json"], ["report", "--json"], ["compare", *URLS],
+    ["compare", *URLS, "--json"], ["forget", URLS[1], ODD, "--dry-run"],
+    ["forget", "--host", "evil.example", "--dry-run", "--json"], ["forget", f"http://b.example/{EVIL}"],
+    ["keep", URLS[1], ODD], ["judgements"], ["copy", URLS[1], f"http://b.example/{EVIL}"],
+]  # fmt: skip
 
 
 @pytest.fixture

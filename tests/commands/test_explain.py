@@ -126,13 +126,10 @@ def grouped(state: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "sizes"),
     [
-        ([], [3, 2]),
-        (["--min", "3"], [3]),
-        (["--min", "1"], [3, 2, 1, 1, 1]),
-        (["--limit", "1"], [3]),
+        ([], [3, 2]), (["--min", "3"], [3]), (["--min", "1"], [3, 2, 1, 1, 1]), (["--limit", "1"], [3]),
         (["--limit", "0", "--json"], [3, 2]),
     ],
-)
+)  # fmt: skip
 def test_groups_have_limits(grouped: str, invoke: Invoke, arguments: list[str], sizes: list[int]) -> None:
     rows = invoke("groups", "--store", grouped, *arguments).rows
     assert [row["size"] for row in rows] == sizes == [len(row["pages"]) for row in rows]

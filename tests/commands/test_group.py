@@ -79,13 +79,11 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("scrapy n", ["neardup"]),
-        ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
+        ("scrapy n", ["neardup"]), ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
         ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
-        ("scrapy neardup keep --la", ["--last"]),
-        ("scrapy crawl --", []),
+        ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
     ],
-)
+)  # fmt: skip
 def test_a_shell_completes_commands_and_options(
     words: str, found: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,12 +114,10 @@ def test_groups_reports_and_comparisons_need_no_lock(
     groups, *others = (
         invoke(*line, "--store", state)
         for line in (
-            ("groups", "--json"),
-            ("report", "-o", tmp_path / "report.html"),
-            ("compare", PEAR, EDITED, "--json"),
+            ("groups", "--json"), ("report", "-o", tmp_path / "report.html"), ("compare", PEAR, EDITED, "--json"),
             ("extract", page, "--json"),
         )
-    )
+    )  # fmt: skip
     assert [one["original"] for one in groups.rows] == [PEAR]
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert [(one.code, "morning is using it" in one.err) for one in others] == [(0, True)] * 3

@@ -68,12 +68,10 @@ def shop(site: Site, tmp_path: Path) -> Path:
 
 
 TOOLS = [
-    ["shell", "-c", "response.text", "{url}"],
-    ["fetch", "--spider", "daybook", "{url}"],
-    ["parse", "--spider", "daybook", "{url}"],
-    ["parse", "--spider", "daybook", "--pipelines", "{url}"],
+    ["shell", "-c", "response.text", "{url}"], ["fetch", "--spider", "daybook", "{url}"],
+    ["parse", "--spider", "daybook", "{url}"], ["parse", "--spider", "daybook", "--pipelines", "{url}"],
     ["bench", "-s", "CLOSESPIDER_PAGECOUNT=5"],
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -165,14 +165,11 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
 @pytest.mark.parametrize(
     ("where", "step", "scheme", "error"),
     [
-        (Detector, "trim", *FAILURES[0]),
-        (Detector, "end", *FAILURES[1]),
-        (PageStore, "size", *FAILURES[2]),
-        (AsyncPageReader, "close", *FAILURES[0]),
-        (session, "log_unsealed", *FAILURES[1]),
+        (Detector, "trim", *FAILURES[0]), (Detector, "end", *FAILURES[1]), (PageStore, "size", *FAILURES[2]),
+        (AsyncPageReader, "close", *FAILURES[0]), (session, "log_unsealed", *FAILURES[1]),
         (session.Session, "_remember_counts", *FAILURES[2]),
     ],
-)
+)  # fmt: skip
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -29,11 +29,9 @@ PATHS = ["/port", "/tea", *LOST]
 def alike(site: Site) -> Site:
     """Two originals, and a copy of each."""
     site.content |= {
-        "/port": html("port-zh"),
-        "/tea": html("tea-zh"),
-        "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
-        "/same": html("tea-zh"),
-    }
+        "/port": html("port-zh"), "/tea": html("tea-zh"),
+        "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"), "/same": html("tea-zh"),
+    }  # fmt: skip
     return site
 
 

@@ -124,21 +124,18 @@ def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fa
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
 
 
-def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
+async def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
     """Else the first of them would be judged under that URL."""
     items = [{"text": "One."}, {"text": "Two.", "url": "http://a.example/2"}, {"text": "Three.", "url": URL}, {"n": 4}]
     middleware, claimed = NearDupSpiderMiddleware(), list[bool]()
 
-    async def collect() -> None:
-        async def result() -> AsyncIterator[Any]:
-            for item in items:
-                yield item
+    async def result() -> AsyncIterator[Any]:
+        for item in items:
+            yield item
 
-        async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
-            middleware.tickets.issue(one)
-            claimed.append(use_ticket().visit.is_claimed)
-
-    asyncio.run(collect())
+    async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+        middleware.tickets.issue(one)
+        claimed.append(use_ticket().visit.is_claimed)
     assert claimed == [True] * 4
 
 

@@ -23,26 +23,16 @@ def figures(jaccard: float, same_account: bool | None = None, left: float | None
 @pytest.mark.parametrize(
     ("earlier", "accounts", "expected"),
     [
-        ([], False, "neg"),
-        ([], True, "neg"),
-        ([figures(0.8)], False, "pos"),
-        ([figures(0.3), figures(0.95)], False, "pos"),
-        ([figures(0.8, SAME), figures(0.7, OTHER)], True, "pos"),
-        ([figures(0.6, OTHER)], True, "repost"),
-        ([figures(0.79, SAME), figures(0.6, OTHER)], True, "repost"),
-        ([figures(0.59, OTHER)], True, "grey"),
-        ([figures(0.6)], True, "grey"),
-        ([figures(0.7)], False, "grey"),
-        ([figures(0.5, SAME), figures(0.74, SAME)], True, "template"),
-        ([figures(0.2, SAME)], True, "template"),
-        ([figures(0.75, SAME)], True, "grey"),
-        ([figures(0.6, SAME), figures(0.5, OTHER)], True, "grey"),
-        ([figures(0.6, SAME), figures(0.5)], True, "grey"),
-        ([figures(0.95, left=29)], False, "skip"),
-        ([figures(0.95), figures(0.5, left=29)], False, "skip"),
-        ([figures(0.95, left=30)], False, "pos"),
+        ([], False, "neg"), ([], True, "neg"), ([figures(0.8)], False, "pos"),
+        ([figures(0.3), figures(0.95)], False, "pos"), ([figures(0.8, SAME), figures(0.7, OTHER)], True, "pos"),
+        ([figures(0.6, OTHER)], True, "repost"), ([figures(0.79, SAME), figures(0.6, OTHER)], True, "repost"),
+        ([figures(0.59, OTHER)], True, "grey"), ([figures(0.6)], True, "grey"), ([figures(0.7)], False, "grey"),
+        ([figures(0.5, SAME), figures(0.74, SAME)], True, "template"), ([figures(0.2, SAME)], True, "template"),
+        ([figures(0.75, SAME)], True, "grey"), ([figures(0.6, SAME), figures(0.5, OTHER)], True, "grey"),
+        ([figures(0.6, SAME), figures(0.5)], True, "grey"), ([figures(0.95, left=29)], False, "skip"),
+        ([figures(0.95), figures(0.5, left=29)], False, "skip"), ([figures(0.95, left=30)], False, "pos"),
     ],
-)
+)  # fmt: skip
 def test_the_label_of_a_document_by_its_pairs(earlier: list[Pair], accounts: bool, expected: str) -> None:
     assert label_document(earlier, is_short=False, has_accounts=accounts) == expected
     assert label_document(earlier, is_short=True, has_accounts=accounts) == "skip"

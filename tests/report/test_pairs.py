@@ -155,12 +155,10 @@ def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]
         ({"a": FERRY, "b": FERRY_AGAIN}, {}, (FERRY, FERRY_AGAIN)),
         ({"a": FERRY, "b": FERRY_AGAIN}, {"a": "no", "b": "no"}, (FERRY, FERRY_AGAIN)),
         ({"b": FERRY_AGAIN}, {"a": FERRY}, (FERRY, FERRY_AGAIN)),
-        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)),
-        ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
-        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)),
-        ({}, {}, (None, None)),
+        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)), ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
+        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)), ({}, {}, (None, None)),
     ],
-)
+)  # fmt: skip
 def test_kept_texts_come_before_given_texts(
     kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
 ) -> None:
@@ -174,15 +172,8 @@ def test_kept_texts_come_before_given_texts(
 
 
 SENTENCES = [
-    "渡口恢复通航",
-    "The ferry sails, at last",
-    "Ｔhe FERRY sails at last",
-    "船票两块钱",
-    "3.5",
-    "…",
-    " ",
-    "\u202e",
-]
+    "渡口恢复通航", "The ferry sails, at last", "Ｔhe FERRY sails at last", "船票两块钱", "3.5", "…", " ", "\u202e",
+]  # fmt: skip
 _texts = st.lists(
     st.tuples(st.sampled_from(SENTENCES), st.sampled_from(["。", ". ", "!\n", "\r\n", "\u2028", "”\x07 "])), max_size=8
 ).map(lambda pieces: "".join(map("".join, pieces)))
