@@ -8,7 +8,6 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -101,38 +100,32 @@ def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -
     assert "a\\|b" in lines[3]
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_parameters_from_the_line() -> None:
+    for given, expected in [
         ([], {}),
         (["base=0.7", "bins=256", "on=true"], {"base": 0.7, "bins": 256, "on": True}),
         (["lexicon=news=2024.txt", "order = first"], {"lexicon": "news=2024.txt", "order": "first"}),
         (['words=["a", "b"]', 'quoted="5"', "nothing="], {"words": ["a", "b"], "quoted": "5", "nothing": ""}),
         (["base=0.7", "base=0.8"], {"base": 0.8}),
-    ],
-)
-def test_parameters_from_the_line(given: list[str], expected: dict[str, Any]) -> None:
-    assert parse_parameters(given) == expected
+    ]:
+        assert parse_parameters(given) == expected
 
 
-@pytest.mark.parametrize("given", ["", "base", "=0.7", "a b=1"])
-def test_a_parameter_without_a_name_or_value_is_refused(given: str) -> None:
-    with pytest.raises(SettingsError, match="NAME=VALUE"):
-        parse_parameters([given])
+def test_a_parameter_without_a_name_or_value_is_refused() -> None:
+    for given in ["", "base", "=0.7", "a b=1"]:
+        with pytest.raises(SettingsError, match="NAME=VALUE"):
+            parse_parameters([given])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_method_with_its_parameters() -> None:
+    for text, expected in [
         ("cascade", ("cascade", {})),
         ("cascade:", ("cascade", {})),
         ("shop.methods.Mine: a = 1 , b=x", ("shop.methods.Mine", {"a": 1, "b": "x"})),
         ("mine:fields=title,text,count=3", ("mine", {"fields": "title,text", "count": 3})),
         ("mine:file=c:/words.txt,range=[1, 2]", ("mine", {"file": "c:/words.txt", "range": [1, 2]})),
-    ],
-)
-def test_a_method_with_its_parameters(text: str, expected: tuple[str, dict[str, Any]]) -> None:
-    assert parse_method(text) == expected
+    ]:
+        assert parse_method(text) == expected
 
 
 def test_characters_that_standard_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

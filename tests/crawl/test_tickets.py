@@ -173,9 +173,8 @@ def test_the_item_of_an_errback_has_the_page_that_its_request_forwards() -> None
     assert (visit.served.url, visit.opted_out) == (URL, False)
 
 
-@pytest.mark.parametrize(
-    ("response", "expected"),
-    [
+def test_a_visit_holds_what_has_to_be_known_of_a_response() -> None:
+    for response, expected in [
         (HtmlResponse(URL, body=b"<p>"), Visit(PageResponse(URL, b"<p>"))),
         (Response(URL, body=b"%PDF"), Visit(PageResponse(URL, b"%PDF", is_text=False))),
         (
@@ -191,10 +190,7 @@ def test_the_item_of_an_errback_has_the_page_that_its_request_forwards() -> None
             Visit(PageResponse(URL, b"", aliases=frozenset((URL,))), opted_out=True),
         ),
         (HtmlResponse(URL, request=request(neardup=0)), Visit(PageResponse(URL, b"", aliases=frozenset((URL,))))),
-    ],
-    ids=["html", "binary", "not found", "redirected", "opted out", "only False opts out"],
-)
-def test_a_visit_holds_what_has_to_be_known_of_a_response(response: Response, expected: Visit) -> None:
-    found = visit_of(response)
-    assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
-    assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0)
+    ]:
+        found = visit_of(response)
+        assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
+        assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0), response

@@ -20,9 +20,8 @@ def figures(jaccard: float, same_account: bool | None = None, left: float | None
     return Pair("a", "b", jaccard, 0.9, same_account=same_account, left=left)
 
 
-@pytest.mark.parametrize(
-    ("earlier", "accounts", "expected"),
-    [
+def test_the_label_of_a_document_by_its_pairs() -> None:
+    for earlier, accounts, expected in [
         ([], False, "neg"), ([], True, "neg"), ([figures(0.8)], False, "pos"),
         ([figures(0.3), figures(0.95)], False, "pos"), ([figures(0.8, SAME), figures(0.7, OTHER)], True, "pos"),
         ([figures(0.6, OTHER)], True, "repost"), ([figures(0.79, SAME), figures(0.6, OTHER)], True, "repost"),
@@ -31,11 +30,9 @@ def figures(jaccard: float, same_account: bool | None = None, left: float | None
         ([figures(0.75, SAME)], True, "grey"), ([figures(0.6, SAME), figures(0.5, OTHER)], True, "grey"),
         ([figures(0.6, SAME), figures(0.5)], True, "grey"), ([figures(0.95, left=29)], False, "skip"),
         ([figures(0.95), figures(0.5, left=29)], False, "skip"), ([figures(0.95, left=30)], False, "pos"),
-    ],
-)  # fmt: skip
-def test_the_label_of_a_document_by_its_pairs(earlier: list[Pair], accounts: bool, expected: str) -> None:
-    assert label_document(earlier, is_short=False, has_accounts=accounts) == expected
-    assert label_document(earlier, is_short=True, has_accounts=accounts) == "skip"
+    ]:  # fmt: skip
+        assert label_document(earlier, is_short=False, has_accounts=accounts) == expected
+        assert label_document(earlier, is_short=True, has_accounts=accounts) == "skip"
 
 
 def make_corpus(folder: Path, pairs: list[dict[str, Any]], texts: list[str]) -> Corpus:

@@ -190,18 +190,25 @@ def test_sites_beyond_fifteen_are_one_row_and_one_column() -> None:
 # Similarities.
 
 
-@pytest.mark.parametrize(
-    ("similarity", "place"),
-    [(0.0, 0), (0.0199, 0), (0.02, 1), (0.5, 25), (0.5799, 28), (0.58, 29), (0.76, 38), (0.98, 49), (1.0, 49)],
-)
-def test_a_similarity_is_in_its_bin_and_one_in_the_last(similarity: float, place: int) -> None:
-    state = State()
-    first = state.add("https://a.example/")
-    state.copy("https://b.example/", first, "near", similarity)
-    state.add("https://c.example/", evidence=Evidence("excerpt", first, similarity))
-    found = gather(state.store).similarities
-    assert len(found.copies) == len(found.passed) == BINS
-    assert (found.copies.index(1), found.passed.index(1)) == (place, place)
+def test_a_similarity_is_in_its_bin_and_one_in_the_last() -> None:
+    for similarity, place in [
+        (0.0, 0),
+        (0.0199, 0),
+        (0.02, 1),
+        (0.5, 25),
+        (0.5799, 28),
+        (0.58, 29),
+        (0.76, 38),
+        (0.98, 49),
+        (1.0, 49),
+    ]:
+        state = State()
+        first = state.add("https://a.example/")
+        state.copy("https://b.example/", first, "near", similarity)
+        state.add("https://c.example/", evidence=Evidence("excerpt", first, similarity))
+        found = gather(state.store).similarities
+        assert len(found.copies) == len(found.passed) == BINS, similarity
+        assert (found.copies.index(1), found.passed.index(1)) == (place, place)
 
 
 @pytest.mark.parametrize(
@@ -225,17 +232,17 @@ def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any],
     assert all((one.value, bool(one.meaning)) == (recipe["parameters"][one.name], True) for one in found)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_each_method_that_judges_by_a_similarity_has_its_thresholds(name: str) -> None:
-    recipe = make_method(name, {}).recipe()
-    state = State(recipe)
-    decide(state.store, make_method(name, {}).decisions())
-    found = {one.name: one.value for one in gather(state.store).similarities.thresholds}
-    given = make_method(name, {}).parameters.as_data()
-    names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
-    if name != "cascade" and 0 < given.get("threshold", 0) < 1:
-        names.add("threshold")
-    assert found == {one: given[one] for one in names}
+def test_each_method_that_judges_by_a_similarity_has_its_thresholds() -> None:
+    for name in METHODS:
+        recipe = make_method(name, {}).recipe()
+        state = State(recipe)
+        decide(state.store, make_method(name, {}).decisions())
+        found = {one.name: one.value for one in gather(state.store).similarities.thresholds}
+        given = make_method(name, {}).parameters.as_data()
+        names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
+        if name != "cascade" and 0 < given.get("threshold", 0) < 1:
+            names.add("threshold")
+        assert found == {one: given[one] for one in names}, name
 
 
 def test_any_recipe_is_reported() -> None:
@@ -345,10 +352,10 @@ def _strings(data: Any) -> Iterator[str]:
             yield from _strings(value)
 
 
-@pytest.mark.parametrize("key", [layout.record_key, layout.evidence_key])
-def test_a_report_refuses_a_damaged_state(key: Any) -> None:
-    state = State()
-    first = state.add("https://a.example/", evidence=Evidence(title="A"))
-    state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
-    with pytest.raises(StoreDamaged, match="check"):
-        gather(state.store)
+def test_a_report_refuses_a_damaged_state() -> None:
+    for key in [layout.record_key, layout.evidence_key]:
+        state = State()
+        first = state.add("https://a.example/", evidence=Evidence(title="A"))
+        state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
+        with pytest.raises(StoreDamaged, match="check"):
+            gather(state.store)
