@@ -29,9 +29,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("command", "arguments"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_a_missing_state_is_refused_and_not_made(
-    command: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_state_is_made(command: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError, match="There is no state at") as refused:
         run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))
@@ -64,9 +62,7 @@ def test_a_missing_state_is_refused_and_not_made(
         ("keep", ["--site", "mirror.example"], "--last"),
     ],
 )  # fmt: skip
-def test_wrong_options_are_refused_before_a_state_is_looked_for(
-    command: str, arguments: list[str], named: str, tmp_path: Path
-) -> None:
+def test_wrong_options_are_refused_first(command: str, arguments: list[str], named: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=re.escape(named)):
         run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))
 
@@ -82,7 +78,7 @@ def test_wrong_options_are_refused_before_a_state_is_looked_for(
         ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"), ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
     ],
 )  # fmt: skip
-def test_numbers_out_of_range_are_refused_by_the_parser(
+def test_the_parser_refuses_numbers_out_of_range(
     command: str, arguments: list[str], named: str, neardup: Invoke
 ) -> None:
     done = neardup(command, *arguments)

@@ -184,9 +184,7 @@ def truncated(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("make", [truncated, lambda _: "nowhere.jsonl", lambda _: "feed.doc"])
-def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
-    make: Callable[[Path], str], run: Invoke, folder: Path
-) -> None:
+def test_an_input_that_breaks_off_changes_nothing(make: Callable[[Path], str], run: Invoke, folder: Path) -> None:
     (folder / "out.jsonl").write_text("before")
     state = state_url("sqlite", folder / "state.sqlite")
     with pytest.raises(NearDupError):

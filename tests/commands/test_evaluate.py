@@ -67,9 +67,7 @@ READ = [
 ]
 
 
-def test_verdicts_are_written_and_compared_with_pairs_that_a_person_read(
-    invoke: Invoke, corpus: Path, tmp_path: Path
-) -> None:
+def test_verdicts_are_written_and_compared_with_labelled_pairs(invoke: Invoke, corpus: Path, tmp_path: Path) -> None:
     gold, verdicts = tmp_path / "read.jsonl", tmp_path / "verdicts.jsonl"
     gold.write_text(lines(READ), encoding="utf-8")
     given = ("evaluate", corpus, "--method", "first", "--gold", gold)

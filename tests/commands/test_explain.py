@@ -69,9 +69,7 @@ def test_the_nearest_original_of_a_page_that_passed_is_named(sqlite: str, invoke
         *((odd, []) for odd in ("https://[half/", "https://a.example:port/", "", "://", "https://a.example/\udcff")),
     ],
 )
-def test_a_url_that_is_not_there_is_shown_with_similar_ones(
-    sqlite: str, invoke: Invoke, typed: str, near: list[str]
-) -> None:
+def test_an_unknown_url_is_shown_with_similar_ones(sqlite: str, invoke: Invoke, typed: str, near: list[str]) -> None:
     done = invoke("explain", typed, "--store", sqlite)
     said = f"Similar URLs:\n    {near[0]}\n" if near else "Write the URL as crawled."
     assert (done.code, f"is not in the state at STATE. {said}" in mask(done.out, sqlite)) == (1, True)
@@ -135,7 +133,7 @@ def test_groups_have_limits(grouped: str, invoke: Invoke, arguments: list[str], 
     assert [row["size"] for row in rows] == sizes == [len(row["pages"]) for row in rows]
 
 
-def test_groups_are_written_completely_or_not_at_all(
+def test_groups_are_written_or_not(
     grouped: str, invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(data: object, **options: object) -> str:
@@ -163,7 +161,7 @@ def test_copies_of_a_forgotten_original_are_a_group(grouped: str, invoke: Invoke
     assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
 
 
-def test_a_terminal_shows_a_list_of_groups_and_cuts_large_ones(
+def test_a_terminal_shows_groups_and_cuts_large_ones(
     grouped: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = read_records(grouped)[PEAR].id

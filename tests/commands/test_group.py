@@ -84,9 +84,7 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
         ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
     ],
 )  # fmt: skip
-def test_a_shell_completes_commands_and_options(
-    words: str, found: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shell_completes_names(words: str, found: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--completion")
     group.run(rest, options)
     given = words.split()

@@ -93,9 +93,7 @@ def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) 
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_json_is_valid_in_any_encoding_and_steers_no_terminal(
-    state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_is_valid_and_steers_no_terminal(state: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_state(state) as store:
         evidence = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
         store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), evidence)

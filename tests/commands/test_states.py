@@ -106,9 +106,7 @@ def test_an_unsealed_update_is_exported_in_its_former_version(state: str, at_wor
     assert bread == before
 
 
-def test_groups_reports_and_comparisons_need_no_lock(
-    state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke
-) -> None:
+def test_groups_and_reports_need_no_lock(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     page = tmp_path / "page.txt.html"
     page.write_text(f"<html><body><article><p>{NEW_TEXT * 3}</p></article></body></html>", encoding="utf-8")
     groups, *others = (

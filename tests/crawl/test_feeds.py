@@ -186,7 +186,7 @@ def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item() -> 
         ({"format": "csv"}, b'b\n"ha', b'b\n"hac\r\n2\r\n'),
     ],
 )  # fmt: skip
-def test_half_a_line_is_ended_before_an_item_is_appended(
+def test_half_a_line_is_ended_first(
     tmp_path: Path, options: dict[str, Any], before: bytes | None, after: bytes
 ) -> None:
     path = tmp_path / "out"

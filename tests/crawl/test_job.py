@@ -23,7 +23,7 @@ MAY, HAVE = "may not come again in this crawl", "have NOT come again in this cra
 
 
 @pytest.mark.parametrize("seen", [True, False], ids=["its requests were written down", "they were not"])
-def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
+def test_what_a_killed_job_does_not_request_again_is_listed(
     site: Site, crawl: Crawl, tmp_path: Path, seen: bool
 ) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}

@@ -106,9 +106,7 @@ def test_the_add_on_adds_its_components_and_writes_csv_unless_the_project_has_an
 
 
 @pytest.mark.parametrize(("closes", "level"), [(True, logging.ERROR), (False, logging.WARNING)])
-def test_an_item_without_the_field_is_told_of_once_with_the_cure(
-    closes: bool, level: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_item_without_the_field_has_one_cure(closes: bool, level: int, caplog: pytest.LogCaptureFixture) -> None:
     closed: list[str] = []
     tagger = Tagger("neardup", notes(), closed.append if closes else None)
     for _ in range(2):

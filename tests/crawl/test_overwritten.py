@@ -104,9 +104,7 @@ def test_what_is_overwritten_is_told_of_and_comes_again_when_it_was_forgotten(
     assert sorted(place.delivered()) == urls(*range(9))
 
 
-def test_a_crawl_that_delivers_nothing_empties_the_file_all_the_same(
-    place: Place, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_crawl_that_delivers_nothing_empties_the_file(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.crawl(NINE)
     place.crawl(NINE)
     assert place.delivered() == []
@@ -122,9 +120,7 @@ def test_what_was_overwritten_comes_again_by_itself_where_the_setting_says_so(pl
     assert (stats["neardup/overwritten"], stats["neardup/unique"]) == (9, 9)
 
 
-def test_a_feed_that_something_else_collects_is_overwritten_without_a_word(
-    place: Place, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_feed_that_others_collect_is_overwritten_silently(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     for items in (NINE[:8], NINE):
         place.crawl(items, NEARDUP_OVERWRITTEN="known")
     assert WARNING not in caplog.text
@@ -134,9 +130,7 @@ def test_a_feed_that_something_else_collects_is_overwritten_without_a_word(
 
 
 @pytest.mark.parametrize("options", [{"overwrite": False}, {}, {"name": "out-%(time)s.jsonl"}], ids=str)
-def test_what_is_not_overwritten_is_not_told_of(
-    place: Place, caplog: pytest.LogCaptureFixture, options: dict[str, Any]
-) -> None:
+def test_only_overwriting_is_told_of(place: Place, caplog: pytest.LogCaptureFixture, options: dict[str, Any]) -> None:
     if not options:
         place.crawl(NINE[:8])
         (place.folder / "out.jsonl").rename(place.folder / "out fetched.jsonl")

@@ -44,9 +44,7 @@ def sums(result: Result) -> tuple[int, int, int, dict[str, int]]:
     return result.count("pages"), result.count("unique"), result.count("duplicate"), kinds
 
 
-def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged_all_others_left_as_they_are(
-    alike: Site, crawl: Crawl
-) -> None:
+def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(alike: Site, crawl: Crawl) -> None:
     result = crawl(PATHS)
     found = tags(result)
     assert list(found) == ["/port", "/tea", "/excerpt", "/same_title"]

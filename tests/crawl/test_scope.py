@@ -112,7 +112,7 @@ def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure() -> None:
 # The default.
 
 
-def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
+def test_a_project_keeps_to_its_state_until_somebody_says_otherwise(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shared = default_url(folder / ".scrapy" / "neardup")

@@ -158,9 +158,7 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
         assert "wrong-one" not in found.log + str(found.stats)
 
 
-async def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
-    url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.LogCaptureFixture) -> None:
     told, method, errors = notes(), make_method("cascade", {}), list[StoreError]()
     kind, location = parse_url(url)
     with closing(open_at(kind, location, method.recipe())) as store:

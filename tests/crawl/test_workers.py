@@ -62,9 +62,7 @@ def counts(result: Result) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("reactor", "extractor"), [("asyncio", SLOW), ("select", SLOW), ("none", "")])
-def test_the_verdicts_are_those_of_a_crawl_without_workers(
-    village: Site, crawl: Crawl, reactor: str, extractor: str
-) -> None:
+def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor: str, extractor: str) -> None:
     """Of one item a page, of items with their own HTML, and of items that share their page."""
     for number in range(3):
         articles = [takes(0.1, one) + takes(0, one, "转载。") for one in SLUGS[:4]]
@@ -84,9 +82,7 @@ def test_the_verdicts_are_those_of_a_crawl_without_workers(
 
 
 @pytest.mark.parametrize(("reactor", "at_start"), [("asyncio", True), ("select", False)])
-def test_a_spider_that_yields_large_items_waits_for_those_before(
-    site: Site, crawl: Crawl, at_start: bool, reactor: str
-) -> None:
+def test_a_spider_of_large_items_waits(site: Site, crawl: Crawl, at_start: bool, reactor: str) -> None:
     """Scrapy counts neither items of ``start()`` nor what items bring; 25 of these are 5 MB."""
     site.content["/small"] = "<p>"
     settings: dict[str, Any] = {"NEARDUP_STORE": "memory:", "NEARDUP_EXTRACTOR": SLOW, "NEARDUP_WORKERS": 2}

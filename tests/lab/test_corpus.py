@@ -101,9 +101,7 @@ def test_labels_from_a_file_of_pairs(tmp_path: Path, pairs: list[dict[str, Any]]
         ([CHINESE[0]] * 50 + [LONG[0]] * 200 + ["word " * 60], "skip"),
     ],
 )
-def test_documents_that_are_too_short_depend_on_the_language_of_most(
-    tmp_path: Path, texts: list[str], expected: str
-) -> None:
+def test_short_documents_depend_on_the_main_language(tmp_path: Path, texts: list[str], expected: str) -> None:
     assert list(make_corpus(tmp_path, [], texts).labels.values())[-1] == expected
 
 

@@ -37,9 +37,7 @@ def summary(documents: Any) -> list[tuple[str, str]]:
         ({"id": "x", "text": "half \ud83d a smile"}, Document(Page("x", text="half \ud83d a smile"))),
     ],
 )
-def test_a_record_is_a_document_under_its_name(
-    tmp_path: Path, record: dict[str, Any], expected: Document | str
-) -> None:
+def test_a_record_is_a_named_document(tmp_path: Path, record: dict[str, Any], expected: Document | str) -> None:
     (tmp_path / "crawl.jsonl").write_text(f"\n{json.dumps(record)}\n")
     [found] = reader().read(tmp_path / "crawl.jsonl")
     if isinstance(expected, str):

@@ -39,9 +39,7 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
         ({"label": "different"}, ("different", "")), ({"label": "skip"}, ("skip", "")), ({"jaccard": 0.7}, (None, "")),
     ],
 )  # fmt: skip
-def test_an_answer_may_be_written_in_several_words(
-    tmp_path: Path, row: dict[str, Any], expected: tuple[str | None, str]
-) -> None:
+def test_an_answer_may_have_words(tmp_path: Path, row: dict[str, Any], expected: tuple[str | None, str]) -> None:
     [pair] = read_pairs(write(tmp_path, {"a": "b", "b": "e", **row}))
     assert (pair.a, pair.b, pair.answer, pair.label) == ("b", "e", *expected)
 

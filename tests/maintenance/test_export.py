@@ -101,7 +101,7 @@ def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> No
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pages(), st.integers(0, 3))
-def test_an_exported_and_imported_state_is_the_same_and_makes_the_same_file(
+def test_an_imported_state_is_the_same_and_makes_the_same_file(
     tmp_path: Path, filed: list[PageEntry], notes: int
 ) -> None:
     store = state(filed, notes)

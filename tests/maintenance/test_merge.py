@@ -56,9 +56,7 @@ def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> 
 @pytest.mark.slow
 @STATES
 @given(pages(), pages())
-def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(
-    ours: list[PageEntry], theirs: list[PageEntry]
-) -> None:
+def test_a_merge_unites_urls_keeps_originals_and_is_repeatable(ours: list[PageEntry], theirs: list[PageEntry]) -> None:
     one, other = state(ours, notes=1), state(theirs, notes=2)
     gone, before = dangling(one) | dangling(other), rows(other)
     originals = [record for record in one.records() if record.is_original]

@@ -86,9 +86,7 @@ ALL = ["retitled", "near", "excerpt", "EXCERPT", "same_title", "SAME_TITLE", "un
         ({}, {}),
     ],
 )
-def test_each_kind_has_its_share_and_doubtful_kinds_come_first(
-    there: dict[str, int], shown: dict[str, int] | None
-) -> None:
+def test_each_kind_has_its_share_doubtful_first(there: dict[str, int], shown: dict[str, int] | None) -> None:
     found = kinds_of(gather(state_of(there).store).pairs)
     if shown is None:
         shown = {"retitled": 7, "near": 7, "excerpt": 2, "SAME_TITLE": 7, "unknown": 1}

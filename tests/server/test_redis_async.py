@@ -144,9 +144,7 @@ async def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> No
         await link.close()
 
 
-async def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(
-    url: str, redis_server: Server
-) -> None:
+async def test_a_state_that_does_not_name_its_levels_is_asked_for_all(url: str, redis_server: Server) -> None:
     key, id = bytes(range(5)), (7).to_bytes(8, "big")
     link = AsyncLink(url)
     program = link.program()
