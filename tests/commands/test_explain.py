@@ -110,9 +110,6 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, invoke: Invoke) -> Non
     assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
 
 
-# Groups
-
-
 @pytest.fixture
 def grouped(state: str) -> str:
     """A state with a group of three pages and a group of two."""
@@ -181,9 +178,6 @@ def test_a_terminal_shows_groups_and_cuts_large_ones(
     said = invoke("groups", "--store", grouped).out
     assert "  (the original is no longer in the state: updated or forgotten)\n" in said
     assert said.endswith("\n2 groups.\n")
-
-
-# Statistics
 
 
 def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:

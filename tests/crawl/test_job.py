@@ -55,9 +55,6 @@ def test_what_a_killed_job_does_not_request_again_is_listed(
     assert not (job / LIST).exists()
 
 
-# Without a crawl.
-
-
 def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will_write(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,9 +45,6 @@ def place(url: str) -> Path:
     return Path(parse_url(url)[1])
 
 
-# Placeholders.
-
-
 def test_a_placeholder_stands_for_an_attribute_of_the_spider() -> None:
     for store, expected in [
         ("leveldb:///data/%(name)s", "/data/news"),
@@ -109,9 +106,6 @@ def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure() -> None:
         assert said in str(refused.value)
 
 
-# The default.
-
-
 def test_a_project_keeps_to_its_state_until_somebody_says_otherwise(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -133,9 +127,6 @@ def test_a_project_keeps_to_its_state_until_somebody_says_otherwise(
     caplog.clear()
     log_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
     assert caplog.messages == []
-
-
-# Commands, which have no spider.
 
 
 def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:

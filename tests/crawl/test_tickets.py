@@ -72,9 +72,6 @@ def test_an_item_that_an_earlier_pipeline_drops_ends_without_a_page() -> None:
     assert in_a_chain(end_ticket) is None
 
 
-# The middleware.
-
-
 def announced(response: Any, *output: Any) -> list[tuple[Any, Visit | None]]:
     """What comes of a callback's output, in its order, each with the visit as the first pipeline would find it."""
     middleware = NearDupSpiderMiddleware()

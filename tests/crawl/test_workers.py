@@ -132,8 +132,6 @@ def test_no_more_pages_are_on_their_way_than_scrapy_holds(site: Site, crawl: Cra
     assert 5 < result.stats["held"] <= 10 + 4
 
 
-# What is started in other ways than by the command.
-
 SCRIPT = """
 import asyncio, sys, types
 import scrapy
@@ -216,9 +214,6 @@ def test_a_script_without_a_guard_runs_once_and_calls_what_other_processes_canno
     assert processes(tmp_path) == []
     warnings = [line for line in log.splitlines() if "NEARDUP_WORKERS is off" in line]
     assert [said in line for line in warnings] == [True] * bool(said)
-
-
-# Ends.
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
