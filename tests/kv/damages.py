@@ -179,7 +179,6 @@ _FLIPS = {
     "sqlite": 60,
     "wal": 60,
     "witness": 24,
-    "seal": 12,
     "shm": 6,
     "CURRENT": 4,
 }
@@ -215,7 +214,7 @@ def _delete_with(ending: str) -> Mutation:
 
 def _kind(file: Path) -> str:
     name = file.name
-    for kind in ("MANIFEST", "CURRENT", "LOCK", "LOG", "seal", "witness", "lock", "-wal", "-shm"):
+    for kind in ("MANIFEST", "CURRENT", "LOCK", "LOG", "witness", "lock", "-wal", "-shm"):
         if name.startswith(kind) or name.endswith(kind):
             return kind.lstrip("-")
     return file.suffix.lstrip(".")
