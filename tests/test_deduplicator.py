@@ -15,14 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Deduplicator, Verdict
-from scrapy_neardup.errors import (
-    NearDupError,
-    SettingsError,
-    StoreError,
-    StoreLocked,
-    StoreMismatch,
-    UsageError,
-)
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch, UsageError
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Page
@@ -98,9 +91,7 @@ def test_crawls_and_scripts_share_a_state(tmp_path: Path, form: str) -> None:
         assert dedup.check(**page(2, 1)).kind is Kind.DUPLICATE
 
 
-def test_html_is_read_as_in_a_crawl_by_its_charset(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_html_is_read_as_in_a_crawl_by_its_charset(caplog: pytest.LogCaptureFixture) -> None:
     prose = "渡口今天重新开航了，等船的人比上个月多了一倍。码头上的灯一直亮到半夜，谁也不肯先走。" * 3
     plain = f"<html><head><title>渡口</title></head><body><p>{prose}</p></body></html>"
     named = plain.replace("<head>", '<head><meta charset="gb18030">').encode("gb18030")
@@ -111,9 +102,7 @@ def test_html_is_read_as_in_a_crawl_by_its_charset(
             [
                 dedup.check(url="http://b.example/2", html=named),
                 dedup.check(
-                    url="http://c.example/3",
-                    html=plain.encode("gb18030"),
-                    content_type="text/html; charset=gb2312",
+                    url="http://c.example/3", html=plain.encode("gb18030"), content_type="text/html; charset=gb2312"
                 ),
                 dedup.check(url="http://d.example/4", html=plain.encode()),
                 dedup.check(url="http://e.example/5", text=prose, title="渡口"),

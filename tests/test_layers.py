@@ -38,6 +38,7 @@ ORDER = [
     "report",
     "lab",
     "settings",
+    "batch",
     "deduplicator",
     "inspect",
     "crawl",
@@ -49,7 +50,7 @@ STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
 SCRAPY_FROM = "crawl"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 26
+MOST_LOOSE, MOST_ROOMS = 9, 27
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 

@@ -151,11 +151,7 @@ REFUSED = [
     ("NEARDUP_POLICY", {"drop": ["near", "excerpt"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "to a string"),
     ("NEARDUP_STORE_OPTIONS", "64MB", "a dict (on the command line as JSON)"),
-    (
-        "NEARDUP_STORE_OPTIONS",
-        {"bloom_bits": 10},
-        "no option 'bloom_bits'. Did you mean 'bloom'? The options",
-    ),
+    ("NEARDUP_STORE_OPTIONS", {"bloom_bits": 10}, "no option 'bloom_bits'. Did you mean 'bloom'? The options"),
     ("NEARDUP_STORE_OPTIONS", {"cache": "64 megabytes"}, "'cache': '64 megabytes'. Set it to a size"),
     ("NEARDUP_STORE", 5, "to a string"),
     ("NEARDUP_STORE", "mongodb://a.example/", "names no state"),

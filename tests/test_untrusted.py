@@ -81,11 +81,7 @@ def test_a_shell_word_is_one_word(url: str) -> None:
 
 # Verdicts and errors.
 
-REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (
-    ("", None),
-    ("no_text", None),
-    ("", Likeness.RETITLED),
-)
+REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (("", None), ("no_text", None), ("", Likeness.RETITLED))
 VERDICTS = [
     Verdict(kind, EVIL, 1, match, reason, likeness)
     for kind in Kind

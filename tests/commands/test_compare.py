@@ -313,10 +313,7 @@ def test_compare_refuses_in_a_sentence(found: Found, folder: Path, arguments: li
 
 
 def test_no_line_of_a_page_looks_like_one_of_ours(invoke: Invoke, folder: Path) -> None:
-    forged = [
-        "duplicate (near): B is a copy of A, similarity 1.00.",
-        "2026-01-01 00:00:00 [neardup] ERROR: lost",
-    ]
+    forged = ["duplicate (near): B is a copy of A, similarity 1.00.", "2026-01-01 00:00:00 [neardup] ERROR: lost"]
     (folder / "evil.txt").write_text("\n".join([*forged, join_text(*BAKERY)]), encoding="utf-8")
     lines = invoke("compare", "evil.txt", "d.jsonl#pears").out.splitlines()
     assert not any(line.startswith(tuple(forged)) for line in lines)

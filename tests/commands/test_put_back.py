@@ -15,16 +15,7 @@ from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
-from tests.build import (
-    BREAD,
-    EDITED,
-    PAGES,
-    PEAR,
-    SAME,
-    SHORT,
-    judge_pages,
-    open_state,
-)
+from tests.build import BREAD, EDITED, PAGES, PEAR, SAME, SHORT, judge_pages, open_state
 from tests.cli import Invoke, run
 from tests.lab.corpus import read
 
@@ -124,11 +115,7 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f'{EDITED}\n\n{{"url": "{SAME}", "kind": "near"}}\n{SAME}\n'))
     assert run("keep", "-", PEAR, "--store", sqlite) == 0
-    assert said(sqlite) == {
-        EDITED: (ManualKind.KEEP, PEAR),
-        SAME: (ManualKind.KEEP, PEAR),
-        PEAR: (ManualKind.KEEP, ""),
-    }
+    assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.KEEP, PEAR), PEAR: (ManualKind.KEEP, "")}
     printed = capsys.readouterr().out
     assert f"  {SAME}\n    no copy of {PEAR}\n" in printed
     assert f"  {PEAR}\n    no known page was the reason of its drop\n" in printed

@@ -50,8 +50,7 @@ def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, i
     found = json.loads(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
-        AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n",
-        message,
+        AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n", message
     )
     assert found["as_of"] in message
     assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)

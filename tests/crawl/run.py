@@ -19,12 +19,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy_neardup.state import recipe
 from tests.crawl import project
 
-QUIET = {
-    "TELNETCONSOLE_ENABLED": False,
-    "REMOTE_CONTROL_ENABLED": False,
-    "ROBOTSTXT_OBEY": False,
-    "LOG_LEVEL": "DEBUG",
-}
+QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "ROBOTSTXT_OBEY": False, "LOG_LEVEL": "DEBUG"}
 
 
 def main() -> None:

@@ -116,9 +116,7 @@ class Crawls(RuleBasedStateMachine):
                 own = {one for one in coming if self.crawl[one].is_original}
                 assert not own, f"{name} passes for itself beside {own}"
             self.crawl[name] = passed = Passed(
-                name,
-                JudgedPage(ruling.verdict, ruling.reservation),
-                ruling.reservation.record.is_original,
+                name, JudgedPage(ruling.verdict, ruling.reservation), ruling.reservation.record.is_original
             )
             self.another_item_arrives(passed)
             return passed

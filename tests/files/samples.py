@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
-from scrapy.exporters import (
-    BaseItemExporter,
-    CsvItemExporter,
-    JsonItemExporter,
-    JsonLinesItemExporter,
-    XmlItemExporter,
-)
+from scrapy.exporters import BaseItemExporter, CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 

@@ -110,10 +110,7 @@ def test_a_page_of_which_no_article_could_be_told_is_not_longer_than_another() -
 def test_what_is_boilerplate_on_its_site_makes_no_text_longer() -> None:
     lines = story(50, 9)
     detector = Detector(
-        make_method("cascade", {}),
-        memory_state({}),
-        who="test",
-        policy=Policy(preference=make_preference("longest")),
+        make_method("cascade", {}), memory_state({}), who="test", policy=Policy(preference=make_preference("longest"))
     )
     for number in range(30):
         assert (

@@ -82,11 +82,7 @@ def test_each_record_counts_before_the_next_is_looked_at(batch: Batch) -> None:
 
 def test_the_same_name_again_is_another_version(batch: Batch) -> None:
     texts = [TEXT, TEXT, "".join(story(2))]
-    assert headlines([batch.judge(entry(id="a", text=text)) for text in texts]) == [
-        "unique",
-        "unchanged",
-        "updated",
-    ]
+    assert headlines([batch.judge(entry(id="a", text=text)) for text in texts]) == ["unique", "unchanged", "updated"]
 
 
 def test_nothing_is_sealed_before_it_is_asked_for(batch: Batch, detector: Detector) -> None:

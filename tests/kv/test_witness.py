@@ -86,11 +86,7 @@ def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
     again.close(tally(3, closed=True), "7:ab")
     again.release()
     last = Witness(path)
-    assert (last.newest, last.digest, last.was_closed(tally(3, closed=True))) == (
-        tally(3, closed=True),
-        "7:ab",
-        True,
-    )
+    assert (last.newest, last.digest, last.was_closed(tally(3, closed=True))) == (tally(3, closed=True), "7:ab", True)
     last.note(tally(4), synced=True)
     last.release()
     reopened = Witness(path)

@@ -263,10 +263,7 @@ def test_methods_are_compared_on_the_drawn_pairs_and_on_a_sample(monkeypatch: py
     agreement = compare(NearDupError("no lexicon"), First(), Broken())
     assert agreement is not None
     assert (agreement.drawn.pairs, agreement.all.pairs, agreement.is_sample) == (2, 6, False)
-    assert agreement.all.called == {
-        tried.name: {tried.name: 2, "other 1": 2},
-        "other 1": {tried.name: 2, "other 1": 6},
-    }
+    assert agreement.all.called == {tried.name: {tried.name: 2, "other 1": 2}, "other 1": {tried.name: 2, "other 1": 6}}
     assert agreement.drawn.called["other 1"] == {tried.name: 1, "other 1": 2}
     assert failures == ["other 0", "other 2"]
     assert compare() is None

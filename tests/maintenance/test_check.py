@@ -182,18 +182,9 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         lambda store: unfile(store, page(store, BREAD).keys[0], page(store, BREAD).id),
         {"page without key": 1},
     ),
-    "a posting too many": (
-        lambda store: file(store, 12345, page(store, BREAD).id),
-        {"wrong key": 1},
-    ),
-    "a posting of another key": (
-        another_key,
-        {"page without key": 1, "wrong key": 1},
-    ),
-    "a posting of a copy that is no witness": (
-        lambda store: file(store, 1, page(store, SAME).id),
-        {"wrong key": 1},
-    ),
+    "a posting too many": (lambda store: file(store, 12345, page(store, BREAD).id), {"wrong key": 1}),
+    "a posting of another key": (another_key, {"page without key": 1, "wrong key": 1}),
+    "a posting of a copy that is no witness": (lambda store: file(store, 1, page(store, SAME).id), {"wrong key": 1}),
     "a posting of no page": (lambda store: file(store, 1, 7), {"key without page": 1}),
     "a posting is out of reach": (out_of_reach, {"posting out of reach": 1}),
     "the row of a key is cut": (
@@ -223,10 +214,7 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         {"broken counts": 1},
     ),
     "an unknown name": (lambda store: put(store, meta_key("surprise"), b"1"), {"unknown row": 1}),
-    "unknown rows": (
-        unknown_rows,
-        {"unknown row": 5},
-    ),
+    "unknown rows": (unknown_rows, {"unknown row": 5}),
     "an unsealed page": (lambda store: put(store, b"j" + bytes(16), b""), {"left over": 1}),
     "an unsealed crawl": (lambda store: put(store, b"g" + bytes(8), b"{}"), {"left over": 1}),
     "a wrong count": (lambda store: setattr(store._rows, "pages", 9), {"wrong count": 1}),

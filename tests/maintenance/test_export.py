@@ -34,17 +34,7 @@ from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
-from tests.maintenance.exchange_states import (
-    RECIPE,
-    Killed,
-    check,
-    exported,
-    killed_before,
-    packed,
-    pages,
-    rows,
-    state,
-)
+from tests.maintenance.exchange_states import RECIPE, Killed, check, exported, killed_before, packed, pages, rows, state
 
 Change = Callable[[list[dict[str, Any]]], object]
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]

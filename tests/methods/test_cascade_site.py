@@ -207,11 +207,9 @@ def test_beyond_the_reach_of_either_sample_nothing_is_compared(full: str) -> Non
     found = compared(new, old, Counts())
     assert (
         letters(found)
-        == {
-            "new": (20, 20 * (MAX_LINES - 1), 0),
-            "old": (20, 0, 20 * (MAX_LINES - 1)),
-            "both": (20 * MAX_LINES, 0, 0),
-        }[full]
+        == {"new": (20, 20 * (MAX_LINES - 1), 0), "old": (20, 0, 20 * (MAX_LINES - 1)), "both": (20 * MAX_LINES, 0, 0)}[
+            full
+        ]
     )
 
 
@@ -365,22 +363,13 @@ def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:
 @pytest.mark.parametrize(
     ("new", "decision"),
     [
-        (
-            shown("2", story(1, 16), story(2, 20), told=True, site="mirror"),
-            "The articles on both pages are identical",
-        ),
+        (shown("2", story(1, 16), story(2, 20), told=True, site="mirror"), "The articles on both pages are identical"),
         (
             shown("2", [*story(1, 16), "转载"], story(3, 20), told=True, site="mirror"),
             "Judged by the articles alone: The sim",
         ),
-        (
-            shown("2", story(1, 16), story(3, 20), "别的标题", told=True),
-            "may be a template",
-        ),
-        (
-            shown("2", story(4, 16), story(5, 20), told=True, site="mirror"),
-            "The similarity of the whole texts",
-        ),
+        (shown("2", story(1, 16), story(3, 20), "别的标题", told=True), "may be a template"),
+        (shown("2", story(4, 16), story(5, 20), told=True, site="mirror"), "The similarity of the whole texts"),
         (shown("2", story(4, 1), story(2, 20), site="mirror"), "The score"),
         (shown("2", [*story(4, 14), *story(1, 2)], story(2, 90), told=True, site="mirror"), "The articles differ."),
     ],

@@ -52,10 +52,7 @@ def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾�
         ("<title>新渡口清晨开航_本地新闻_河湾网</title>", "新渡口清晨开航"),
         ("<title>\n  The ferry\n  is &amp; was late </title>", "The ferry is & was late"),
         ("<TITLE>The ferry is late</TITLE>", "The ferry is late"),
-        (
-            "<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>",
-            "Flood",
-        ),
+        ("<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>", "Flood"),
         ("<title>Flood - The River Daybook</title>", "The River Daybook"),
         ("<meta property='og:title' content='The ferry is late'>", "The ferry is late"),
         ("<title></title><meta property='og:title' content=' The ferry\nis late '>", "The ferry is late"),

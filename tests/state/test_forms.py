@@ -77,14 +77,7 @@ def test_of_two_states_it_is_the_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    "row",
-    [
-        [(7, 0, 0)],
-        [(7, 1024, 3)],
-        [(7, 5, 6)],
-        [(7, 5, 5), (7, 5, 5)],
-        [(site, 5, 5) for site in range(4097)],
-    ],
+    "row", [[(7, 0, 0)], [(7, 1024, 3)], [(7, 5, 6)], [(7, 5, 5), (7, 5, 5)], [(site, 5, 5) for site in range(4097)]]
 )
 def test_what_cannot_stand_there_is_refused_and_nothing_is_taken(row: list[tuple[int, int, int]]) -> None:
     table = noted(64, 32)

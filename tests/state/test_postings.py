@@ -135,10 +135,7 @@ def test_what_is_no_row_of_postings_is_told_apart() -> None:
     limit=st.integers(1, 16),
 )
 def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at_all(
-    steps: list[list[tuple[bool, int, int]]],
-    most: int,
-    limit: int,
-    monkeypatch: pytest.MonkeyPatch,
+    steps: list[list[tuple[bool, int, int]]], most: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
     monkeypatch.setattr(postings, "MOST", most)

@@ -82,10 +82,7 @@ def test_an_extractor_of_the_users_own_is_known_by_its_name_alone() -> None:
 
 @pytest.mark.parametrize("format", [1, 4, 6, None, "5", [5]])
 def test_another_format_has_a_sentence_of_its_own(format: object) -> None:
-    with pytest.raises(
-        StoreMismatch,
-        match=f"format {re.escape(str(format))}, but this release uses format 5",
-    ):
+    with pytest.raises(StoreMismatch, match=f"format {re.escape(str(format))}, but this release uses format 5"):
         check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
 
 

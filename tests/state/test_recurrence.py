@@ -206,10 +206,7 @@ def test_the_bytes_of_a_block_are_the_same_on_every_machine() -> None:
     assert block == 0
     first, second = 3 * _WAYS, 3 * _WAYS + 1
     expected = bytearray(NEWEST_AT) + b"\x07" * 64
-    for way, sentence, sites, repeats in (
-        (first, "12344003", "80000002", 2),
-        (second, "ffffc003", "80000000", 2),
-    ):
+    for way, sentence, sites, repeats in ((first, "12344003", "80000002", 2), (second, "ffffc003", "80000000", 2)):
         expected[4 * way : 4 * way + 4] = bytes.fromhex(sentence)
         expected[SITES_AT + 4 * way : SITES_AT + 4 * way + 4] = bytes.fromhex(sites)
         expected[REPEATS_AT + way] = repeats

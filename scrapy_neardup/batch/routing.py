@@ -1,0 +1,115 @@
+"""Route what parts leave behind to the later parts that ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scrapy_neardup.batch.tables import GIVEN, Topic
+
+_Numbers = npt.NDArray[np.uint64]
+_Indices = npt.NDArray[np.intp]
+
+
+def answer(rows: pa.Table, common: int) -> pa.Table:
+    """Answer what parts ask: GIVEN rows, in which records are only named.
+
+    ``rows``: ROWS of ``KEY``, ``URL``, ``COUNT`` and ``BITS`` in any order, with all rows of each hash in it.
+    ``common``: see ``Method.common``.
+    """
+    return pa.concat_tables(_answer(rows, kind, common) for kind in (*_NAMING, Topic.COUNT, Topic.BITS))
+
+
+#: Kinds of rows that name records.
+_NAMING = (Topic.KEY, Topic.URL)
+
+
+def _answer(rows: pa.Table, kind: Topic, common: int) -> pa.Table:
+    rows = rows.filter(pc.equal(rows["kind"], int(kind)))
+    asked = rows.filter(rows["asked"]).select(["hash", "part"]).group_by(["hash", "part"]).aggregate([])
+    has_content = pc.greater(rows["source" if kind in _NAMING else "count"], 0)
+    left = rows.filter(has_content).sort_by([("hash", "ascending"), ("part", "ascending"), ("source", "ascending")])
+    if not asked.num_rows or not left.num_rows:
+        return GIVEN.empty_table()
+    hashes, parts = _numbers(left, "hash"), _numbers(left, "part")
+    asked_hashes, asked_parts = _numbers(asked, "hash"), _numbers(asked, "part")
+    low = np.searchsorted(hashes, asked_hashes)
+    high = low + _earlier(hashes, parts, asked_hashes, asked_parts, low)
+    known = high > low
+    low, high, asked_hashes, asked_parts = low[known], high[known], asked_hashes[known], asked_parts[known]
+    if kind is Topic.KEY:
+        high = np.minimum(high, low + common)
+        lengths = high - low
+        named = np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return _given(kind, np.repeat(asked_hashes, lengths), np.repeat(asked_parts, lengths), left.take(named))
+    if kind is Topic.URL:
+        return _given(kind, asked_hashes, asked_parts, left.take(high - 1))
+    counts = _reduce(np.add if kind is Topic.COUNT else np.bitwise_or, _numbers(left, "count"), low, high)
+    return _given(kind, asked_hashes, asked_parts, None, counts)
+
+
+def _earlier(hashes: _Numbers, parts: _Numbers, asked: _Numbers, by: _Numbers, low: _Indices) -> _Indices:
+    """Return how many rows of each asked hash come from parts before the asking one.
+
+    Rows are sorted by hash and part. Hash and part are too long for one number, so hashes are numbered first.
+    """
+    different = np.unique(hashes)
+    sorted_by = (np.searchsorted(different, hashes).astype(np.uint64) << np.uint64(32)) | parts
+    place = np.searchsorted(different, asked)
+    found = different[np.minimum(place, len(different) - 1)] == asked
+    wanted = (place.astype(np.uint64) << np.uint64(32)) | by
+    return np.where(found, np.searchsorted(sorted_by, wanted) - low, 0)
+
+
+def _reduce(ufunc: np.ufunc, values: _Numbers, low: _Indices, high: _Indices) -> _Numbers:
+    """Return the reduction of each range of values; no range is empty."""
+    ends = np.column_stack((low, high)).ravel()
+    padded = np.append(values, np.uint64(0))  # a range may end where the values do
+    reduced: _Numbers = ufunc.reduceat(padded, ends)[::2] if len(ends) else values[:0]
+    return reduced
+
+
+def _given(kind: Topic, hashes: _Numbers, parts: _Numbers, named: pa.Table | None, counts: Any = None) -> pa.Table:
+    zeros = np.zeros(len(hashes), np.uint64)
+    return pa.table(
+        [
+            pa.array(np.full(len(hashes), int(kind), np.uint8)),
+            pa.array(hashes),
+            pa.array(parts.astype(np.uint32)),
+            pa.array(zeros) if named is None else named["source"],
+            pa.array(zeros) if named is None else named["original"],
+            pa.array(zeros if counts is None else counts),
+            pa.nulls(len(hashes), pa.binary()),
+        ],
+        GIVEN,
+    )
+
+
+def needed_records(given: pa.Table) -> pa.Table:
+    """Return the records that ``answer`` names, and their originals: different pairs of ``part`` and ``source``."""
+    originals = given.filter(pc.greater(given["original"], 0))
+    pairs = pa.table(
+        {
+            "part": pa.chunked_array([*given["part"].chunks, *originals["part"].chunks], pa.uint32()),
+            "source": pa.chunked_array([*given["source"].chunks, *originals["original"].chunks], pa.uint64()),
+        }
+    )
+    return pairs.filter(pc.greater(pairs["source"], 0)).group_by(["part", "source"]).aggregate([])
+
+
+def attach(records: pa.Table, needed: pa.Table) -> pa.Table:
+    """Return the needed records as GIVEN rows; ``records``: ROWS of ``RECORD``, of which others are left out."""
+    joined = needed.join(records.select(["source", "payload"]), "source", join_type="inner")
+    count = joined.num_rows
+    zeros = pa.array(np.zeros(count, np.uint64))
+    kinds = pa.array(np.full(count, int(Topic.RECORD), np.uint8))
+    return pa.table([kinds, zeros, joined["part"], joined["source"], zeros, zeros, joined["payload"]], GIVEN)
+
+
+def _numbers(table: pa.Table, name: str) -> _Numbers:
+    found: _Numbers = table[name].to_numpy().astype(np.uint64)
+    return found
