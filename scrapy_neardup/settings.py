@@ -32,10 +32,7 @@ from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, Readin
 logger = line_logger(__name__)
 
 #: The item field that holds each part of a page; empty for none.
-DEFAULT_FIELDS = {
-    **{part: part for part in ("url", "title", "keywords", "description", "text", "html")},
-    "part": "",
-}
+DEFAULT_FIELDS = {**{part: part for part in ("url", "title", "keywords", "description", "text", "html")}, "part": ""}
 #: What can happen to an item.
 ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
 #: As many workers as cores and memory allow, started once a crawl needs them.

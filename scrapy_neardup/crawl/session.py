@@ -233,12 +233,7 @@ class Session:
 
 
 def _open_detector(
-    config: Config,
-    store_url: str,
-    extractor: Extractor | None,
-    who: str,
-    job: str,
-    on_expired: Callable[[int], None],
+    config: Config, store_url: str, extractor: Extractor | None, who: str, job: str, on_expired: Callable[[int], None]
 ) -> Detector:
     """A detector on the state, which is open from here on. Raises SettingsError or StoreError."""
     method = config.make_method()

@@ -225,9 +225,7 @@ class AsyncPageReader:
         if replaced := pool.replaced:
             self._notes.stats.set_value(stats.REPLACED, replaced)
             self._notes.warn_once(
-                "replaced",
-                "A worker that reads pages %s. Another one replaces it.",
-                pool.why_replaced,
+                "replaced", "A worker that reads pages %s. Another one replaces it.", pool.why_replaced
             )
 
 
