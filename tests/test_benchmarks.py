@@ -39,17 +39,9 @@ def test_it_prints_a_table_of_all_parts(
     assert "trafilatura 2." in machine
     assert pages.startswith("2 pages; ")
     assert [line[:24].strip() for line in table] == [
-        "ms a page",
-        "trafilatura as it comes",
-        "ours, the whole",
-        "judged by the same bytes",
-        "head",
-        "parsing",
-        "visible blocks",
-        "trafilatura fast",
-        "reading",
-        "ours / trafilatura",
-    ]
+        "ms a page", "trafilatura as it comes", "ours, the whole", "judged by the same bytes", "head", "parsing",
+        "visible blocks", "trafilatura fast", "reading", "ours / trafilatura",
+    ]  # fmt: skip
 
 
 def test_a_folder_without_pages_is_an_error(

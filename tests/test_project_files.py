@@ -114,16 +114,16 @@ def test_the_documentation_is_built_before_one_job_that_may_publishes_it() -> No
     assert "pull_request" in jobs["publish"]["if"]
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_may_only_read_and_pins_what_it_uses(path: Path) -> None:
-    found = workflow(path.stem)
-    assert found["permissions"] == {"contents": "read"}
-    assert "concurrency" in found
-    used = re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
-    assert used
-    for action in used:
-        pinned = r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40} # v\d+\.\d+\.\d+"
-        assert re.fullmatch(rf"{pinned}|\./\S+\.yml", action), action
+def test_a_workflow_may_only_read_and_pins_what_it_uses() -> None:
+    for path in WORKFLOWS:
+        found = workflow(path.stem)
+        assert found["permissions"] == {"contents": "read"}, path
+        assert "concurrency" in found, path
+        used = re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))
+        assert used, path
+        for action in used:
+            pinned = r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+            assert re.fullmatch(rf"{pinned}|\./\S+\.yml", action), action
 
 
 def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> None:
@@ -156,18 +156,20 @@ def test_package_changelog_and_citation_name_the_same_release() -> None:
     assert citation["version"] == scrapy_neardup.__version__
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"])
-def test_every_extra_that_is_named_is_there(name: str) -> None:
-    named = {
-        extra for extras in re.findall(r"(?:scrapy-neardup|\.)\[([\w,]+)\]", read(name)) for extra in extras.split(",")
-    }
-    assert named <= set(EXTRAS), name
+def test_every_extra_that_is_named_is_there() -> None:
+    for name in ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"]:
+        named = {
+            extra
+            for extras in re.findall(r"(?:scrapy-neardup|\.)\[([\w,]+)\]", read(name))
+            for extra in extras.split(",")
+        }
+        assert named <= set(EXTRAS), name
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
-def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
-    named = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-    assert set(EXTRAS) - named == {"test", "all"}
+def test_every_extra_but_that_for_tests_stands_in_the_readme() -> None:
+    for name in ["README.md", "README.zh-CN.md"]:
+        named = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
+        assert set(EXTRAS) - named == {"test", "all"}, name
 
 
 def test_all_extras_are_all_that_are_for_users() -> None:
@@ -198,12 +200,8 @@ def test_hooks_and_the_test_command_run_the_same_checks() -> None:
     [command] = [line for line in read("README.md").splitlines() if line.endswith("python -m pytest")]
     assert [check for check in own if f"&& {check}" not in command] == []
     assert set(PROJECT["tool"]["mypy"]["files"]) == {
-        "scrapy_neardup",
-        "tests",
-        "benchmarks",
-        "example_project",
-        "docs/_ext",
-    }
+        "scrapy_neardup", "tests", "benchmarks", "example_project", "docs/_ext",
+    }  # fmt: skip
 
 
 def test_the_quick_subset_is_documented(pytestconfig: pytest.Config) -> None:

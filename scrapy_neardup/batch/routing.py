@@ -103,11 +103,11 @@ def needed_records(given: pa.Table) -> pa.Table:
 
 def attach(records: pa.Table, needed: pa.Table) -> pa.Table:
     """Return the needed records as GIVEN rows; ``records``: ROWS of ``RECORD``, of which others are left out."""
-    joined = needed.join(records.select(["source", "payload"]), "source", join_type="inner")
+    joined = needed.join(records.select(["source", "hash", "payload"]), "source", join_type="inner")
     count = joined.num_rows
     zeros = pa.array(np.zeros(count, np.uint64))
     kinds = pa.array(np.full(count, int(Topic.RECORD), np.uint8))
-    return pa.table([kinds, zeros, joined["part"], joined["source"], zeros, zeros, joined["payload"]], GIVEN)
+    return pa.table([kinds, joined["hash"], joined["part"], joined["source"], zeros, zeros, joined["payload"]], GIVEN)
 
 
 def _numbers(table: pa.Table, name: str) -> _Numbers:

@@ -42,9 +42,10 @@ class Topic(IntEnum):
 PAGES = pa.schema(
     [
         ("rank", pa.uint64()),
-        *((name, pa.large_binary()) for name in ("url", "site", "failed", "title", "description", "text", "canonical")),
+        ("failed", pa.binary()),
+        *((name, pa.binary()) for name in ("url", "site", "title", "description", "text", "canonical")),
+        *((name, pa.binary()) for name in ("main", "headline", "reader", "unread")),
         ("keywords", pa.list_(pa.binary())),
-        *((name, pa.large_binary()) for name in ("main", "headline", "reader", "unread")),
         ("quotes", pa.list_(pa.uint32())),
         ("html", pa.uint64()),
         ("keys", pa.list_(pa.uint64())),

@@ -53,8 +53,6 @@ COMMANDS = {
     ),
     "pairs": ("documents", "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."),
     "evaluate": ("evaluate", "Score methods on labelled corpora: missed copies, wrong drops, time and size."),
-    "robustness": ("robustness", "Edit pages, a little and a lot, and count how many are still recognised."),
-    "collisions": ("documents", "Count the collisions of the classic string hashes on texts and words."),
     "lexicon": ("documents", "Count word frequencies in pages, for the methods that weigh words."),
 }
 

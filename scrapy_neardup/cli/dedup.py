@@ -27,19 +27,20 @@ from scrapy_neardup.cli.command import (
 from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.policy import make_preference
+from scrapy_neardup.judge.policy import Preference, make_preference
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.exact_counts import ExactCounts
 from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES, parse_url
@@ -62,6 +63,9 @@ _SWITCH_INTERVAL = 0.0005
     option("--store URL", f"a state: {STORES.forms()}"),
     METHOD,
     STRICT,
+    option(
+        "--counts KIND", "boilerplate counts: fixed or exact; see below (default: fixed)", choices=("fixed", "exact")
+    ),
     option("--keep-policy POLICY", "which record stays: first, longest, canonical, or hosts (default: first)"),
     option("--rejects FILE", "file for malformed records (default: OUT.rejects.jsonl)"),
     format_option("the inputs"),
@@ -109,6 +113,11 @@ the state:
   keeps it all in memory. With another --store, records are judged against the pages of earlier runs and crawls, and
   later crawls know these records. A crawl knows pages by URL: use --id "" for records with both.
 
+boilerplate:
+  A sentence on 16 pages of a site, or on some 36 sites, is no evidence. As in a crawl, the counts have a fixed size, so
+  they may be too low. --counts exact counts every sentence. It takes some 4 KB of memory a record, reads every record,
+  and works without --store and without --keep-policy.
+
 examples:
   scrapy neardup dedup feed.jsonl -o clean.jsonl
   scrapy neardup dedup monday.csv tuesday.csv -o tagged.jsonl.gz --tag
@@ -127,6 +136,9 @@ def deduplicate(arguments: argparse.Namespace) -> int:
             raise NearDupError(f"{arguments.output} is also an input and would be replaced. Name another file with -o.")
     fields = fields_of(arguments, config)
     preference = make_preference(config.keep_policy)
+    is_exact = arguments.counts == "exact"
+    if is_exact:
+        _check_exact(arguments.store, preference)
     tally = Tally()
     with (
         _open_state(arguments.store, method, config) as store,
@@ -138,6 +150,8 @@ def deduplicate(arguments: argparse.Namespace) -> int:
             keep=config.keep if arguments.store else Keep.NOTHING,
             preference=preference,
         )
+        if is_exact:
+            store.use_exact_counts(ExactCounts())
         detector = Detector(method, store, who=f"dedup {' '.join(arguments.input)}", policy=policy)
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
@@ -152,6 +166,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
                 extractor=config.make_extractor(),
                 max_text=config.max_text,
                 read_risky=risky_pool.read if risky_pool else None,
+                reads_all=is_exact,
             )
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
             prepared = _read_ahead(progress(records, what="records"), batch, page_pool, text_pool, config)
@@ -185,6 +200,20 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
         name, parameters = parse_method(arguments.method)
         config = replace(config, method=name, parameters=parameters)
     return config, method
+
+
+def _check_exact(store: str | None, preference: Preference | None) -> None:
+    """Raise SettingsError if exact counts do not work with a state or a policy."""
+    if store and parse_url(store, STORE)[0].is_persistent:
+        raise SettingsError(
+            f"--counts exact works without a state, because exact counts are never written. Leave out {STORE}, or use "
+            "--counts fixed."
+        )
+    if preference is not None:
+        raise SettingsError(
+            "--counts exact keeps the first record of each group. Leave out --keep-policy (and NEARDUP_KEEP_POLICY), "
+            "or use --counts fixed."
+        )
 
 
 @contextmanager

@@ -1,18 +1,15 @@
-"""``scrapy neardup pairs``, ``collisions`` and ``lexicon``: figures of the documents of a feed."""
+"""``scrapy neardup pairs`` and ``lexicon``: figures of the documents of a feed."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import asdict
 from pathlib import Path
 
 from scrapy_neardup.cli.command import DOCUMENTS, FORCE, command, config_of, flag, number, option
 from scrapy_neardup.cli.inputs import read_documents
-from scrapy_neardup.cli.output import check_new_file, format_count, format_table, progress, warn, write
+from scrapy_neardup.cli.output import check_new_file, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.lab.collisions import count_collisions
 from scrapy_neardup.lab.documents import open_spool
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, find_similar_pairs, open_gram_file
 from scrapy_neardup.lab.pairs import compare_documents
@@ -72,40 +69,6 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
             for one in found:
                 out.write(compare_documents(one, documents[one.a], documents[one.b]).row(), None)
         warn(f"pairs: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
-    return 0
-
-
-@command(
-    "collisions",
-    DOCUMENTS,
-    option("--bits", "length of the hashes (default: 32)", type=int, choices=(32, 64), default=32),
-    flag("--json", "print one JSON object per line"),
-    examples="""\
-columns:
-  strings      different texts (letters and digits only), and different words in them
-  values       different hash values
-  collisions   strings minus values
-  expected     collisions of an ideal hash with as many bits
-  ms           total time of hashing
-
-examples:
-  scrapy neardup collisions corpora/news
-  scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
-""",
-)
-def compare_hashes(arguments: argparse.Namespace) -> int:
-    """Print a line for each hash on texts and on words."""
-    documents = read_documents("collisions", config_of(arguments), *arguments.file)
-    found = count_collisions((document.page for document in documents), arguments.bits)
-    if arguments.json:
-        write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
-        return 0
-    rows = []
-    for one in found:
-        counts = (f"{number:,}" for number in (one.strings, one.values, one.collisions))
-        rows.append([one.of, one.hash, *counts, f"{one.expected:.3g}", f"{one.milliseconds:,.0f}"])
-    table = format_table(("of", "hash", "strings", "values", "collisions", "expected", "ms"), rows, words=2)
-    write(f"{arguments.bits} bits\n\n{table}\n")
     return 0
 
 

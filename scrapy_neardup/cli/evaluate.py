@@ -27,7 +27,7 @@ from scrapy_neardup.cli.output import as_json, format_count, format_table, progr
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
 from scrapy_neardup.lab.documents import Document, open_spool
-from scrapy_neardup.lab.evaluate import GROUPINGS, SINGLE_PASS, GoldScore, Score, evaluate, find_threshold, sweep
+from scrapy_neardup.lab.evaluate import GoldScore, Score, evaluate, find_threshold, sweep
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
 from scrapy_neardup.lab.replay import STORES
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -53,12 +53,6 @@ _DROP = {COPY: "yes", DIFFERENT: "no", SKIP: "unsure"}
     ),
     flag("--sweep", "try several values of the threshold, one line each"),
     option("--store", "kind of state (default: memory:)", choices=STORES, default="memory:"),
-    option(
-        "--grouping",
-        "compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
-        choices=GROUPINGS,
-        default=SINGLE_PASS,
-    ),
     option("--pairs FILE", "reference pairs (default: pairs.jsonl of the corpus)", type=Path),
     option("--gold FILE", "pairs read by a person (default: gold.jsonl of the corpus)", type=Path),
     option("--verdicts FILE", "write all verdicts to this file, as JSON lines", type=Path),
@@ -92,7 +86,6 @@ examples:
   scrapy neardup evaluate corpora/news --method all
   scrapy neardup evaluate corpora/news --method cascade --method cascade:base=0.7,short=50
   scrapy neardup evaluate corpora/news --sweep
-  scrapy neardup evaluate corpora/news --method shingle --grouping union-find
   scrapy neardup evaluate crawl.jsonl --gold read.jsonl
   scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --verdicts verdicts.jsonl --json
 """,
@@ -176,7 +169,6 @@ def _evaluate(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace, *
     """
     options = {
         "store_url": arguments.store,
-        "grouping": arguments.grouping,
         "progress": partial(progress, total=len(corpus.labels)),
     }
     try:

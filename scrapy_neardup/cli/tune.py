@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -36,14 +35,12 @@ from scrapy_neardup.cli.output import (
     write,
 )
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.agreement import MethodAgreement, compare_methods
 from scrapy_neardup.lab.candidates import Stratum, draw_pairs, find_candidates, make_strata, make_thresholds
 from scrapy_neardup.lab.documents import Spool, open_spool, read_kept_documents
 from scrapy_neardup.lab.estimates import ENOUGH, Figure, Tuning, tune
 from scrapy_neardup.lab.evaluate import find_overrides
 from scrapy_neardup.lab.exact import Alike, open_gram_file
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
-from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.report.html import check_template
 from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
@@ -51,8 +48,6 @@ from scrapy_neardup.state.urls import STORES
 from scrapy_neardup.text.marking import Mark, Part, truncate
 from scrapy_neardup.untrusted import clean_text, shell_word
 
-#: Methods to compare with by default.
-_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
 #: Words that a reader may type, and their labels.
 _LABELS = {"y": COPY, "yes": COPY, "n": DIFFERENT, "no": DIFFERENT, "s": SKIP, "skip": SKIP}
 _QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
@@ -78,11 +73,6 @@ _CLEAR = 0.9
         default=[],
     ),
     option("--cost N", "one wrong drop counts as N missed copies (default: 1)", type=float, default=1.0),
-    option(
-        "--against NAME[:…]",
-        f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
-        action="append",
-    ),
     limit_option(1500, "characters to show of a text (default: 1500; 0: all)"),
     flag("--json", "print the figures as one JSON object"),
     examples="""\
@@ -122,8 +112,6 @@ def find_threshold(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
     tried = make_thresholds(name, parameters)
-    against = [one for one in arguments.against or _AGAINST if one != "none"]
-    against = list(METHODS) if "all" in against else against
     if arguments.html:
         check_template()
     elif not arguments.labels and arguments.output.exists():
@@ -144,16 +132,7 @@ def find_threshold(arguments: argparse.Namespace) -> int:
                 return 0
             labels = _ask_for_labels(arguments, questions)
         tuning = tune(documents, found, parts, tried, labels, arguments.cost)
-        agreement = compare_methods(
-            documents,
-            found,
-            tried,
-            {name: partial(_make_method, name) for name in against if name != tried.name},
-            [place for place, _ in draws],
-            lambda name, error: warn(f"tune: {name} is left out: {error}"),
-            progress,
-        )
-    present(arguments, _data(tuning, agreement), _report_lines(tuning, agreement, config))
+    present(arguments, _data(tuning), _report_lines(tuning, config))
     return 0
 
 
@@ -163,10 +142,6 @@ def _make_question(spool: Spool, found: Alike, stratum: Stratum) -> tuple[Pair, 
     pair = replace(compare_documents(found, *documents), stratum=stratum.name, stratum_size=stratum.size)
     a, b = ((one.id, one.page.title, one.url, one.page.text) for one in documents)
     return pair, make_question(a, b, pair.row())
-
-
-def _make_method(spec: str) -> Method:
-    return make_method(*parse_method(spec))
 
 
 @contextmanager
@@ -258,7 +233,7 @@ def _format_part(part: Part, coloured: bool) -> str:
     return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"
 
 
-def _data(tuning: Tuning, disagreement: MethodAgreement | None) -> dict[str, Any]:
+def _data(tuning: Tuning) -> dict[str, Any]:
     tried, outlook = tuning.tried, tuning.outlook
     return {
         "method": tried.name,
@@ -271,11 +246,10 @@ def _data(tuning: Tuning, disagreement: MethodAgreement | None) -> dict[str, Any
         "chosen": tried.values[outlook.chosen] if outlook.enough else None,
         "better": outlook.better if outlook.enough else None,
         "parameters": find_overrides(tried.methods[outlook.chosen]) if outlook.enough else None,
-        "agreement": disagreement and {"drawn": disagreement.drawn, "all": disagreement.all},
     }
 
 
-def _report_lines(tuning: Tuning, disagreement: MethodAgreement | None, config: Config) -> Iterator[str]:
+def _report_lines(tuning: Tuning, config: Config) -> Iterator[str]:
     yield ""
     yield from _strata_lines(tuning)
     if tuning.labels:
@@ -283,8 +257,6 @@ def _report_lines(tuning: Tuning, disagreement: MethodAgreement | None, config: 
         yield from _advice_lines(tuning, config)
     else:
         yield "No pair is labelled yet. Label some, then run the command again.\n"
-    if disagreement is not None:
-        yield from _disagreement_lines(disagreement)
 
 
 def _strata_lines(tuning: Tuning) -> Iterator[str]:
@@ -311,13 +283,11 @@ def _estimate_lines(tuning: Tuning) -> Iterator[str]:
             one.called,
             _format_number(one.wrong),
             _format_number(one.missed),
-            _format_share(one.precision),
-            _format_share(one.recall),
             f"{one.best:.0%}",
         )
         for at, one in enumerate(tuning.outlook.estimates)
     ]
-    yield format_table([tried.parameter, "called", "wrong", "missed", "precision", "recall", "best"], cells) + "\n"
+    yield format_table([tried.parameter, "called", "wrong", "missed", "best"], cells) + "\n"
     unlabelled = [one for one in tuning.strata if not tuning.answers.get(one.name)]
     if unlabelled:
         pages = format_count(sum(one.size for one in unlabelled), "page")
@@ -348,18 +318,5 @@ def _advice_lines(tuning: Tuning, config: Config) -> Iterator[str]:
     yield f"    NEARDUP_PARAMETERS = {find_overrides(tried.methods[outlook.chosen])!r}\n"
 
 
-def _disagreement_lines(found: MethodAgreement) -> Iterator[str]:
-    yield "Where methods differ: how many of the copies by the row's method are copies by the column's method.\n"
-    candidates = "candidates drawn at random" if found.is_sample else "candidates"
-    for copies, what in ((found.all, candidates), (found.drawn, "pairs drawn for labelling")):
-        yield f"{copies.pairs:,} {what}:\n"
-        rows = [(name, *row.values()) for name, row in copies.called.items()]
-        yield format_table(["", *copies.called], rows) + "\n"
-
-
 def _format_number(figure: Figure) -> str:
     return f"{figure.estimate:,.0f} ({figure.low:,.0f}–{figure.high:,.0f})"
-
-
-def _format_share(figure: Figure) -> str:
-    return f"{figure.estimate:.1%} ({100 * figure.low:.0f}–{100 * figure.high:.0f})"

@@ -31,11 +31,50 @@ class Judged:
     fields: Mapping[str, Any]
 
 
+class RecordReader:
+    """Makes pages of records.
+
+    The name of a record is its id; else its URL and part, as in a crawl; else its place in the file.
+    """
+
+    def __init__(self, source: PageSource, fields: Mapping[str, str], id_field: str) -> None:
+        """``fields`` names the field for each part of a page, and ``id_field`` that of the id, or is empty."""
+        self._source = source
+        self._html_field = fields["html"]
+        self._id_field = id_field
+
+    def name(self, entry: Entry) -> str:
+        """Return the name of a record."""
+        place = f"{entry.source}#{entry.number}" if entry.unit else entry.source
+        return name_entry(entry, self._source.fields, self._id_field) or place
+
+    def url(self, entry: Entry, name: str) -> str:
+        """Return the URL of a record, or its name."""
+        return self._source.fields.url(entry.fields) or name
+
+    def draft(self, entry: Entry, name: str) -> Page | UnreadPage:
+        """Return the page of a record with text, or the unread page of one with HTML. Raises ExtractionError."""
+        fields = dict(entry.fields)
+        if entry.html:
+            fields[self._html_field] = entry.html
+        made = self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None)
+        return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
+
+    def read(self, made: Page | UnreadPage, name: str, answer: Answer | None = None) -> Page:
+        """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
+        return made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
+
+    def add_item_hash(self, page: Page, entry: Entry) -> Page:
+        """Add the hash of a record to a page that has none: see ``PageSource.add_item_hash``."""
+        if page.html or page.reader:
+            return page
+        return self._source.add_item_hash(page, entry.fields, self.url(entry, page.url))
+
+
 class Batch:
     """Judges records one after the other. Each counts as soon as it is judged, and permanently once it is sealed.
 
-    The name of a record is its id; else its URL and part, as in a crawl; else its place in the file. Two records with
-    one name are versions of one page, not copies.
+    Two records with one name are versions of one page, not copies.
     """
 
     def __init__(
@@ -48,25 +87,25 @@ class Batch:
         extractor: Extractor | None,
         max_text: int = MAX_TEXT,
         read_risky: ContentReader | None = None,
+        reads_all: bool = False,
     ) -> None:
-        """``now`` judges the records. ``fields`` names the field for each part of a page, and ``id_field`` that of the
-        id, or is empty. The rest is as for ``PageSource``.
+        """``now`` judges the records. ``reads_all``: read also records whose bytes are known. The rest is as for
+        ``RecordReader`` and ``PageSource``.
         """
         self._now = now
         detector = now.detector
         self._passes = detector.policy.passes
-        self._fields = fields
-        self._id_field = id_field
-        self._source = PageSource(
+        source = PageSource(
             fields,
             max_html,
             extractor,
             max_text=max_text,
             read_risky=read_risky,
             is_unchanged=detector.is_unchanged,
-            bodies=detector.bodies,
+            bodies=None if reads_all else detector.bodies,
             hashes_items=detector.store.is_shared,
         )
+        self._reader = RecordReader(source, fields, id_field)
         #: How many records with each body are read ahead and not judged yet.
         self._upcoming: Counter[int] = Counter()
 
@@ -76,9 +115,9 @@ class Batch:
         None if a worker has nothing to do: the record is no page, or its bytes will be known. Call it in the order of
         the records.
         """
-        name = self._name(entry)
+        name = self._reader.name(entry)
         try:
-            made = self._draft(entry, name)
+            made = self._reader.draft(entry, name)
             if isinstance(made, Page):
                 return made
             is_known = made.body and (self._upcoming[made.body] or self._now.may_know(name, made.body))
@@ -92,13 +131,13 @@ class Batch:
 
         ``found``: what workers made of it.
         """
-        name = self._name(entry)
+        name = self._reader.name(entry)
         page = Page(name)
         try:
-            made = found.page or self._draft(entry, name)
+            made = found.page or self._reader.draft(entry, name)
             verdict = self._verdict_by_bytes(made, entry, name)
             if verdict is None or (entry.html and self._passes(verdict)):
-                page = self._page(made, name, found.answer)
+                page = self._reader.read(made, name, found.answer)
             if verdict is None:
                 verdict = self._verdict(page, entry, found.ready)
         except PageError as error:
@@ -108,17 +147,17 @@ class Batch:
         except Exception:  # an unforeseen page must not cost the others; the traceback says what to mend
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", entry.place)
             verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
-        return Judged(verdict, _output_fields(entry, page))
+        return Judged(verdict, output_fields(entry, page))
 
     def _verdict(self, page: Page, entry: Entry, ready: Ready) -> Verdict:
         if isinstance(ready, ExtractionError):  # it was too much for two workers
             page, ready = replace(page, text="", unread=ready.reason), None
         verdict = self._judge(page, ready)
-        if verdict.kind is not Kind.UNJUDGED or page.html or page.reader:
+        if verdict.kind is not Kind.UNJUDGED:
             return verdict
         # The mark of a text takes as long as all other reading, and few pages need it, so it is made only now.
-        marked = self._source.add_item_hash(page, entry.fields, self._url(entry, page.url))
-        return self._judge(marked, ready) if marked.html else verdict  # without a mark, nothing was written
+        marked = self._reader.add_item_hash(page, entry)
+        return self._judge(marked, ready) if marked is not page else verdict  # without a mark, nothing was written
 
     def _judge(self, page: Page, ready: PreparedFingerprint | None) -> Verdict:
         return self._now.judge(page, sealed=False, prepared=ready)
@@ -130,28 +169,11 @@ class Batch:
             self._upcoming[made.body] -= 1
         else:
             del self._upcoming[made.body]
-        return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body)
-
-    def _page(self, made: Page | UnreadPage, name: str, answer: Answer | None) -> Page:
-        return made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
-
-    def _draft(self, entry: Entry, name: str) -> Page | UnreadPage:
-        fields = dict(entry.fields)
-        if entry.html:
-            fields[self._fields["html"]] = entry.html
-        made = self._source.prepare(fields, None, self._url(entry, name), entry.content_type or None)
-        return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
-
-    def _name(self, entry: Entry) -> str:
-        place = f"{entry.source}#{entry.number}" if entry.unit else entry.source
-        return name_entry(entry, self._source.fields, self._id_field) or place
-
-    def _url(self, entry: Entry, name: str) -> str:
-        return self._source.fields.url(entry.fields) or name
+        return self._now.judge_bytes(name, site_of(self._reader.url(entry, name)), made.body)
 
 
-def _output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:
-    """The fields of a record; of a document, what was read from its HTML in place of the HTML."""
+def output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:
+    """Return the fields of a record; of a document, what was read from its HTML in place of the HTML."""
     if not entry.html:
         return entry.fields
     about = {"title": page.title, "keywords": list(page.keywords), "description": page.description}

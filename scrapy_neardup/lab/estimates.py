@@ -2,21 +2,21 @@
 
 A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
 weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
-of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
-1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
-clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
-between them. We draw shares of these many times from beta distributions under the prior of Jeffreys (Brown, Cai and
-DasGupta 2001, "Interval estimation for a binomial proportion"), and count how often a threshold costs least. A
-comparison needs ten labels among the pairs on which thresholds differ, or labels of all these pairs. Strata with labels
-must hold half of them. Ten labels that agree leave an interval of 28 %.
+of strata. The number of copies is also drawn many times, from beta distributions for the effective number of labels
+``(sum w)**2 / sum w**2`` (Kish 1965, "Survey sampling"). Under the prior of Jeffreys, a threshold is the best one in as
+many draws as it costs least. An interval reaches from the 2.5 % quantile under the prior that expects few to the
+97.5 % quantile under the one that expects many (Clopper and Pearson 1934; Brown, Cai and DasGupta 2001, "Interval
+estimation for a binomial proportion"). So a stratum without labels may hold anything.
+
+A comparison needs ten labels among the pairs on which thresholds differ, or labels of all these pairs. Strata with
+labels must hold half of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import sqrt
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +27,15 @@ from scrapy_neardup.lab.pairs import COPY, SKIP, Pair
 
 _Floats = npt.NDArray[np.float64]
 
-#: How often shares are drawn.
+#: How often the copies of each stratum are drawn.
 _DRAWS = 2_000
-_JEFFREYS = 0.5
+#: Priors of a share: copies and other pages that are assumed to be seen before. Nothing is a number near 0.
+_FEW, _JEFFREYS, _MANY = (1e-9, 1.0), (0.5, 0.5), (1.0, 1e-9)
+#: The ends of an interval.
+_ENDS = (0.025, 0.975)
 #: Labels that a comparison needs, and the share of pairs in labelled strata.
 ENOUGH = 10
 _KNOWN = 0.5
-#: The 97.5 % quantile of the normal distribution.
-_Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The effect of one threshold: of ``called`` pages that it calls copies, how many are none; and so on.
+    """The effect of one threshold: of ``called`` pages that it calls copies, how many are none; copies that it misses.
 
     ``best``: the probability that it costs least.
     """
@@ -65,8 +66,6 @@ class Estimate:
     called: int
     wrong: Figure
     missed: Figure
-    precision: Figure
-    recall: Figure
     best: float
 
 
@@ -100,118 +99,61 @@ def estimate_thresholds(
     ``cost``: how many missed copies are as bad as one wrong drop. The threshold with the least cost is chosen; of
     equals the nearest to the present one.
     """
-    parts = [_Part.of(one, answers.get(one.name, ())) for one in strata]
+    labels = [answers.get(one.name, ()) for one in strata]
+    sizes = np.array([one.size for one in strata], np.float64)[:, None]
     called = np.array([one.copy for one in strata], np.bool_).reshape(len(strata), len(values)).T
-    estimates = [_estimate(value, parts, called[at]) for at, value in enumerate(values)]
-    costs = _draw_costs(parts, called, cost, seed)
-    least = costs == costs.min(axis=0)
-    best = (least / least.sum(axis=0)).mean(axis=1)
-    expected = [round(cost * one.wrong.estimate + one.missed.estimate, 6) for one in estimates]
-    chosen = min(range(len(values)), key=lambda at: (expected[at], abs(at - now)))
-    deciding = [part for one, part in zip(strata, parts, strict=True) if len(set(one.copy)) > 1]
-    pages, labels = sum(part.size for part in deciding), sum(part.labels for part in deciding)
-    known = sum(part.size for part in deciding if part.labels)
-    return Outlook(
-        tuple(replace(one, best=float(share)) for one, share in zip(estimates, best, strict=True)),
-        chosen,
-        float((costs[chosen] < costs[now]).mean()),
-        float((costs[chosen] <= costs).mean(axis=1).min()),
-        labels >= min(ENOUGH, pages) and known >= _KNOWN * pages,
-        labels,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A stratum with its labels: weights of ``copies`` and of ``others``.
-
-    All weights add up to the size of the stratum, unless nothing was labelled.
-    """
-
-    size: int
-    copies: tuple[float, ...]
-    others: tuple[float, ...]
-
-    @classmethod
-    def of(cls, stratum: Stratum, found: Sequence[Answer]) -> _Part:
-        """Return the labels of a stratum."""
-        scale = stratum.size / sum(one.weight for one in found) if found else 0.0
-        weights = [[one.weight * scale for one in found if one.copy is copy] for copy in (True, False)]
-        return cls(stratum.size, tuple(weights[0]), tuple(weights[1]))
-
-    @property
-    def labels(self) -> int:
-        """How many there are."""
-        return len(self.copies) + len(self.others)
-
-
-def _estimate(value: float, parts: Sequence[_Part], called: npt.NDArray[np.bool_]) -> Estimate:
-    yes = [part for part, is_called in zip(parts, called, strict=True) if is_called]
-    no = [part for part, is_called in zip(parts, called, strict=True) if not is_called]
-    size = sum(part.size for part in yes)
-    wrong = _estimate_total([(part.size, part.others, part.copies) for part in yes])
-    missed = _estimate_total([(part.size, part.copies, part.others) for part in no])
-    precision = Figure(1 - wrong.estimate / size, 1 - wrong.high / size, 1 - wrong.low / size) if size else _CERTAIN
-    return Estimate(value, size, wrong, missed, precision, _estimate_recall(yes, no), 0.0)
-
-
-_CERTAIN = Figure(1.0, 1.0, 1.0)
-
-
-def _estimate_total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
-    """Estimate how many pairs are of a kind."""
-    known = sum(len(kind) for size, kind, others in strata if len(kind) + len(others) >= size)
-    unknown = sum(size for size, kind, others in strata if not (kind or others))
-    rest = [one for one in strata if 0 < len(one[1]) + len(one[2]) < one[0]]
-    pages = sum(size for size, _, _ in rest)
-    estimate = sum(sum(kind) for _, kind, _ in rest)
-    squares = sum(weight**2 for _, kind, others in rest for weight in (*kind, *others))
-    low, high = wilson_interval(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
-    seen = sum(len(kind) for _, kind, _ in rest)
-    return Figure(
-        known + estimate + unknown / 2, known + max(seen, pages * low), known + max(seen, pages * high) + unknown
-    )
-
-
-def _estimate_recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
-    """Estimate the share of copies that are called copies."""
-    found, missed = (sum(sum(part.copies) for part in parts) for parts in (yes, no))
-    weights = [weight for part in (*yes, *no) for weight in part.copies]
-    all = found + missed
-    low, high = wilson_interval(found / all, all**2 / sum(weight**2 for weight in weights)) if all else (0.0, 1.0)
-    more_found, more_missed = (sum(part.size for part in parts if not part.labels) for parts in (yes, no))
-    least = low * all / (all + more_missed) if all else 0.0
-    most = (high * all + more_found) / (all + more_found) if all else 1.0
-    expected = all + (more_found + more_missed) / 2
-    return Figure((found + more_found / 2) / expected if expected else 1.0, least, most)
-
-
-def wilson_interval(share: float, count: float) -> tuple[float, float]:
-    """Return the 95 % interval of a share.
-
-    >>> [round(end, 3) for end in wilson_interval(0.0, 10)], [round(end, 3) for end in wilson_interval(0.5, 10)]
-    ([0.0, 0.278], [0.237, 0.763])
-    """
-    squared = _Z * _Z
-    middle = (share + squared / (2 * count)) / (1 + squared / count)
-    half = _Z * sqrt(share * (1 - share) / count + squared / (4 * count * count)) / (1 + squared / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def _draw_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: float, seed: int) -> _Floats:
-    """Return the cost of each threshold, for each draw of the shares."""
+    copies = sizes * np.array([_share_of_copies(one)[0] for one in labels]).reshape(-1, 1)
     random = np.random.default_rng(seed)
-    sizes = np.array([part.size for part in parts], np.float64)[:, None]
-    copies = np.zeros((len(parts), _DRAWS))
-    for at, part in enumerate(parts):
-        rest = max(0, part.size - part.labels)
-        weights = (*part.copies, *part.others)
-        count = sum(weights) ** 2 / sum(weight**2 for weight in weights) if weights else 0.0
-        share = sum(part.copies) / part.size
-        drawn = random.beta(count * share + _JEFFREYS, count * (1 - share) + _JEFFREYS, _DRAWS)
-        copies[at] = len(part.copies) + random.binomial(rest, drawn)
-    found: _Floats = cost * (called @ (sizes - copies)) + ~called @ copies
-    return found
+    few, likely, many = (_draw_copies(strata, labels, prior, random) for prior in (_FEW, _JEFFREYS, _MANY))
+    wrong = _make_figures(called, sizes - copies, sizes - many, sizes - few)
+    missed = _make_figures(~called, copies, few, many)
+    expected = [round(cost * a.estimate + b.estimate, 6) for a, b in zip(wrong, missed, strict=True)]
+    drawn = cost * (called @ (sizes - likely)) + ~called @ likely
+    chosen = min(range(len(values)), key=lambda at: (expected[at], abs(at - now)))
+    least = drawn == drawn.min(axis=0)
+    best = (least / least.sum(axis=0)).mean(axis=1)
+    deciding = [(one.size, len(own)) for one, own in zip(strata, labels, strict=True) if len(set(one.copy)) > 1]
+    pages, labelled = (sum(column) for column in zip(*deciding, strict=True)) if deciding else (0, 0)
+    return Outlook(
+        tuple(map(Estimate, values, (called @ sizes)[:, 0].astype(int).tolist(), wrong, missed, best.tolist())),
+        chosen,
+        better=float((drawn[chosen] < drawn[now]).mean()),
+        safe=float((drawn[chosen] <= drawn).mean(axis=1).min()),
+        enough=labelled >= min(ENOUGH, pages) and sum(size for size, own in deciding if own) >= _KNOWN * pages,
+        deciding=labelled,
+    )
+
+
+def _share_of_copies(answers: Sequence[Answer]) -> tuple[float, float]:
+    """Return the estimated share of copies in a stratum, half without labels, and the effective number of labels."""
+    if not answers:
+        return 0.5, 0.0
+    weights = [one.weight for one in answers]
+    copies = sum(one.weight for one in answers if one.copy)
+    return copies / sum(weights), sum(weights) ** 2 / sum(weight**2 for weight in weights)
+
+
+def _draw_copies(
+    strata: Sequence[Stratum],
+    labels: Sequence[Sequence[Answer]],
+    prior: tuple[float, float],
+    random: np.random.Generator,
+) -> _Floats:
+    """Draw the number of copies in each stratum; shape (strata, draws)."""
+    drawn = np.zeros((len(strata), _DRAWS))
+    for at, (stratum, answers) in enumerate(zip(strata, labels, strict=True)):
+        share, count = _share_of_copies(answers)
+        shares = random.beta(count * share + prior[0], count * (1 - share) + prior[1], _DRAWS)
+        drawn[at] = sum(one.copy for one in answers) + random.binomial(max(0, stratum.size - len(answers)), shares)
+    return drawn
+
+
+def _make_figures(chosen: npt.NDArray[np.bool_], estimate: _Floats, least: _Floats, most: _Floats) -> list[Figure]:
+    """Return the sum over the chosen strata for each threshold."""
+    estimates = (chosen @ estimate)[:, 0]
+    low = np.minimum(np.quantile(chosen @ least, _ENDS[0], axis=1), estimates)
+    high = np.maximum(np.quantile(chosen @ most, _ENDS[1], axis=1), estimates)
+    return list(map(Figure, estimates.tolist(), low.tolist(), high.tolist()))
 
 
 @dataclass(frozen=True, slots=True)

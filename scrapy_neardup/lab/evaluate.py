@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from time import process_time
 from typing import Any
@@ -13,7 +13,7 @@ from scrapy_neardup.errors import PageError, SettingsError
 from scrapy_neardup.lab.corpus import GREY, NEG, POS, REPOST, TEMPLATE, Corpus
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, Pair
-from scrapy_neardup.lab.replay import MIN_LETTERS, GroupingJudge, Judge, make_judge, open_empty_store, replay
+from scrapy_neardup.lab.replay import MIN_LETTERS, make_judge, open_empty_store, replay
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.text.prose import has_prose
@@ -115,9 +115,6 @@ class Score:
         return data
 
 
-#: Whether a page is compared with originals alone, as in a crawl, or with their copies too.
-GROUPINGS = SINGLE_PASS, UNION_FIND = "single-pass", "union-find"
-
 #: Yields the documents and shows the progress.
 Progress = Callable[[Iterable[Document]], Iterable[Document]]
 
@@ -127,11 +124,10 @@ def evaluate(
     corpus: Corpus,
     *,
     store_url: str = "memory:",
-    grouping: str = SINGLE_PASS,
     progress: Progress = iter,
     on_verdict: Callable[[Document, Verdict], None] = lambda document, verdict: None,
 ) -> Score:
-    """Return the score of a method; ``store_url``: one of ``STORES``; ``grouping``: one of ``GROUPINGS``.
+    """Return the score of a method; ``store_url``: one of ``STORES``.
 
     The method loads its word lists before the clock runs. A person may have called a document different from some
     others; if it is dropped for one beside these, it is not scored. In ``gold`` pairs a dropped document counts as
@@ -144,7 +140,8 @@ def evaluate(
     if first is not None:
         with suppress(PageError):
             method.fingerprint(first)
-    with _open_judge(method, store_url, grouping) as (judge, measure_size):
+    with open_empty_store(method, store_url) as store:
+        judge = make_judge(method, store)
 
         def judge_timed(page: Page) -> Verdict:
             nonlocal seconds
@@ -162,7 +159,7 @@ def evaluate(
             if verdict.is_copy:
                 dropped.add(document.id)
             on_verdict(document, verdict)
-        size = measure_size()
+        size = store.size()
     gold = compare_answers(corpus.gold, dropped) if corpus.gold else None
     return make_score(method, counts, seconds, size, gold)
 
@@ -237,18 +234,3 @@ def find_overrides(method: Method) -> dict[str, Any]:
     given, usual = method.parameters, type(method.parameters)()
     values = {field.name: getattr(given, field.name) for field in fields(given)}
     return {name: value for name, value in values.items() if value != getattr(usual, name)}
-
-
-@contextmanager
-def _open_judge(method: Method, store_url: str, grouping: str) -> Iterator[tuple[Judge, Callable[[], int]]]:
-    """Open a judge, and a function that returns the bytes of its state."""
-    if grouping not in GROUPINGS:
-        raise SettingsError(f"There is no grouping {grouping!r}. Use {' or '.join(GROUPINGS)}.")
-    if grouping == SINGLE_PASS:
-        with open_empty_store(method, store_url) as store:
-            yield make_judge(method, store), store.size
-        return
-    if store_url != "memory:":
-        raise SettingsError("The grouping union-find works only with the store memory:. Leave out the other store.")
-    grouped = GroupingJudge(method, MIN_LETTERS)
-    yield grouped.judge, grouped.size

@@ -5,13 +5,12 @@ The template escapes strings of pages, or the script inserts them as text. The p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.report import formats
-from scrapy_neardup.report.charts import draw_kinds, draw_similarities, draw_times
 from scrapy_neardup.report.data import (
     GONE,
     NO_SITE,
@@ -20,6 +19,7 @@ from scrapy_neardup.report.data import (
     MarkedText,
     PageLine,
     Report,
+    Similarities,
     SiteFlow,
 )
 from scrapy_neardup.report.figures import BINS
@@ -34,8 +34,14 @@ if TYPE_CHECKING:
 
 #: Rows that the table shows without JavaScript, and adds per step with it.
 ROWS = 50
+#: A bar is cut off if it is more than this many times as long as the next.
+_OUTLIER = 4
 #: English words of the data where there is no site.
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
+
+
+#: Where it begins, copies and passed pages.
+_Bin = tuple[float, int, int]
 
 
 def render_report(report: Report, language: str = "") -> str:
@@ -48,19 +54,22 @@ def render_report(report: Report, language: str = "") -> str:
     pairs = reversed([*enumerate(report.pairs)])
     places = {(pair.page.url, pair.original.url): at for at, pair in pairs if pair.copy}
     groups = {group.similar_id for group in report.groups}
-    bins = zip(report.similarities.copies, report.similarities.passed, strict=True)
+    similar = report.similarities
+    bins = [(at / BINS, *counts) for at, counts in enumerate(zip(similar.copies, similar.passed, strict=True))]
+    low, columns = _similar_columns(bins, similar)
     values = {
         "report": report,
         "totals": report.totals,
         "language": words.language,
         "words": words,
         "say": partial(_say, words),
-        "charts": {
-            "kinds": draw_kinds(report, words),
-            "times": draw_times(report.times, words),
-            "similarities": draw_similarities(report.similarities, words),
-        },
-        "bins": [(at / BINS, *counts) for at, counts in enumerate(bins) if any(counts)],
+        "bins": [one for one in bins if any(one[1:])],
+        "columns": columns,
+        "most_similar": _longest_bar([copies + passed for _, copies, passed in bins]),
+        "thresholds": [
+            {"name": f"{one.name} {one.value:g}", "place": (one.value - low) / (1 - low)}
+            for one in sorted(similar.thresholds, key=lambda one: -one.value)
+        ],
         "flows": list_flows(report.flow),
         "group_pages": PAGES_OF_GROUP,
         "group_ids": groups,
@@ -76,6 +85,8 @@ def render_report(report: Report, language: str = "") -> str:
         "size": formats.format_size,
         "minute": formats.format_minute,
         "start": formats.format_start,
+        "tick": partial(formats.format_tick, words=words),
+        "total": lambda bucket: bucket.copies + bucket.originals + bucket.unjudged,
         "unit": partial(formats.format_unit, words=words),
         "heat": _heat,
         "split_tail": _split_tail,
@@ -87,6 +98,23 @@ def render_report(report: Report, language: str = "") -> str:
         "rows": [_row(one, places, groups, words) for one in report.copies],
     }
     return render("report", values, filters, data, inline_styles=True)
+
+
+def _similar_columns(bins: Sequence[_Bin], found: Similarities) -> tuple[float, list[_Bin]]:
+    """Return the similarity at which the chart begins, and its bins: from the first page or threshold on."""
+    starts = [low for low, *counts in bins if any(counts)] + [one.value for one in found.thresholds]
+    first = max(0, int(min(starts, default=0.0) * BINS) - 1)
+    return first / BINS, list(bins[first:])
+
+
+def _longest_bar(heights: Sequence[int]) -> int:
+    """Return the height of the chart, so that one very long bar does not hide the others.
+
+    >>> _longest_bar([3, 5, 4]), _longest_bar([3, 5, 900])
+    (5, 9)
+    """
+    second, first = sorted([0, 0, *heights])[-2:]
+    return max(1, int(second * 1.8)) if second and first > _OUTLIER * second else max(1, first)
 
 
 def _say(words: Words, name: str, many: int | None = None, /, **values: object) -> Markup:

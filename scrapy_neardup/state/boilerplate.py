@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ _SITES = 4096
 #: Above this many pages the counts of a site are halved, so the last pages count.
 _LAST = 1024
 #: Below this many pages the share is unknown.
-_LEAST = 64
+LEAST_PAGES = 64
 #: The format of a site before compression; the site noted last comes last.
 _PACKED = np.dtype([("site", ">u4"), ("pages", ">u2"), ("forms", ">u2")])
 
@@ -53,7 +54,7 @@ class Forms:
     def share(self, site: int) -> float:
         """Return the share of forms among the pages of a site; 0 if too few pages are known."""
         pages, forms = self._sites.get(site, (0, 0))
-        return forms / pages if pages >= _LEAST else 0.0
+        return forms / pages if pages >= LEAST_PAGES else 0.0
 
     def changed(self) -> bytes | None:
         """Return everything packed, if it changed since ``saved``."""
@@ -105,14 +106,56 @@ class Forms:
 
 
 #: A sentence on this many pages of a site is boilerplate there.
-_COMMON_HERE = 16
+COMMON_HERE = 16
 #: A sentence with this many of 32 site bits is boilerplate everywhere: about 36 publishers.
-_COMMON_BITS = 22
+COMMON_BITS = 22
 
 
-class Counts:
-    """The boilerplate counts of a state. ``blocks``, ``changed``, ``load``, ``saved``: as in ``Recurrence``, for all
-    tables.
+class PageCounts(ABC):
+    """On how many pages each sentence stood, and how many pages of a site are forms."""
+
+    @abstractmethod
+    def note(
+        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
+    ) -> bool:
+        """Count the different sentences of a page for its site, and unless it is a copy for all sites.
+
+        ``page``: the page's 32-bit number; a number that the site has already counts nothing. Return whether it
+        counted.
+        """
+
+    @abstractmethod
+    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
+        """Count a page and whether it repeats a template. Pages without a site count as one site."""
+
+    @abstractmethod
+    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
+        """Return on how many pages of a site each sentence stood, at most 256."""
+
+    @abstractmethod
+    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """Return a lower bound for the pages of each sentence on all sites; copies do not count."""
+
+    @abstractmethod
+    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Return which sentences are boilerplate everywhere."""
+
+    @abstractmethod
+    def share_of_forms(self, site: str, hashes: Keyed) -> float:
+        """Return the share of forms among the last pages of a site; 0 if too few pages are known."""
+
+    def is_own(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        """Return which sentences are boilerplate of a site itself."""
+        return self.stood_on(sentences, site, hashes) >= COMMON_HERE
+
+    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        """Return which sentences are boilerplate, of a site or everywhere."""
+        return self.is_own(sentences, site, hashes) | self.is_common_everywhere(sentences)
+
+
+class Counts(PageCounts):
+    """The boilerplate counts of a state, of fixed size. ``blocks``, ``changed``, ``load``, ``saved``: as in
+    ``Recurrence``, for all tables.
     """
 
     def __init__(self) -> None:
@@ -123,37 +166,44 @@ class Counts:
     def note(
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
     ) -> bool:
-        """Count the different sentences of a page for its site, and unless it is a copy for all sites.
-
-        ``page``: the page's 32-bit number; a number that the site has already counts nothing. Return whether it
-        counted.
-        """
-        by = _bit(site, hashes) if everywhere else None
+        by = site_bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
             tables = self.here.memory, by, self.everywhere.memory
-            of_site = _number(site, hashes)
+            of_site = number_of_site(site, hashes)
             return kernels.count_page(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables, page)
         own = np.array([] if page is None else [page], np.uint32)
         if self.stood_on(own, site, hashes).any():
             return False
         noted = np.concatenate((sentences, own))
-        self.here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
+        self.here.note(_of_site(np.concatenate((noted, ALL_PAGES)), site, hashes), 0)
         if by is not None:
             self.everywhere.note(noted, by)
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        """Count a page and whether it repeats a template. Pages without a site count as one site."""
         self.forms.note(_form(site, hashes), in_form=in_form)
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        """Return on how many pages of a site each sentence stood, at most 256."""
         return self.here.pages(_of_site(sentences, site, hashes))
 
+    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return self.everywhere.pages(sentences)
+
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate everywhere."""
-        return self.everywhere.sites(sentences) >= _COMMON_BITS
+        return self.everywhere.sites(sentences) >= COMMON_BITS
+
+    def share_of_forms(self, site: str, hashes: Keyed) -> float:
+        return self.forms.share(_form(site, hashes))
+
+    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        kernels = compiled.kernels
+        if kernels is None:
+            return super().is_common(sentences, site, hashes)
+        tables = COMMON_HERE, self.here.memory, COMMON_BITS, self.everywhere.memory
+        of_site = number_of_site(site, hashes)
+        found = kernels.are_common(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables)
+        return np.frombuffer(found, np.bool_)
 
     def changed(self) -> dict[int, bytes]:
         """Yield number and content of blocks that changed since ``saved``."""
@@ -192,14 +242,14 @@ class Counts:
 class CountsOfSite:
     """The counts of one site. An empty name stands for an unknown site, where only general boilerplate counts."""
 
-    def __init__(self, counts: Counts, site: str, hashes: Keyed) -> None:
+    def __init__(self, counts: PageCounts, site: str, hashes: Keyed) -> None:
         self._counts = counts
         self._site = site
         self._hashes = hashes
 
     def pages(self) -> int:
         """How many of its pages were counted, at most 256."""
-        return int(self.stood_on(_PAGES)[0])
+        return int(self.stood_on(ALL_PAGES)[0])
 
     def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return on how many of its pages each sentence stood, at most 256."""
@@ -210,26 +260,19 @@ class CountsOfSite:
     def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return a lower bound for the pages of each sentence, here or anywhere. Copies count here alone."""
         here = self._counts.stood_on(sentences, self._site, self._hashes)
-        return np.maximum(here, self._counts.everywhere.pages(sentences))
+        return np.maximum(here, self._counts.stood_anywhere(sentences))
 
     def forms(self) -> float:
         """The share of its last pages that repeat a template; 0 if few are known."""
-        return self._counts.forms.share(_form(self._site, self._hashes))
+        return self._counts.share_of_forms(self._site, self._hashes)
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate of the site itself. Pages without a site count as one site."""
-        return self._counts.stood_on(sentences, self._site, self._hashes) >= _COMMON_HERE
+        return self._counts.is_own(sentences, self._site, self._hashes)
 
     def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate, of the site or everywhere."""
-        counts, kernels = self._counts, compiled.kernels
-        if kernels is not None:
-            tables = _COMMON_HERE, counts.here.memory, _COMMON_BITS, counts.everywhere.memory
-            of_site, hashes = _number(self._site, self._hashes), self._hashes
-            return np.frombuffer(
-                kernels.are_common(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables), np.bool_
-            )
-        return self.is_own(sentences) | counts.is_common_everywhere(sentences)
+        return self._counts.is_common(sentences, self._site, self._hashes)
 
 
 @lru_cache(maxsize=10_000)
@@ -263,24 +306,24 @@ def _domains() -> TLDExtract:
 
 
 #: A pseudo-sentence on every page, which counts the pages of a site.
-_PAGES = np.array([0], np.uint32)
+ALL_PAGES = np.array([0], np.uint32)
 #: The block of the template counts.
 _FORMS = 2 * BLOCKS
 
 
 def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     """Return fingerprints of sentences on this site, unrelated to those on other sites."""
-    return hashes.halves(sentences, _number(site, hashes))
+    return hashes.halves(sentences, number_of_site(site, hashes))
 
 
 @lru_cache(maxsize=1000)
-def _number(site: str, hashes: Keyed) -> int:
+def number_of_site(site: str, hashes: Keyed) -> int:
     """Return the number that is mixed into a site's sentences."""
     return hashes.of(f"site {site}")
 
 
 @lru_cache(maxsize=1000)
-def _bit(site: str, hashes: Keyed) -> int:
+def site_bit(site: str, hashes: Keyed) -> int:
     """Return the site's bit."""
     return hashes.short(publisher(site)) & 31
 
@@ -310,6 +353,13 @@ class BoilerplateCounts:
         #: Pages counted since the opening.
         self._noted = 0
         self.counts = self.load()
+        #: What counts and judges pages instead, if ``PageStore.use_exact_counts`` named it.
+        self.substitute: PageCounts | None = None
+
+    @property
+    def used(self) -> PageCounts:
+        """The counts by which pages are judged."""
+        return self.substitute or self.counts
 
     def load(self) -> Counts:
         """Return the counts that are written. Raises StoreDamaged."""
@@ -323,7 +373,7 @@ class BoilerplateCounts:
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
         """See ``PageStore.note``."""
-        if not self.counts.note(sentences, site, self._rows.hashes, everywhere=everywhere, page=page):
+        if not self.used.note(sentences, site, self._rows.hashes, everywhere=everywhere, page=page):
             return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
@@ -331,7 +381,7 @@ class BoilerplateCounts:
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         """See ``PageStore.note_form``."""
-        self.counts.note_form(site, self._rows.hashes, in_form=in_form)
+        self.used.note_form(site, self._rows.hashes, in_form=in_form)
 
     def write(self, *, sync: bool) -> None:
         """Write changed counts in one batch. A failed write is repeated later."""

@@ -16,7 +16,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.kv.snapshot import Snapshot
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite
+from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite, PageCounts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
@@ -263,7 +263,8 @@ class PageStore:
 
         def write() -> None:
             changes, rows = Changes(dict(extra_rows)), self._rows
-            gone = self.journal.supersede(replaces, changes) if replaces and not generation else 0
+            erases = replaces and not generation and self._boilerplate.substitute is None
+            gone = self.journal.supersede(replaces, changes) if erases else 0
             rows.file(record, changes, seconds, evidence)
             if generation:
                 changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
@@ -344,7 +345,14 @@ class PageStore:
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return CountsOfSite(self._boilerplate.counts, site, self.hashes)
+        return CountsOfSite(self._boilerplate.used, site, self.hashes)
+
+    def use_exact_counts(self, counts: PageCounts) -> None:
+        """Count and judge pages with these counts, which are never written; and from now on erase no record.
+
+        Then every page only adds to the state, and so the states of parts can be added up.
+        """
+        self._boilerplate.substitute = counts
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
         """Count the sentences of a page (32-bit fingerprints) for its site, and for all sites if ``everywhere``.

@@ -98,7 +98,6 @@ def test_wrong_options_are_refused_before_a_state_is_looked_for(
         ("judgements", ["--limit", "few"], "--limit"),
         ("lexicon", ["feed.jsonl", "-o", "x", "--at-least", "0"], "--at-least"),
         ("report", ["--pages", "0"], "--pages"),
-        ("robustness", ["feed.jsonl", "--pages", "1"], "--pages"),
         ("stats", ["--limit", "-1"], "--limit"),
         ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"),
         ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),

@@ -226,6 +226,8 @@ def test_an_output_that_is_an_input_is_refused(run: Invoke, folder: Path) -> Non
         (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
         (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
         (["feed.jsonl", "-o", "out.jsonl", "--workers", "many"], "--workers is 'many'"),
+        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--store", "sqlite:///x"], "Leave out --store"),
+        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--keep-policy", "longest"], "Leave out --keep-policy"),
         (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
     ],
 )
@@ -233,6 +235,23 @@ def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: 
     (folder / "feed.jsonl").write_bytes(lines({"id": "1", "a b": 1}))
     with pytest.raises(NearDupError, match=words):
         run(*arguments)
+
+
+def test_exact_counts_judge_alike_and_read_every_record(run: Invoke, folder: Path) -> None:
+    (folder / "pages").mkdir()
+    for name in ("one", "two", "three"):
+        html = f"<title>Bakery</title><p>{join_text(*BAKERY)}"
+        (folder / "pages" / f"{name}.html").write_text(html, encoding="utf-8")
+    found = {}
+    for counts in ("fixed", "exact"):
+        run("feed.jsonl", "pages", "-o", "out.jsonl", "--tag", "--counts", counts)
+        found[counts] = [record["neardup"] for record in read(folder / "out.jsonl")]
+    assert [tag["verdict"] for tag in found["exact"][-3:]] == ["duplicate"] * 3
+    for tags in found.values():
+        for tag in tags:
+            for name in ("similar_id", "first_seen"):
+                tag.pop(name)
+    assert found["fixed"] == found["exact"]
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])

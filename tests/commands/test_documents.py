@@ -1,25 +1,17 @@
-"""``scrapy neardup pairs``, ``lexicon`` and ``robustness`` on documents of files."""
+"""``scrapy neardup pairs`` and ``lexicon`` on documents of files."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
-import sys
 from itertools import combinations
 from pathlib import Path
-from typing import ClassVar
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.lab.robustness import CONTROL
-from scrapy_neardup.methods import METHODS, Method
-from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.lexicon import lexicon
-from tests.cli import Invoke, run, run_scrapy
+from tests.cli import Invoke, run
 from tests.lab.corpus import drafts, five_grams, write_feed
 
 # Pairs
@@ -100,85 +92,3 @@ def test_a_lexicon_replaces_no_input_and_broken_documents_leave_nothing_behind(t
     with pytest.raises(NearDupError, match=r"feed\.jsonl\.gz cannot be read to its end"):
         run("lexicon", broken, "-o", tmp_path / "words.tsv")
     assert [file.name for file in tmp_path.iterdir()] == [broken.name]
-
-
-# Robustness
-
-
-@pytest.fixture
-def articles(tmp_path: Path) -> Path:
-    """Six articles without a sentence in common."""
-    return write_feed(tmp_path, drafts(of=6)[:6])
-
-
-def first_cells(out: str) -> list[str]:
-    """The first cell of each row of a table, without the head."""
-    return [line.strip("|").split("|")[0].strip() for line in out.rstrip().splitlines()[4:]]
-
-
-@pytest.mark.slow
-def test_all_methods_are_compared_by_default_and_drawn(articles: Path) -> None:
-    arguments = ("--pages", "2", "--edits", "delete", "--json", "-o", "curves.svg")
-    done = run_scrapy("robustness", articles, *arguments, cwd=articles.parent)
-    assert done.returncode == 0
-    left_out = {name for name in METHODS if f"left out: {name}" in done.stderr}
-    there = {json.loads(line)["method"] for line in done.stdout.splitlines()}
-    assert there | left_out == set(METHODS)
-    assert "cascade" in there
-    root = ET.parse(articles.parent / "curves.svg").getroot()
-    ids = {group.get("id") for group in root.iter("{http://www.w3.org/2000/svg}g")}
-    assert {f"delete {name}" for name in there} <= ids
-
-
-class Weak(Cascade):
-    """Wants a lexicon."""
-
-    name: ClassVar[str] = "weak"
-
-    def fingerprint(self, page: Page) -> Fingerprint:
-        raise NearDupError("no lexicon for this language")
-
-
-def test_by_default_a_method_without_a_lexicon_is_left_out_with_a_sentence(
-    articles: Path, invoke: Invoke, methods: dict[str, type[Method]]
-) -> None:
-    for name in set(methods) - {"cascade"}:
-        del methods[name]
-    methods["weak"] = Weak
-    done = invoke("robustness", articles, "--edits", "wrap")
-    assert done.err == "robustness: left out: weak: no lexicon for this language\n"
-    assert first_cells(done.out) == ["cascade"]
-    with pytest.raises(NearDupError, match=r"^weak: no lexicon for this language$"):
-        run("robustness", articles, "--edits", "wrap", "--method", "weak", "--method", "cascade")
-    del methods["cascade"]
-    with pytest.raises(NearDupError, match="No method can judge these documents"):
-        run("robustness", articles, "--edits", "wrap", NEARDUP_METHOD="weak")
-
-
-def test_without_opencc_the_edit_of_scripts_is_left_out_with_a_sentence(
-    articles: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "opencc", None)
-    done = invoke("robustness", articles, "--edits", "script,width", "--method", "cascade")
-    assert done.err.startswith('robustness: left out: The edit "script" needs the library opencc')
-    assert [cell.strip() for cell in done.out.splitlines()[2].strip("|").split("|")] == ["method", "width", CONTROL]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["none.jsonl"], "none.jsonl does not exist"),
-        (["one.txt"], "only 1 differ"),
-        (["feed.jsonl", "--edits", "add,shuffle"], "There is no edit 'shuffle'"),
-        (["feed.jsonl", "--method", "cascade:bins=3"], "cascade: bins must be"),
-        (["feed.jsonl", "-o", "curves.jpg"], ".svg or .png or .pdf"),
-        (["feed.jsonl", "-o", "none/curves.svg"], "The folder none does not exist"),
-    ],
-)
-def test_robustness_refuses_in_a_sentence(
-    articles: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(articles.parent)
-    Path("one.txt").write_text("只有一篇文章，没有别的句子可以借用。", encoding="utf-8")
-    with pytest.raises(NearDupError, match=re.escape(message)):
-        run("robustness", *arguments)

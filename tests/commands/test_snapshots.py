@@ -140,8 +140,8 @@ LINES = {
     "pairs": ["pairs feed.jsonl -o pairs.jsonl", "pairs texts.jsonl -o -"],
     "tune": [
         "tune texts.jsonl --html ask.html --pairs 3",
-        "tune texts.jsonl --labels labels.jsonl --against none",
-        "tune texts.jsonl --labels labels.jsonl --against none --json",
+        "tune texts.jsonl --labels labels.jsonl",
+        "tune texts.jsonl --labels labels.jsonl --json",
     ],
     "evaluate": [
         "pairs texts.jsonl -o pairs.jsonl",
@@ -149,11 +149,6 @@ LINES = {
         "evaluate texts.jsonl --pairs pairs.jsonl --sweep --method minhash",
         "evaluate texts.jsonl --pairs pairs.jsonl --gold gold.jsonl --json",
     ],
-    "robustness": [
-        "robustness texts.jsonl --pages 6 --method cascade --edits wrap",
-        "robustness texts.jsonl --pages 6 --method cascade --edits wrap --json",
-    ],
-    "collisions": ["collisions texts.jsonl", "collisions texts.jsonl --bits 64 --json"],
     "lexicon": ["lexicon texts.jsonl -o words.tsv", "lexicon texts.jsonl -o words.tsv"],
 }
 #: What differs from run to run: times, ids, sizes, figures under a random secret, and the width of tables.

@@ -196,14 +196,10 @@ def test_records_as_other_programs_write_them(tmp_path: Path) -> None:
     (tmp_path / "crawl.warc").write_bytes(b"".join(record + b"\r\n\r\n" for record in records))
     found = read(tmp_path / "crawl.warc")
     assert summaries(found) == [
-        (1, {"url": "https://a.example/1"}),
-        (2, "skipped", "text/dns"),
-        (3, {}),
-        (4, "skipped", "an empty response"),
-        (5, "malformed", "no HTTP response", b""),
-        (6, {"url": "file:///a.html"}),
+        (1, {"url": "https://a.example/1"}), (2, "skipped", "text/dns"), (3, {}), (4, "skipped", "an empty response"),
+        (5, "malformed", "no HTTP response", b""), (6, {"url": "file:///a.html"}),
         (7, "skipped", "a record without a type"),
-    ]
+    ]  # fmt: skip
     assert [one.html for one in found if isinstance(one, Entry)] == [PAGE] * 3
 
 
@@ -278,12 +274,9 @@ def wacz(members: dict[str, bytes]) -> bytes:
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_every_archive_of_a_wacz_is_read(tmp_path: Path, suffix: str) -> None:
     members = {
-        "datapackage.json": b"{}",
-        "archive/a.warc.gz": archive(gzipped=True),
-        "archive/b.warc": archive(),
-        "archive/notes.txt": b"x",
-        "indexes/c.warc.gz": b"x",
-    }
+        "datapackage.json": b"{}", "archive/a.warc.gz": archive(gzipped=True), "archive/b.warc": archive(),
+        "archive/notes.txt": b"x", "indexes/c.warc.gz": b"x",
+    }  # fmt: skip
     file = tmp_path / f"crawl.wacz{suffix}"
     file.write_bytes(PACKERS[suffix](wacz(members)))
     found = [one for one in read(file) if isinstance(one, Entry)]

@@ -339,28 +339,18 @@ def test_values_of_parquet(tmp_path: Path) -> None:
     table = pa.table(
         {
             "ns": pa.array([1714564800123456789], pa.timestamp("ns")),
-            "zone": pa.array([noon], pa.timestamp("us", "UTC")),
-            "day": [date(2024, 5, 1)],
-            "price": [Decimal("1.50")],
-            "bytes": ["渡口".encode()],
-            "gbk": ["渡口".encode("gbk")],
-            "tags": [["a", "b"]],
+            "zone": pa.array([noon], pa.timestamp("us", "UTC")), "day": [date(2024, 5, 1)], "price": [Decimal("1.50")],
+            "bytes": ["渡口".encode()], "gbk": ["渡口".encode("gbk")], "tags": [["a", "b"]],
             "deep": [{"on": date(2024, 5, 2), "n": None}],
         }
-    )
+    )  # fmt: skip
     pq.write_table(table, tmp_path / "t.parquet")
     assert fields(read(tmp_path / "t.parquet")) == [
         {
-            "ns": "2024-05-01T12:00:00.123456",
-            "zone": "2024-05-01T12:00:00+00:00",
-            "day": "2024-05-01",
-            "price": 1.5,
-            "bytes": "渡口",
-            "gbk": "渡口".encode("gbk"),
-            "tags": ["a", "b"],
-            "deep": {"on": "2024-05-02", "n": None},
+            "ns": "2024-05-01T12:00:00.123456", "zone": "2024-05-01T12:00:00+00:00", "day": "2024-05-01", "price": 1.5,
+            "bytes": "渡口", "gbk": "渡口".encode("gbk"), "tags": ["a", "b"], "deep": {"on": "2024-05-02", "n": None},
         }
-    ]
+    ]  # fmt: skip
 
 
 def test_columns_of_parquet_with_the_same_name_are_refused(tmp_path: Path) -> None:

@@ -17,28 +17,18 @@ from tests.processes import answer_with_hash_seed
 #: The key of Partow's test programs and the values they print, all in 32 bits.
 KEY = "abcdefghijklmnopqrstuvwxyz1234567890"
 PUBLISHED: dict[str, int] = {
-    "rs": 4097835502,
-    "js": 1651003062,
-    "pjw": 126631744,
-    "elf": 126631744,
-    "bkdr": 3153586616,
-    "sdbm": 3449571336,
-    "djb": 729241521,
-    "ap": 882643939,
-}
+    "rs": 4097835502, "js": 1651003062, "pjw": 126631744, "elf": 126631744, "bkdr": 3153586616, "sdbm": 3449571336,
+    "djb": 729241521, "ap": 882643939,
+}  # fmt: skip
 
 #: Name -> the values in 32 and in 64 bits: they may stand in somebody's data, so they never change.
 CHINESE = "近似网页去重"
 WRITTEN_DOWN: dict[str, tuple[int, int]] = {
-    "rs": (1999765947, 1961758041371181499),
-    "js": (2597821604, 1412015015521615742),
-    "pjw": (90874541, 2791164959038093),
-    "elf": (90874541, 39185511342401789),
-    "bkdr": (2853983637, 2507366717296760213),
-    "sdbm": (3446909449, 4380893055120812553),
-    "djb": (3912418520, 16761894206300144856),
-    "ap": (1180825860, 4238191372228502154),
-}
+    "rs": (1999765947, 1961758041371181499), "js": (2597821604, 1412015015521615742),
+    "pjw": (90874541, 2791164959038093), "elf": (90874541, 39185511342401789),
+    "bkdr": (2853983637, 2507366717296760213), "sdbm": (3446909449, 4380893055120812553),
+    "djb": (3912418520, 16761894206300144856), "ap": (1180825860, 4238191372228502154),
+}  # fmt: skip
 
 #: Words as a page has them, and what breaks a padded matrix: nothing, zeros at the end, one word too long.
 WORDS = ["网页", "", "ferry", "渡口\0", "\0\0", "a", "河\ud800湾", "🚢", "x" * 63, "x" * 64, "x" * 65, "新" * 300]
@@ -90,19 +80,15 @@ def test_a_list_of_several_batches_keeps_its_order(monkeypatch: pytest.MonkeyPat
     assert classic_hashes("ap", words, 64).tolist() == at_once == [classic_hash("ap", word, 64) for word in words]
 
 
-@pytest.mark.parametrize(
-    ("words", "megabytes"),
-    [(["渡口"] * 399 + ["x" * 100_000], 1), (["渡口"] * 40_000 + ["x" * 64], 13)],
-    ids=["one very long", "very many"],
-)
-def test_neither_a_long_word_nor_a_long_list_makes_a_large_matrix(words: list[str], megabytes: int) -> None:
-    tracemalloc.start()
-    try:
-        classic_hashes("bkdr", words)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert most < megabytes * 2**20
+def test_neither_a_long_word_nor_a_long_list_makes_a_large_matrix() -> None:
+    for words, megabytes in [(["渡口"] * 399 + ["x" * 100_000], 1), (["渡口"] * 40_000 + ["x" * 64], 13)]:
+        tracemalloc.start()
+        try:
+            classic_hashes("bkdr", words)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert most < megabytes * 2**20
 
 
 def test_the_empty_text_has_the_first_state_and_a_lone_surrogate_is_a_question_mark() -> None:
@@ -126,17 +112,17 @@ def test_pjw_and_elf_are_one_hash_in_32_bits(text: str) -> None:
     assert classic_hash("pjw", text) == classic_hash("elf", text)
 
 
-@pytest.mark.parametrize(("name", "bits", "used"), [("pjw", 32, 28), ("elf", 32, 28), ("pjw", 64, 56), ("elf", 64, 60)])
-def test_pjw_and_elf_leave_their_highest_bits_alone_and_use_the_others(name: str, bits: int, used: int) -> None:
-    drawn = np.random.default_rng(8).integers(0x21, 0x1000, (1000, 9)).tolist()
-    values = classic_hashes(name, ["".join(map(chr, word)) for word in drawn], bits)
-    assert int(np.bitwise_or.reduce(values)) == 2**used - 1
+def test_pjw_and_elf_leave_their_highest_bits_alone_and_use_the_others() -> None:
+    for name, bits, used in [("pjw", 32, 28), ("elf", 32, 28), ("pjw", 64, 56), ("elf", 64, 60)]:
+        drawn = np.random.default_rng(8).integers(0x21, 0x1000, (1000, 9)).tolist()
+        values = classic_hashes(name, ["".join(map(chr, word)) for word in drawn], bits)
+        assert int(np.bitwise_or.reduce(values)) == 2**used - 1
 
 
-@pytest.mark.parametrize(("name", "used"), [("pjw", 48), ("bkdr", 44), ("djb", 43), ("elf", 28)])
-def test_two_chinese_characters_do_not_fill_64_bits(name: str, used: int) -> None:
-    values = classic_hashes(name, ["一一", "网页", "龥龥"], 64)
-    assert 2 ** (used - 1) <= int(values.max()) < 2**used
+def test_two_chinese_characters_do_not_fill_64_bits() -> None:
+    for name, used in [("pjw", 48), ("bkdr", 44), ("djb", 43), ("elf", 28)]:
+        values = classic_hashes(name, ["一一", "网页", "龥龥"], 64)
+        assert 2 ** (used - 1) <= int(values.max()) < 2**used
 
 
 def test_another_process_with_another_hash_seed_finds_the_same() -> None:

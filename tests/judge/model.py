@@ -58,12 +58,9 @@ class Text(NamedTuple):
             return Page(url, text="图。", html=self.family + 1, site=site)
         body, other = story(2 * self.family + 1, 20), story(2 * self.family + 2, 6)
         text = {
-            Version.FIRST: body,
-            Version.EDITED: [*body, "由编辑部转载。"],
-            Version.WITNESS: [*body[:15], *other],
-            Version.FURTHER: [*body[4:15], *other],
-            Version.EXCERPT: body[:7],
-        }[self.version]
+            Version.FIRST: body, Version.EDITED: [*body, "由编辑部转载。"], Version.WITNESS: [*body[:15], *other],
+            Version.FURTHER: [*body[4:15], *other], Version.EXCERPT: body[:7],
+        }[self.version]  # fmt: skip
         return Page(url, f"标题{self.family}", text="".join(text), site=site)
 
 

@@ -80,27 +80,27 @@ def test_every_method_takes_every_policy(store: PageStore, name: str) -> None:
         assert kind(crawl(store, policy, method=name), better) is Kind.UNCHANGED
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
+def test_every_method_knows_the_longer_of_two_copies() -> None:
     """As far as it finds that they are copies: under its mildest threshold, where one has an eighth more."""
-    mildest = {make_method(name, {}).threshold: make_method(name, {}).sweep[0]}
-    texts = {"short": page("short", TEXT[:24], "标题甲"), "long": page("long", TEXT[:27], "标题甲")}
-    kinds = {}
-    for first, second in (("short", "long"), ("long", "short")):
-        detector = Detector(
-            make_method(name, mildest),
-            memory_state({}),
-            who="test",
-            policy=Policy(preference=make_preference("longest")),
-        )
-        assert kind(detector, texts[first]) is Kind.UNIQUE
-        kinds[second] = kind(detector, texts[second])
-    if name in ("idf_terms", "segments", "term_profile"):  # by which they are no copies
-        assert set(kinds.values()) == {Kind.UNIQUE}
-    elif name == "punctuation":  # too rough to say that one page holds the other
-        assert set(kinds.values()) == {Kind.DUPLICATE}
-    else:
-        assert kinds == {"long": Kind.BETTER, "short": Kind.DUPLICATE}
+    for name in METHODS:
+        mildest = {make_method(name, {}).threshold: make_method(name, {}).sweep[0]}
+        texts = {"short": page("short", TEXT[:24], "标题甲"), "long": page("long", TEXT[:27], "标题甲")}
+        kinds = {}
+        for first, second in (("short", "long"), ("long", "short")):
+            detector = Detector(
+                make_method(name, mildest),
+                memory_state({}),
+                who="test",
+                policy=Policy(preference=make_preference("longest")),
+            )
+            assert kind(detector, texts[first]) is Kind.UNIQUE, name
+            kinds[second] = kind(detector, texts[second])
+        if name in ("idf_terms", "segments", "term_profile"):  # by which they are no copies
+            assert set(kinds.values()) == {Kind.UNIQUE}, name
+        elif name == "punctuation":  # too rough to say that one page holds the other
+            assert set(kinds.values()) == {Kind.DUPLICATE}, name
+        else:
+            assert kinds == {"long": Kind.BETTER, "short": Kind.DUPLICATE}, name
 
 
 # With other states

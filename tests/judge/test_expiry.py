@@ -100,20 +100,22 @@ def test_a_copy_whose_original_was_too_much_passes_once_when_it_comes_again() ->
     assert [crawl.sees(page("copy", BODY), hours=0).kind for _ in range(2)] == [Kind.UNIQUE, Kind.UNCHANGED]
 
 
-@pytest.mark.parametrize("sealed", [True, False])
-def test_at_its_end_a_crawl_removes_what_is_too_much_as_far_as_its_pages_are_sealed(sealed: bool) -> None:
-    crawl = Crawl(Bounds(max_pages=5))
-    for number in range(30):
-        crawl.clock.now += HOUR
-        ruling = crawl.detector.check(page(f"page{number}", story(100 + number)))
-        crawl.detector.commit(ruling.reservation, sealed=False)  # type: ignore[union-attr,arg-type]
-    assert (crawl.store.pages, crawl.expired) == (30, 0)
-    if sealed:
-        crawl.detector.seal()
-    crawl.detector.trim()
-    assert (crawl.store.pages, crawl.expired) == ((5, 25) if sealed else (30, 0))
-    if sealed:
-        assert [record.url for record in crawl.store.records()] == [f"http://page{n}.example/" for n in range(25, 30)]
+def test_at_its_end_a_crawl_removes_what_is_too_much_as_far_as_its_pages_are_sealed() -> None:
+    for sealed in [True, False]:
+        crawl = Crawl(Bounds(max_pages=5))
+        for number in range(30):
+            crawl.clock.now += HOUR
+            ruling = crawl.detector.check(page(f"page{number}", story(100 + number)))
+            crawl.detector.commit(ruling.reservation, sealed=False)  # type: ignore[union-attr,arg-type]
+        assert (crawl.store.pages, crawl.expired) == (30, 0), sealed
+        if sealed:
+            crawl.detector.seal()
+        crawl.detector.trim()
+        assert (crawl.store.pages, crawl.expired) == ((5, 25) if sealed else (30, 0))
+        if sealed:
+            assert [record.url for record in crawl.store.records()] == [
+                f"http://page{n}.example/" for n in range(25, 30)
+            ]
 
 
 def test_a_state_that_holds_much_more_than_it_may_is_not_emptied_by_a_small_crawl_at_once() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, Preference, make_preference
 from scrapy_neardup.methods import make_method
@@ -62,20 +60,20 @@ def test_spam_of_another_publisher_puts_no_article_aside_whatever_the_steps() ->
     assert kinds("longest", of_length("a", 30), *grown[1:]) == ["unique", "better", "unique"]
 
 
-@pytest.mark.parametrize("policy", ["longest", "canonical"])
-def test_a_part_of_an_article_never_takes_its_place(policy: KeepPolicy) -> None:
+def test_a_part_of_an_article_never_takes_its_place() -> None:
     """Not with other text to make it longer, nor where the earlier page names it."""
-    first = replace(of_length("a", 30), canonical="http://b.example/")
-    part = page("b", TEXT[:19], "标题甲", canonical="http://b.example/")
-    with_more = replace(part, text=part.text + "".join(story(61, 10)))
-    for one in (part, with_more):
-        assert "better" not in kinds(policy, first, one)
+    for policy in ["longest", "canonical"]:
+        first = replace(of_length("a", 30), canonical="http://b.example/")
+        part = page("b", TEXT[:19], "标题甲", canonical="http://b.example/")
+        with_more = replace(part, text=part.text + "".join(story(61, 10)))
+        for one in (part, with_more):
+            assert "better" not in kinds(policy, first, one)
 
 
-@pytest.mark.parametrize("method", ["cascade", "shingle"])
-def test_to_say_a_thing_twice_makes_no_text_longer(method: str) -> None:
-    twice = replace(of_length("b", 30), text="".join(TEXT[:30] + TEXT[:10]))
-    assert kinds("longest", of_length("a", 30), twice, method=method)[1] == "duplicate"
+def test_to_say_a_thing_twice_makes_no_text_longer() -> None:
+    for method in ["cascade", "shingle"]:
+        twice = replace(of_length("b", 30), text="".join(TEXT[:30] + TEXT[:10]))
+        assert kinds("longest", of_length("a", 30), twice, method=method)[1] == "duplicate"
 
 
 def frame(host: str, entries: int) -> str:
@@ -139,9 +137,8 @@ def linked(name: str, to: str = "") -> Page:
     return page(name, [*TEXT, f"{name}的编辑部供稿。"], "标题甲", canonical=f"http://{to}.example/" if to else "")
 
 
-@pytest.mark.parametrize(
-    ("pages", "expected"),
-    [
+def test_a_link_gives_ones_own_place_away_and_takes_nobodys() -> None:
+    for pages, expected in [
         # The earlier page names the later one.
         ([linked("copy", "origin"), linked("origin")], "better"),
         ([linked("copy", "origin"), linked("origin", "origin")], "better"),
@@ -156,10 +153,8 @@ def linked(name: str, to: str = "") -> Page:
         ([linked("victim"), linked("stranger", "stranger")], "duplicate"),
         ([linked("victim", "victim"), linked("stranger", "stranger")], "duplicate"),
         ([linked("victim", "victim"), linked("stranger", "victim")], "duplicate"),
-    ],
-)
-def test_a_link_gives_ones_own_place_away_and_takes_nobodys(pages: list[Page], expected: str) -> None:
-    assert kinds("canonical", *pages) == ["unique", expected]
+    ]:
+        assert kinds("canonical", *pages) == ["unique", expected]
 
 
 def test_the_page_that_the_first_one_names_supersedes_whoever_came_in_between_and_is_superseded_by_none() -> None:
@@ -184,9 +179,8 @@ def at(url: str) -> Page:
     return Page(url, "标题甲", text="".join([*TEXT, f"来源：{url.split('/')[2]}。"]))
 
 
-@pytest.mark.parametrize(
-    ("hosts", "first", "second", "expected"),
-    [
+def test_the_host_that_stands_first_is_the_best_and_those_that_do_not_are_the_worst() -> None:
+    for hosts, first, second, expected in [
         (["a.example"], "http://b.example/1", "https://a.example/1", "better"),
         (["a.example"], "http://b.example/1", "https://www.a.example/1", "better"),
         (["a.example"], "http://b.example/1", "https://NEWS.A.example:8080/1", "better"),
@@ -202,21 +196,17 @@ def at(url: str) -> Page:
         (["news.a.example", "a.example"], "http://a.example/1", "http://news.a.example/1", "better"),
         (["渡口.example"], "http://b.example/1", "http://xn--fiq40fhu9a.example/1", "duplicate"),
         (["例子.example"], "http://b.example/1", "http://xn--fsqu00a.example/1", "better"),
-    ],
-)
-def test_the_host_that_stands_first_is_the_best_and_those_that_do_not_are_the_worst(
-    hosts: list[str], first: str, second: str, expected: str
-) -> None:
-    assert kinds(tuple(hosts), at(first), at(second)) == ["unique", expected]
+    ]:
+        assert kinds(tuple(hosts), at(first), at(second)) == ["unique", expected]
 
 
-@pytest.mark.parametrize("url", ["text:0123456789abcdef", "http://[/", "", "a17"])
-def test_what_has_no_host_is_of_the_worst(url: str) -> None:
-    preference = make_preference(("a.example",))
-    assert isinstance(preference, Preference)
-    named = replace(at("http://b.example/1"), url=url)
-    assert kinds(("a.example",), named, at("http://a.example/1")) == ["unique", "better"]
-    assert kinds(("a.example",), at("http://a.example/1"), named) == ["unique", "duplicate"]
+def test_what_has_no_host_is_of_the_worst() -> None:
+    for url in ["text:0123456789abcdef", "http://[/", "", "a17"]:
+        preference = make_preference(("a.example",))
+        assert isinstance(preference, Preference), url
+        named = replace(at("http://b.example/1"), url=url)
+        assert kinds(("a.example",), named, at("http://a.example/1")) == ["unique", "better"], url
+        assert kinds(("a.example",), at("http://a.example/1"), named) == ["unique", "duplicate"], url
 
 
 def test_by_default_there_is_no_preference() -> None:

@@ -97,12 +97,8 @@ def test_of_a_document_what_was_taken_from_it_is_written(batch: Batch) -> None:
     document = Entry("page.html", 1, "", {"path": "page.html"}, html=html)
     written = batch.judge(document).fields
     assert written == {
-        "path": "page.html",
-        "title": "The ferry",
-        "keywords": ["boats"],
-        "description": "",
-        "text": TEXT,
-    }
+        "path": "page.html", "title": "The ferry", "keywords": ["boats"], "description": "", "text": TEXT,
+    }  # fmt: skip
 
 
 def test_a_record_without_content_is_unjudged_and_written_as_it_is(batch: Batch) -> None:

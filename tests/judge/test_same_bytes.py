@@ -209,14 +209,11 @@ def test_what_an_item_says_of_its_own_makes_it_another_page(store: PageStore, it
 @pytest.mark.parametrize(
     "changed",
     [
-        {"min_letters": 41},
-        {"also_copies": frozenset([Likeness.EXCERPT])},
-        {"max_html": 900_000},
-        {"max_text": 300_000},
-        {"extractor": lambda content, url: "".join(story(1))},
+        {"min_letters": 41}, {"also_copies": frozenset([Likeness.EXCERPT])}, {"max_html": 900_000},
+        {"max_text": 300_000}, {"extractor": lambda content, url: "".join(story(1))},
     ],
     ids=lambda changed: next(iter(changed)),
-)
+)  # fmt: skip
 def test_what_decides_how_a_page_is_read_or_judged_has_it_read_again(store: PageStore, changed: dict[str, Any]) -> None:
     Crawl(store).judge(ONE, FIRST)
     crawl = Crawl(store, **changed)
@@ -375,16 +372,10 @@ def test_bodies_whose_digests_begin_alike_are_not_taken_for_each_other(store: Pa
 
 URLS = [ONE, OTHER, MIRROR, PRINT, "http://third.example/"]
 BODIES = [
-    FIRST,
-    html(1, nonce="a"),
-    html(1, more="由编辑部转载，略有删改，图片由读者提供。"),
-    html(1, lines=slice(0, 11), more="".join(story(5, 14)[:4])),
-    html(1, lines=slice(0, 5)),
-    html(1, title="另一个标题"),
-    html(2),
-    html(3, lines=slice(0, 2)),
-    SHORT,
-]
+    FIRST, html(1, nonce="a"), html(1, more="由编辑部转载，略有删改，图片由读者提供。"),
+    html(1, lines=slice(0, 11), more="".join(story(5, 14)[:4])), html(1, lines=slice(0, 5)),
+    html(1, title="另一个标题"), html(2), html(3, lines=slice(0, 2)), SHORT,
+]  # fmt: skip
 
 
 @dataclass

@@ -22,11 +22,9 @@ def page(n: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n + 50), b"sketch" * 100)
 
 
-@pytest.mark.parametrize(
-    ("said", "size"), [(9, 9), ("7", 7), ("7 B", 7), ("2kB", 2048), (" 64 MB", 64 * 2**20), ("1.5gb", 3 * 2**29)]
-)
-def test_a_size_may_have_a_unit(said: object, size: int) -> None:
-    assert read_options("NEARDUP_STORE_OPTIONS", {"cache": said}).cache == size
+def test_a_size_may_have_a_unit() -> None:
+    for said, size in [(9, 9), ("7", 7), ("7 B", 7), ("2kB", 2048), (" 64 MB", 64 * 2**20), ("1.5gb", 3 * 2**29)]:
+        assert read_options("NEARDUP_STORE_OPTIONS", {"cache": said}).cache == size
 
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])

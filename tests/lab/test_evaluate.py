@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Set
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import Corpus
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, make_score, sweep
 from scrapy_neardup.lab.pairs import Pair
-from scrapy_neardup.lab.replay import MIN_LETTERS, STORES, GroupingJudge, UnionFind
+from scrapy_neardup.lab.replay import MIN_LETTERS, STORES
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.settings import Config
 from tests.lab.corpus import document, lines, mixed, read
 from tests.lab.methods import Broken, First, FirstParameters, Picky, Unsaid
@@ -237,67 +233,3 @@ def test_a_page_that_is_dropped_for_another_original_counts_as_dropped(tmp_path:
     (folder / "pairs.jsonl").unlink()
     alone = evaluate(First(), read(folder))
     assert (alone.labelled, alone.documents, alone.gold) == (0, 30, found.gold)
-
-
-# Grouping by union-find: the copy of a copy, groups that drift, and the limits that a crawl has too.
-FILLER = "这一段话没有别的意思只是为了让每一页都有足够多的字可以被判断不至于因为太短而被放过去所以写得长一些"
-
-
-class Steps(First):
-    """Pages are numbers: duplicates if they are one apart, under one key all."""
-
-    name = "steps"
-    common: ClassVar[int] = 6
-
-    def fingerprint(self, page: Page) -> Fingerprint:
-        return Fingerprint((1,), page.title.encode())
-
-    def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        near = abs(int(new.sketch) - int(old)) <= 1
-        return Comparison(1.0 if near else 0.0, 0.0, near, near, identical=False)
-
-
-def judge_steps(*steps: int) -> tuple[list[tuple[Kind, str]], list[int]]:
-    """Kind and original of each page, and the size of the state after each."""
-    grouped = GroupingJudge(Steps(), MIN_LETTERS)
-    found, sizes = [], []
-    for step in steps:
-        verdict = grouped.judge(Page(f"page {step}", str(step), text=FILLER if step >= 0 else "太短"))
-        found.append((verdict.kind, verdict.match.url if verdict.match else ""))
-        sizes.append(grouped.size())
-    return found, sizes
-
-
-def test_groups_are_chains_and_a_page_between_two_groups_joins_them() -> None:
-    unique, copy = (Kind.UNIQUE, ""), (Kind.DUPLICATE, "page 0")
-    assert judge_steps(0, 1, 2, 3)[0] == [unique, copy, copy, copy]
-    assert judge_steps(0, 2, 9, 1)[0] == [unique, unique, unique, copy]
-    assert judge_steps(-1)[0] == [(Kind.UNJUDGED, "")]
-    many = judge_steps(*range(0, 10 * Steps.common, 10), 1)[0]
-    assert many == [unique] * (Steps.common + 1)  # a key that too many share finds nothing more
-    sizes = judge_steps(0, 1, 2, 5)[1]
-    assert sizes == sorted(set(sizes))
-
-
-def test_an_evaluation_groups_by_its_argument() -> None:
-    documents = [document(str(step), FILLER, str(step)) for step in (0, 1, 2)]
-    corpus = Corpus("steps", documents, {"0": "neg", "1": "pos", "2": "pos"})
-    assert evaluate(Steps(), corpus).missed == 1
-    assert evaluate(Steps(), corpus, grouping="union-find").missed == 0
-    with pytest.raises(SettingsError, match=r"'by colour'.*single-pass or union-find"):
-        evaluate(First(), corpus, grouping="by colour")
-    with pytest.raises(SettingsError, match="works only with the store memory:"):
-        evaluate(First(), corpus, grouping="union-find", store_url="sqlite:")
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40))
-def test_the_first_member_of_all_that_are_connected_names_the_group(pairs: list[tuple[int, int]]) -> None:
-    groups = UnionFind()
-    names = {member: member for member in range(31)}
-    for _ in names:
-        groups.add()
-    for one, other in pairs:
-        groups.join(one, other)
-        first, second = sorted((names[one], names[other]))
-        names = {member: first if name == second else name for member, name in names.items()}
-    assert {member: groups.name(member) for member in names} == names

@@ -82,17 +82,17 @@ def test_a_copy_with_a_paragraph_more_or_less_is_a_duplicate() -> None:
 # Other articles
 
 
-@pytest.mark.parametrize("text", [SECOND_FERRY, BELL, LIGHTHOUSE, MILL, ADDED])
-def test_another_article_with_the_same_head_is_no_copy(text: str) -> None:
-    head: dict[str, Any] = {"keywords": ("渡口", "开航"), "description": "新渡口清晨开航了"}
-    one, other = page(FERRY, **head), page(text, **head)
-    assert common_keys(one, other)
-    found = judged(one, other)
-    assert not found.duplicate
-    assert found.similarity < 0.15
-    for title in (f"{TITLE}_河湾网", "新渡口，清晨开航！"):
-        assert judged(page(text, title), page(FERRY)).likeness is Likeness.SAME_TITLE
-    assert judged(page(text, OTHER_TITLE), page(FERRY)).likeness is None
+def test_another_article_with_the_same_head_is_no_copy() -> None:
+    for text in [SECOND_FERRY, BELL, LIGHTHOUSE, MILL, ADDED]:
+        head: dict[str, Any] = {"keywords": ("渡口", "开航"), "description": "新渡口清晨开航了"}
+        one, other = page(FERRY, **head), page(text, **head)
+        assert common_keys(one, other), text
+        found = judged(one, other)
+        assert not found.duplicate, text
+        assert found.similarity < 0.15, text
+        for title in (f"{TITLE}_河湾网", "新渡口，清晨开航！"):
+            assert judged(page(text, title), page(FERRY)).likeness is Likeness.SAME_TITLE
+        assert judged(page(text, OTHER_TITLE), page(FERRY)).likeness is None
 
 
 MAKERS = "晨光电器", "北岭车业", "云溪家居用品", "三桥机电", "白鹭童装", "松原炊具"
@@ -136,43 +136,39 @@ def test_a_form_filled_in_for_another_product_is_no_copy_and_reported_twice_it_i
 # Kinds of likeness
 
 
-@pytest.mark.parametrize("text", [FERRY, BELL, MILL])
-def test_an_edited_copy_is_near_and_under_another_title_retitled(text: str) -> None:
-    for seed in range(5):
-        copy = respelled(text, 0.015, seed)
-        original = page(text, "新渡口清晨正式开航")
-        for title, likeness in (
-            ("新渡口清晨正式开航", Likeness.NEAR),
-            ("新渡口清晨正式开航了", Likeness.NEAR),
-            ("", Likeness.NEAR),
-            ("柳林村的果农高兴", Likeness.RETITLED),
-            ("Arrow Brook", Likeness.RETITLED),
-        ):
-            found = judged(page(copy, title), original)
-            assert (found.duplicate, found.likeness) == (True, likeness), (seed, title)
+def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
+    for text in [FERRY, BELL, MILL]:
+        for seed in range(5):
+            copy = respelled(text, 0.015, seed)
+            original = page(text, "新渡口清晨正式开航")
+            for title, likeness in (
+                ("新渡口清晨正式开航", Likeness.NEAR),
+                ("新渡口清晨正式开航了", Likeness.NEAR),
+                ("", Likeness.NEAR),
+                ("柳林村的果农高兴", Likeness.RETITLED),
+                ("Arrow Brook", Likeness.RETITLED),
+            ):
+                found = judged(page(copy, title), original)
+                assert (found.duplicate, found.likeness) == (True, likeness), (seed, title)
 
 
 STRANGE = (
-    "今天风大，渡船停航一天。",
-    "本周五晚上放映露天电影。",
-    "菜场东门临时关闭，请走西门。",
-    "Wet paint on the stairs.",
-    "Lost: a grey parrot, answers to Admiral.",
-    "Piano lessons above the bakery.",
-)
+    "今天风大，渡船停航一天。", "本周五晚上放映露天电影。", "菜场东门临时关闭，请走西门。", "Wet paint on the stairs.",
+    "Lost: a grey parrot, answers to Admiral.", "Piano lessons above the bakery.",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [FERRY, BELL, MILL])
-def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not(text: str) -> None:
-    paragraphs = text.split("\n")
-    length = len(paragraphs) // 3
-    for start in range(0, len(paragraphs) - length + 1, 2):
-        third = "\n".join(paragraphs[start : start + length])
-        for title in (TITLE, OTHER_TITLE, ""):
-            for new, old in ((page(third, title), page(text)), (page(text), page(third, title))):
-                found = judged(new, old)
-                assert (found.duplicate, found.likeness) == (False, Likeness.EXCERPT)
-    assert [judged(page(own, OTHER_TITLE), page(text)).likeness for own in STRANGE] == [None] * len(STRANGE)
+def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not() -> None:
+    for text in [FERRY, BELL, MILL]:
+        paragraphs = text.split("\n")
+        length = len(paragraphs) // 3
+        for start in range(0, len(paragraphs) - length + 1, 2):
+            third = "\n".join(paragraphs[start : start + length])
+            for title in (TITLE, OTHER_TITLE, ""):
+                for new, old in ((page(third, title), page(text)), (page(text), page(third, title))):
+                    found = judged(new, old)
+                    assert (found.duplicate, found.likeness) == (False, Likeness.EXCERPT), text
+        assert [judged(page(own, OTHER_TITLE), page(text)).likeness for own in STRANGE] == [None] * len(STRANGE)
 
 
 def test_different_titles_and_none_at_all_are_never_the_same_title() -> None:
@@ -214,13 +210,11 @@ def test_a_head_makes_keys_if_it_has_two_words() -> None:
         assert len(found) == sentence_keys + shingle_keys
 
 
-@pytest.mark.parametrize(("text", "length", "other"), [(FERRY, "", "_spaced"), (MILL, "_spaced", "")])
-def test_shingles_of_a_text_with_spaces_between_its_words_have_a_length_of_their_own(
-    text: str, length: str, other: str
-) -> None:
-    usual = keys(page(text), keys="shingles")
-    assert keys(page(text), keys="shingles", **{f"key_shingle{other}": 17}) == usual
-    assert not set(keys(page(text), keys="shingles", **{f"key_shingle{length}": 17})) & set(usual)
+def test_shingles_of_a_text_with_spaces_between_its_words_have_a_length_of_their_own() -> None:
+    for text, length, other in [(FERRY, "", "_spaced"), (MILL, "_spaced", "")]:
+        usual = keys(page(text), keys="shingles")
+        assert keys(page(text), keys="shingles", **{f"key_shingle{other}": 17}) == usual
+        assert not set(keys(page(text), keys="shingles", **{f"key_shingle{length}": 17})) & set(usual)
 
 
 def test_a_text_that_repeats_itself_has_the_keys_of_its_period() -> None:
@@ -229,11 +223,8 @@ def test_a_text_that_repeats_itself_has_the_keys_of_its_period() -> None:
 
 
 FAMILIES = {
-    "title": 1,
-    "keywords,description": 1,
-    "sentences": DEFAULTS.sentence_keys,
-    "shingles": DEFAULTS.shingle_keys,
-}
+    "title": 1, "keywords,description": 1, "sentences": DEFAULTS.sentence_keys, "shingles": DEFAULTS.shingle_keys,
+}  # fmt: skip
 
 
 def test_each_family_of_keys_comes_from_its_part_of_the_page_alone() -> None:

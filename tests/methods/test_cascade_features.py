@@ -37,13 +37,9 @@ from tests.methods.cascade_pages import (
 )
 
 WEIGHTS = {
-    "similarity": 1.0,
-    "form": -DEFAULTS.by_site,
-    "gone": -2 * DEFAULTS.by_gone,
-    "same_title": DEFAULTS.by_title,
-    "reworded": DEFAULTS.by_reworded,
-    "numbers": -DEFAULTS.by_numbers,
-}
+    "similarity": 1.0, "form": -DEFAULTS.by_site, "gone": -2 * DEFAULTS.by_gone, "same_title": DEFAULTS.by_title,
+    "reworded": DEFAULTS.by_reworded, "numbers": -DEFAULTS.by_numbers,
+}  # fmt: skip
 #: What is shown beside the score.
 SHOWN = {"title", "opening", "containment", "whole", "whole_containment", "sentences", "left", "length", "forms"}
 SHOWN |= {"prose", "listing"}
@@ -86,54 +82,31 @@ def test_a_feature_moves_the_score_as_its_weight_says(
     assert score(new, more) - score(new, less) == pytest.approx(step * WEIGHTS[name])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "length", "expected"),
-    [
-        ({11, 13}, {11, 13}, 150, 0.0),
-        ({11, 13}, {11, 13, 15, 17}, 150, 0.0),
-        ({11, 13}, {15, 17}, 150, 1.0),
-        ({11, 13}, {11, 17}, 200, 0.5),
-        ({11, 13}, {15, 17}, 200, 1.0),
-        ({11, 13}, {15, 17}, 400, 0.5),
-        ({11, 13}, set(), 150, 0.0),
-        (set(), {11, 13}, 150, 0.0),
-        (set(), set(), 150, 0.0),
-    ],
-)
-def test_numbers_that_differ_weigh_less_in_a_longer_text(
-    one: set[int], other: set[int], length: int, expected: float
-) -> None:
-    new = replace(ONE, numbers=Numbers(frozenset(one)), shingles=length, whole=length)
-    for shorter in (length, length // 2):
-        old = replace(OTHER, numbers=Numbers(frozenset(other)), shingles=shorter, whole=shorter)
-        assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
-        same = replace(old, numbers=new.numbers)
-        assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
-    assert features(new, old).same_numbers == (one == other)
+def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
+    for one, other, length, expected in [
+        ({11, 13}, {11, 13}, 150, 0.0), ({11, 13}, {11, 13, 15, 17}, 150, 0.0), ({11, 13}, {15, 17}, 150, 1.0),
+        ({11, 13}, {11, 17}, 200, 0.5), ({11, 13}, {15, 17}, 200, 1.0), ({11, 13}, {15, 17}, 400, 0.5),
+        ({11, 13}, set(), 150, 0.0), (set(), {11, 13}, 150, 0.0), (set(), set(), 150, 0.0),
+    ]:  # fmt: skip
+        new = replace(ONE, numbers=Numbers(frozenset(one)), shingles=length, whole=length)
+        for shorter in (length, length // 2):
+            old = replace(OTHER, numbers=Numbers(frozenset(other)), shingles=shorter, whole=shorter)
+            assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
+            same = replace(old, numbers=new.numbers)
+            assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
+        assert features(new, old).same_numbers == (one == other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "common", "expected"),
-    [
-        ({1, 2}, {1, 2}, (), 1.0),
-        ({1, 2}, {1}, (), 1.0),
-        ({1, 2}, {1, 3}, (), 0.5),
-        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3),
-        ({1, 2}, {3}, (), 0.0),
-        ({1}, set(), (), 0.0),
-        ({1, 2}, {1, 2}, (1,), 1.0),
-        ({1, 2}, {1, 3}, (1,), 0.0),
-        ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
-        ({1}, {1}, (1,), 0.0),
-        ({1}, {1}, (7,), 1.0),
-    ],
-)
-def test_the_share_of_sentences_is_without_those_under_common_keys(
-    one: set[int], other: set[int], common: tuple[int, ...], expected: float
-) -> None:
-    new, old = replace(ONE, sentences=frozenset(one)), replace(OTHER, sentences=frozenset(other))
-    for there, back in ((new, old), (old, new)):
-        assert features(there, back, common=frozenset(common)).sentences == pytest.approx(expected)
+def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:
+    for one, other, common, expected in [
+        ({1, 2}, {1, 2}, (), 1.0), ({1, 2}, {1}, (), 1.0), ({1, 2}, {1, 3}, (), 0.5),
+        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3), ({1, 2}, {3}, (), 0.0), ({1}, set(), (), 0.0),
+        ({1, 2}, {1, 2}, (1,), 1.0), ({1, 2}, {1, 3}, (1,), 0.0), ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
+        ({1}, {1}, (1,), 0.0), ({1}, {1}, (7,), 1.0),
+    ]:  # fmt: skip
+        new, old = replace(ONE, sentences=frozenset(one)), replace(OTHER, sentences=frozenset(other))
+        for there, back in ((new, old), (old, new)):
+            assert features(there, back, common=frozenset(common)).sentences == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -155,23 +128,18 @@ def test_titles_are_compared_by_their_words_and_without_any_as_a_whole(
     assert features(new, old).title == features(old, new).title == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "alike"),
-    [
+def test_an_opening_is_alike_if_a_sentence_of_it_stands_anywhere_in_the_other_page() -> None:
+    for one, other, alike in [
         ((1, 2, 3, 4, 5, 6), (9, 8, 6), True),
         ((1, 2, 3, 4, 5, 6), (9, 8, 7, 1), True),
         ((1, 2, 3, 4, 5, 6), (9, 8, 7, 4, 5), False),
         ((), (), False),
-    ],
-)
-def test_an_opening_is_alike_if_a_sentence_of_it_stands_anywhere_in_the_other_page(
-    one: tuple[int, ...], other: tuple[int, ...], alike: bool
-) -> None:
-    unlike = bytes(255 - byte for byte in ONE.opening)
-    new, old = replace(ONE, order=Order(one)), replace(OTHER, order=Order(other), opening=unlike)
-    assert features(new, old).opening is features(old, new).opening is alike
-    edited = replace(old, opening=ONE.opening)
-    assert features(new, edited).opening
+    ]:
+        unlike = bytes(255 - byte for byte in ONE.opening)
+        new, old = replace(ONE, order=Order(one)), replace(OTHER, order=Order(other), opening=unlike)
+        assert features(new, old).opening is features(old, new).opening is alike
+        edited = replace(old, opening=ONE.opening)
+        assert features(new, edited).opening, one
 
 
 # The same by pages
@@ -179,9 +147,8 @@ def test_an_opening_is_alike_if_a_sentence_of_it_stands_anywhere_in_the_other_pa
 HALF = replaced(FERRY, BELL, 4, 0)
 
 
-@pytest.mark.parametrize(
-    ("other", "title", "form"),
-    [
+def test_of_an_unknown_site_texts_and_titles_tell_a_form() -> None:
+    for other, title, form in [
         # A part of the article: it is cut. As much of another text: it may be rewritten, or a form.
         (FERRY[: len(FERRY) * 2 // 3], "", 0.0),
         (HALF, "", 0.5),
@@ -190,12 +157,10 @@ HALF = replaced(FERRY, BELL, 4, 0)
         (HALF, "新渡口清晨开航", 1.0),
         (HALF, "石坝小学", 1.0),
         (HALF, "新渡口清晨开航 7", 0.5),
-    ],
-)
-def test_of_an_unknown_site_texts_and_titles_tell_a_form(other: str, title: str, form: float) -> None:
-    new = page(FERRY, "新渡口清晨开航" if title else "")
-    assert values(explained(new, page(other, title)))["form"] == form
-    assert values(explained(page(FERRY, site="a.example"), page(other, title, site="b.example")))["form"] == 0.0
+    ]:
+        new = page(FERRY, "新渡口清晨开航" if title else "")
+        assert values(explained(new, page(other, title)))["form"] == form
+        assert values(explained(page(FERRY, site="a.example"), page(other, title, site="b.example")))["form"] == 0.0
 
 
 def test_a_lookalike_under_another_title_shows_that_common_text_may_be_a_template() -> None:
@@ -265,16 +230,16 @@ def test_a_page_of_the_same_site_needs_more_than_one_of_another() -> None:
 # The rule that decides
 
 
-@pytest.mark.parametrize("text", [FERRY, MILL])
-def test_in_the_middle_band_the_score_is_held_against_the_base(text: str) -> None:
-    for seed in range(5):
-        one, other = page(scattered(text, 0.66, seed)), page(text)
-        reached = explained(one, other).score
-        assert 0.3 < reached < 0.8, f"seed {seed}"
-        free: dict[str, Any] = {"certain": 1.0, "least": 0.0}
-        assert judged(one, other, base=reached - 0.001, **free).duplicate, f"seed {seed}"
-        assert not judged(one, other, base=reached + 0.001, **free).duplicate, f"seed {seed}"
-        assert not judged(one, other, base=reached - 0.001, **free).certain, f"seed {seed}"
+def test_in_the_middle_band_the_score_is_held_against_the_base() -> None:
+    for text in [FERRY, MILL]:
+        for seed in range(5):
+            one, other = page(scattered(text, 0.66, seed)), page(text)
+            reached = explained(one, other).score
+            assert 0.3 < reached < 0.8, f"seed {seed}"
+            free: dict[str, Any] = {"certain": 1.0, "least": 0.0}
+            assert judged(one, other, base=reached - 0.001, **free).duplicate, f"seed {seed}"
+            assert not judged(one, other, base=reached + 0.001, **free).duplicate, f"seed {seed}"
+            assert not judged(one, other, base=reached - 0.001, **free).certain, f"seed {seed}"
 
 
 def test_what_is_certain_asks_for_nothing_else() -> None:
@@ -416,13 +381,18 @@ def test_an_empty_page_is_not_told_to_be_boilerplate() -> None:
     assert "boilerplate" not in told.decision
 
 
-@pytest.mark.parametrize("text", [FERRY, MILL, "渡口停航。", ""])
-def test_of_a_text_and_itself_all_is_alike(text: str) -> None:
-    found = judged(page(text), page(text))
-    assert found == Comparison(1.0, 1.0, True, True, identical=True, likeness=Likeness.IDENTICAL)
-    told = explained(page(text), page(text))
-    shown = values(told)
-    assert rule(told) == "are identical"
-    if text:
-        assert (shown["similarity"], shown["containment"], shown["whole"], shown["title"]) == (1.0, 1.0, 1.0, 1.0)
-        assert (shown["gone"], shown["numbers"], shown["opening"]) == (0.0, 0.0, 1.0)
+def test_of_a_text_and_itself_all_is_alike() -> None:
+    for text in [FERRY, MILL, "渡口停航。", ""]:
+        found = judged(page(text), page(text))
+        assert found == Comparison(1.0, 1.0, True, True, identical=True, likeness=Likeness.IDENTICAL), text
+        told = explained(page(text), page(text))
+        shown = values(told)
+        assert rule(told) == "are identical", text
+        if text:
+            assert (shown["similarity"], shown["containment"], shown["whole"], shown["title"]) == (
+                1.0,
+                1.0,
+                1.0,
+                1.0,
+            ), text
+            assert (shown["gone"], shown["numbers"], shown["opening"]) == (0.0, 0.0, 1.0), text

@@ -93,13 +93,9 @@ CHINESE = BELL[:420], SECOND_FERRY
 ENGLISH = "\n".join(MILL.split("\n")[:3]), "\n".join(LIGHTHOUSE.split("\n")[:3])
 LISTINGS = {"code": CODE, "minified code": MINIFIED, "table": table()}
 ARTICLES = {
-    "Chinese": CHINESE,
-    "English": ENGLISH,
-    "German": GERMAN,
-    "Russian": RUSSIAN,
-    "Japanese": JAPANESE,
+    "Chinese": CHINESE, "English": ENGLISH, "German": GERMAN, "Russian": RUSSIAN, "Japanese": JAPANESE,
     "Korean": KOREAN,
-}
+}  # fmt: skip
 
 
 def two(articles: tuple[str, str], listing: str, **more: str) -> tuple[Page, Page]:
@@ -109,30 +105,30 @@ def two(articles: tuple[str, str], listing: str, **more: str) -> tuple[Page, Pag
     return page(f"{last[0]}\n{listing}\n{last[2]}", "harbour.c", **{"site": "two.example", **more}), old
 
 
-@pytest.mark.parametrize("language", ARTICLES)
-def test_two_articles_around_one_listing_are_two_and_an_edited_copy_is_one(language: str) -> None:
-    article, other = ARTICLES[language]
-    head, _, last = article.rpartition("\n")
-    edited_head, _, edited_last = respelled(article, 0.04, 1).rpartition("\n")
-    for name, listing in LISTINGS.items():
-        new, old = two(ARTICLES[language], listing)
-        assert not judged(new, old).duplicate, name
-        assert not judged(old, new).duplicate, name
-        old = page(f"{head}\n{listing}\n{last}", "harbour.c", site="one.example")
-        copy = f"{other.split(chr(10))[0]}\n{edited_head}\n{listing}\n{edited_last}"
-        assert judged(page(copy, "harbour.c", site="two.example"), old).duplicate, name
+def test_two_articles_around_one_listing_are_two_and_an_edited_copy_is_one() -> None:
+    for language in ARTICLES:
+        article, other = ARTICLES[language]
+        head, _, last = article.rpartition("\n")
+        edited_head, _, edited_last = respelled(article, 0.04, 1).rpartition("\n")
+        for name, listing in LISTINGS.items():
+            new, old = two(ARTICLES[language], listing)
+            assert not judged(new, old).duplicate, name
+            assert not judged(old, new).duplicate, name
+            old = page(f"{head}\n{listing}\n{last}", "harbour.c", site="one.example")
+            copy = f"{other.split(chr(10))[0]}\n{edited_head}\n{listing}\n{edited_last}"
+            assert judged(page(copy, "harbour.c", site="two.example"), old).duplicate, name
 
 
-@pytest.mark.parametrize("language", ["Chinese", "English", "Japanese"])
-def test_a_listing_alone_would_make_them_copies(language: str) -> None:
-    new, old = two(ARTICLES[language], CODE + table())
-    found = explained(new, old)
-    assert values(found)["similarity"] > 0.6
-    assert found.score >= found.needed
-    assert "two articles" in found.decision
-    assert values(found)["prose"] < 0.3
-    assert values(found)["listing"] > 0.7
-    assert "two articles" in explained(replace(new, site=old.site), old).decision
+def test_a_listing_alone_would_make_them_copies() -> None:
+    for language in ["Chinese", "English", "Japanese"]:
+        new, old = two(ARTICLES[language], CODE + table())
+        found = explained(new, old)
+        assert values(found)["similarity"] > 0.6, language
+        assert found.score >= found.needed, language
+        assert "two articles" in found.decision, language
+        assert values(found)["prose"] < 0.3, language
+        assert values(found)["listing"] > 0.7, language
+        assert "two articles" in explained(replace(new, site=old.site), old).decision, language
 
 
 def test_a_lesson_of_code_and_sentences_by_turns_is_a_copy_under_another_opening() -> None:
@@ -180,14 +176,14 @@ def test_a_page_with_hardly_any_prose_decides_nothing() -> None:
     assert (explanation["prose"], explanation["listing"]) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize("shared", [0.0, 0.3, 0.6, 1.0])
-def test_the_share_of_prose_is_estimated_well(shared: float) -> None:
-    sentences = FERRY.split("\n") + BELL.split("\n")
-    kept = sentences[: round(shared * len(sentences))]
-    new = page("\n".join([*sentences, CODE]), site="two.example")
-    old = page("\n".join([*kept, CODE, MILL]), site="one.example")
-    explanation = values(explained(new, old, **EXACT))
-    assert explanation["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.06)
+def test_the_share_of_prose_is_estimated_well() -> None:
+    for shared in [0.0, 0.3, 0.6, 1.0]:
+        sentences = FERRY.split("\n") + BELL.split("\n")
+        kept = sentences[: round(shared * len(sentences))]
+        new = page("\n".join([*sentences, CODE]), site="two.example")
+        old = page("\n".join([*kept, CODE, MILL]), site="one.example")
+        explanation = values(explained(new, old, **EXACT))
+        assert explanation["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.06), shared
 
 
 def _exact(new: str, old: str) -> float:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,20 +58,20 @@ def test_equal_lines_on_one_site_are_compared_as_two_pages(lines: Lines, counts:
     assert (again.shared, again.new, again.old) == (compared.shared, 0, 0)
 
 
-@pytest.mark.parametrize("site", ["a.example", "b.example"])
-def test_the_sketch_is_the_one_that_the_page_would_have(site: str) -> None:
-    store = memory_state({})
-    method = make_method("cascade", {}).with_hashes(store.hashes)
-    lines = "\n".join(story(1, 14))
-    page = Page(
-        "http://a.example/", "渡口", text=lines, main=lines, headline="渡口", reader="article", site="a.example"
-    )
-    again = method.compare_same_bytes(method.fingerprint(page).sketch, site, store.on_site(site))
-    here = method.fingerprint_own(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
-    assert again is not None
-    assert again[1] == here.sketch
-    assert again[0] == method.compare(here, method.fingerprint(page).sketch, frozenset())
-    assert again[0].likeness is Likeness.IDENTICAL
+def test_the_sketch_is_the_one_that_the_page_would_have() -> None:
+    for site in ["a.example", "b.example"]:
+        store = memory_state({})
+        method = make_method("cascade", {}).with_hashes(store.hashes)
+        lines = "\n".join(story(1, 14))
+        page = Page(
+            "http://a.example/", "渡口", text=lines, main=lines, headline="渡口", reader="article", site="a.example"
+        )
+        again = method.compare_same_bytes(method.fingerprint(page).sketch, site, store.on_site(site))
+        here = method.fingerprint_own(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
+        assert again is not None, site
+        assert again[1] == here.sketch, site
+        assert again[0] == method.compare(here, method.fingerprint(page).sketch, frozenset()), site
+        assert again[0].likeness is Likeness.IDENTICAL, site
 
 
 def test_a_user_method_with_its_own_guard_reads_equal_pages() -> None:
@@ -143,20 +142,17 @@ def test_other_articles_are_refused_unless_they_are_read_from_html() -> None:
     assert may_be_alike(replace(plain, reader="trafilatura", main=FERRY), read)
 
 
-@pytest.mark.parametrize(
-    ("new", "old"),
-    [
+def test_copies_excerpts_and_one_title_are_compared() -> None:
+    for new, old in [
         (page(FERRY), page(FERRY)),
         (page(FERRY, "渡口"), page(BELL, "渡口")),
         (page(FERRY), page(f"{FERRY}\n{BELL}\n{MILL}\n{SECOND_FERRY}", "铜钟又响了")),
         (page(FERRY), page(FERRY.replace("渡船", "货轮"), "铜钟又响了")),
         (page(f"{FERRY}\n{BELL}\n{SECOND_FERRY}\n{MILL}"), page(BELL, "铜钟又响了")),
-    ],
-)
-def test_copies_excerpts_and_one_title_are_compared(new: Page, old: Page) -> None:
-    method = Cascade()
-    assert not is_nothing(method, method.fingerprint(new), method.fingerprint(old).sketch)
-    assert may_be_alike(new, old)
+    ]:
+        method = Cascade()
+        assert not is_nothing(method, method.fingerprint(new), method.fingerprint(old).sketch)
+        assert may_be_alike(new, old)
 
 
 def test_boilerplate_of_the_new_page_is_taken_off_the_earlier_one() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,19 +157,17 @@ def test_a_text_without_html_has_neither_lines_nor_an_article() -> None:
     assert whole.pack() == Cascade().fingerprint(page(FERRY)).sketch
 
 
-@pytest.mark.parametrize(
-    ("reader", "main"), [("prose", ""), ("article", FERRY)], ids=["prose", "nothing but an article"]
-)
-def test_a_page_without_an_article_is_a_text_with_lines(reader: str, main: str) -> None:
-    whole = unpacked(
-        Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
-    )
-    lines, _ = Lines.unpack(Lines.encode(split([letters(normalize(FERRY))], OPEN), []))
-    assert whole.article is None
-    assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
-    assert whole.lines is not None
-    assert whole.lines.headlines == set(map(OPEN.short, ["title 渡口", "title 河湾网", "title 开航"]))
-    assert len(whole.lines.lines) > len(lines.lines)
+def test_a_page_without_an_article_is_a_text_with_lines() -> None:
+    for reader, main in [("prose", ""), ("article", FERRY)]:
+        whole = unpacked(
+            Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
+        )
+        lines, _ = Lines.unpack(Lines.encode(split([letters(normalize(FERRY))], OPEN), []))
+        assert whole.article is None, reader
+        assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch, reader
+        assert whole.lines is not None, reader
+        assert whole.lines.headlines == set(map(OPEN.short, ["title 渡口", "title 河湾网", "title 开航"])), reader
+        assert len(whole.lines.lines) > len(lines.lines), reader
 
 
 def test_an_article_and_its_whole_page_are_kept_apart() -> None:
@@ -187,11 +184,11 @@ def test_an_article_and_its_whole_page_are_kept_apart() -> None:
     assert article.article_view() is article
 
 
-@pytest.mark.parametrize("headline", ["", "\n", "***", " — \n!"])
-def test_a_headline_has_letters(headline: str) -> None:
-    whole = unpacked(Cascade().fingerprint(page(FERRY, "", headline=headline, reader="prose")).sketch)
-    assert whole.lines is not None
-    assert whole.lines.headlines == frozenset()
+def test_a_headline_has_letters() -> None:
+    for headline in ["", "\n", "***", " — \n!"]:
+        whole = unpacked(Cascade().fingerprint(page(FERRY, "", headline=headline, reader="prose")).sketch)
+        assert whole.lines is not None, headline
+        assert whole.lines.headlines == frozenset(), headline
 
 
 # Lines and headlines
@@ -213,23 +210,23 @@ def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
     assert lines.headlines == {OPEN.short("late")}
 
 
-@pytest.mark.parametrize("count", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500])
-def test_many_lines_are_sampled_by_the_smallest_fingerprints(count: int) -> None:
-    smallest = sorted(map(OPEN.short, many(count)))[:MAX_LINES]
-    assert sorted(sampled(many(count)).lines) == smallest
-    assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
+def test_many_lines_are_sampled_by_the_smallest_fingerprints() -> None:
+    for count in [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500]:
+        smallest = sorted(map(OPEN.short, many(count)))[:MAX_LINES]
+        assert sorted(sampled(many(count)).lines) == smallest
+        assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
 
 
-@pytest.mark.parametrize("count", [1, 8, 9, 300])
-def test_the_same_eight_of_many_headlines_are_kept_in_any_order(count: int) -> None:
-    kept = sampled([], many(count)).headlines
-    assert kept == sampled([], many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
-    assert len(kept) == min(count, 8)
+def test_the_same_eight_of_many_headlines_are_kept_in_any_order() -> None:
+    for count in [1, 8, 9, 300]:
+        kept = sampled([], many(count)).headlines
+        assert kept == sampled([], many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
+        assert len(kept) == min(count, 8)
 
 
-@pytest.mark.parametrize("count", [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500])
-def test_a_sample_is_complete_up_to_its_reach(count: int) -> None:
-    lines = sampled(many(count))
-    all_lines = set(map(OPEN.short, many(count)))
-    assert {one for one in all_lines if one <= lines.reach} == set(lines.lines)
-    assert lines.reach == (2**32 - 1 if count < MAX_LINES else max(lines.lines))
+def test_a_sample_is_complete_up_to_its_reach() -> None:
+    for count in [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500]:
+        lines = sampled(many(count))
+        all_lines = set(map(OPEN.short, many(count)))
+        assert {one for one in all_lines if one <= lines.reach} == set(lines.lines), count
+        assert lines.reach == (2**32 - 1 if count < MAX_LINES else max(lines.lines))

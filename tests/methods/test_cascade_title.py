@@ -37,37 +37,29 @@ def test_the_same_notice_of_another_product_is_no_copy_on_one_site() -> None:
     assert judged(one, notice("渡口排班", "渡口排班有重大问题")).duplicate
 
 
-@pytest.mark.parametrize(
-    ("text", "titles", "expected"),
-    [
+def test_of_one_text_under_two_titles_no_word_is_gone() -> None:
+    for text, titles, expected in [
         (FERRY, ("渡口开航", "果农高兴"), 0.0),
         (MILL, ("Flour again", "The sisters of Arrow Brook"), 0.0),
         (MILL, ("Flour again", "Something else entirely"), 0.0),
         (FERRY, ("渡口 1982", "渡口 2024"), 0.0),
-    ],
-)
-def test_of_one_text_under_two_titles_no_word_is_gone(text: str, titles: tuple[str, str], expected: float) -> None:
-    one, other = (page(text, title) for title in titles)
-    assert gone(one, other) == gone(other, one) == expected
+    ]:
+        one, other = (page(text, title) for title in titles)
+        assert gone(one, other) == gone(other, one) == expected
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "expected"),
-    [
+def test_a_word_is_gone_that_stands_in_one_text_alone() -> None:
+    """Asked of pages that share enough to be compared."""
+    for new, old, expected in [
         ((MILL, "The mill"), (LIGHTHOUSE, "The lighthouse"), 1.0),
         ((MILL, "The mill"), (LIGHTHOUSE, "The castle"), 0.5),
         ((MILL, "The castle"), (LIGHTHOUSE, "The lighthouse"), 0.5),
         ((MILL, ""), (LIGHTHOUSE, "The lighthouse"), 0.5),
         ((MILL, ""), (LIGHTHOUSE, ""), 0.0),
         ((f"{MILL} 1874", "1874"), (MILL, "1874"), 0.0),
-    ],
-)
-def test_a_word_is_gone_that_stands_in_one_text_alone(
-    new: tuple[str, str], old: tuple[str, str], expected: float
-) -> None:
-    """Asked of pages that share enough to be compared."""
-    shared = "\n" + BELL + FERRY
-    assert gone(page(new[0] + shared, new[1]), page(old[0] + shared, old[1])) == expected
+    ]:
+        shared = "\n" + BELL + FERRY
+        assert gone(page(new[0] + shared, new[1]), page(old[0] + shared, old[1])) == expected
 
 
 @pytest.mark.parametrize("more", [{}, {"reader": "prose"}, {"reader": "article", "main": None}])

@@ -87,16 +87,16 @@ def test_super_shingles_agree_as_often_as_all_their_min_hashes(rows: int, shared
     assert within(sum(method.compare(one, other.sketch, NONE).duplicate for one, other in made), two, pairs)
 
 
-@pytest.mark.parametrize(("distance", "blocks", "tables", "width"), [
+def test_simhashes_within_the_distance_share_a_table() -> None:
+    for distance, blocks, tables, width in [
     (0, 0, 1, 64), (1, 0, 2, 32), (3, 0, 4, 16), (3, 6, 20, 31), (6, 0, 28, 16), (8, 0, 165, 16),
-])  # fmt: skip
-def test_simhashes_within_the_distance_share_a_table(distance: int, blocks: int, tables: int, width: int) -> None:
-    masks, chance = SimHashParameters(distance=distance, blocks=blocks).tables, random.Random(distance)
-    assert len(set(masks)) == len(masks) == tables
-    assert min(mask.bit_count() for mask in masks) == width
-    for _ in range(300):
-        flips = sum(1 << place for place in chance.sample(range(64), distance))
-        assert any(not mask & flips for mask in masks)
+]:  # fmt: skip
+        masks, chance = SimHashParameters(distance=distance, blocks=blocks).tables, random.Random(distance)
+        assert len(set(masks)) == len(masks) == tables
+        assert min(mask.bit_count() for mask in masks) == width
+        for _ in range(300):
+            flips = sum(1 << place for place in chance.sample(range(64), distance))
+            assert any(not mask & flips for mask in masks), distance
 
 
 @pytest.mark.parametrize(("name", "parameters", "bits", "most"), [
@@ -140,15 +140,15 @@ def test_ninety_nine_projections_in_a_hundred_at_the_limit_share_a_key() -> None
     assert missed / 1000 <= 0.012
 
 
-@pytest.mark.parametrize(("tables", "width"), [(16, 16), (3, 60), (8, 64)])
-def test_a_key_changes_with_the_bits_of_its_run_alone(tables: int, width: int) -> None:
-    bits, value = 256, random.Random(7).getrandbits(256)
-    keys = cut_keys(value, bits, tables, width, OPEN)
-    assert len(set(cut_keys(0, bits, tables, width, OPEN))) == tables  # equal bits in another run are another key
-    for bit in range(bits):
-        changed = cut_keys(value ^ 1 << bit, bits, tables, width, OPEN)
-        expected = [(bit - table * bits // tables) % bits < width for table in range(tables)]
-        assert [one != other for one, other in zip(keys, changed, strict=True)] == expected
+def test_a_key_changes_with_the_bits_of_its_run_alone() -> None:
+    for tables, width in [(16, 16), (3, 60), (8, 64)]:
+        bits, value = 256, random.Random(7).getrandbits(256)
+        keys = cut_keys(value, bits, tables, width, OPEN)
+        assert len(set(cut_keys(0, bits, tables, width, OPEN))) == tables  # equal bits in another run are another key
+        for bit in range(bits):
+            changed = cut_keys(value ^ 1 << bit, bits, tables, width, OPEN)
+            expected = [(bit - table * bits // tables) % bits < width for table in range(tables)]
+            assert [one != other for one, other in zip(keys, changed, strict=True)] == expected, tables
 
 
 class Words:
@@ -203,16 +203,16 @@ def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: f
     assert sum(len(keys) for keys, _ in signatures) < sum(map(len, texts))
 
 
-@pytest.mark.parametrize("similarity", [0.3, 0.7, 0.9])
-def test_the_prefix_filter_finds_every_pair_of_short_texts_that_stress_other_words(similarity: float) -> None:
-    words = Words(seed=4, size=12)
-    texts = [words.text(2 + number % 4) for number in range(150)]
-    signatures = [words.signature(text, similarity) for text in texts]
-    vectors = [words.vector(text) for text in texts]
-    alike = [
-        set(signatures[one][0]).isdisjoint(signatures[other][0])
-        for one, other in combinations(range(len(texts)), 2)
-        if vectors[one] @ vectors[other] >= similarity
-    ]
-    assert len(alike) > 150
-    assert not any(alike)
+def test_the_prefix_filter_finds_every_pair_of_short_texts_that_stress_other_words() -> None:
+    for similarity in [0.3, 0.7, 0.9]:
+        words = Words(seed=4, size=12)
+        texts = [words.text(2 + number % 4) for number in range(150)]
+        signatures = [words.signature(text, similarity) for text in texts]
+        vectors = [words.vector(text) for text in texts]
+        alike = [
+            set(signatures[one][0]).isdisjoint(signatures[other][0])
+            for one, other in combinations(range(len(texts)), 2)
+            if vectors[one] @ vectors[other] >= similarity
+        ]
+        assert len(alike) > 150, similarity
+        assert not any(alike), similarity

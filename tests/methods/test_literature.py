@@ -196,17 +196,10 @@ def test_examples(
 
 #: Parameters by which hardly anything is unlike.
 LAX: dict[str, dict[str, Any]] = {
-    "shingle": {"similarity": 0.01},
-    "minhash": {"similarity": 0.01},
-    "supershingle": {"equal": 1},
-    "simhash": {"distance": 8},
-    "random_projection": {"similarity": 0.5},
-    "cosine": {"similarity": 0.1},
-    "term_profile": {},
-    "keywords": {"rule": "any", "alpha": 1.0},
-    "nshash": {"equal": 1},
-    "segments": {"equal": 1},
-}
+    "shingle": {"similarity": 0.01}, "minhash": {"similarity": 0.01}, "supershingle": {"equal": 1},
+    "simhash": {"distance": 8}, "random_projection": {"similarity": 0.5}, "cosine": {"similarity": 0.1},
+    "term_profile": {}, "keywords": {"rule": "any", "alpha": 1.0}, "nshash": {"equal": 1}, "segments": {"equal": 1},
+}  # fmt: skip
 
 
 def test_a_text_without_features_is_like_no_other() -> None:
@@ -315,21 +308,17 @@ def test_all_methods_with_stop_words_read_them_from_a_file(tmp_path: Path) -> No
 
 def test_pieces_have_equal_lengths_or_are_the_longest_paragraphs() -> None:
     pieces = {
-        ("", 3): "",
-        ("船", 3): "船",
-        ("船来", 0): "船来",
-        ("新渡口开航", 2): "新渡 口开航",
+        ("", 3): "", ("船", 3): "船", ("船来", 0): "船来", ("新渡口开航", 2): "新渡 口开航",
         ("新渡口开航了", 3): "新渡 口开 航了",
-    }
+    }  # fmt: skip
     assert {one: " ".join(equal_pieces(*one)) for one in pieces} == pieces
     longest = {("", 3): "", ("船", 3): "船", ("船 来 了 我们走", 3): "了我们走 船来", ("船来了 走", 3): "船来了"}
     longest |= {("船来了 我们 渡口开航", 2): "渡口开航 船来了", ("船来了 开航了", 1): "开航了"}
     assert {(text, n): " ".join(longest_pieces(text.split(" "), n, 2)) for text, n in longest} == longest
 
 
-@pytest.mark.parametrize(
-    ("text", "marks", "string"),
-    [
+def test_two_characters_or_words_stand_on_each_side_of_a_mark() -> None:
+    for text, marks, string in [
         ("新渡口开航", 0, ""),
         ("新渡口开航。", 1, "开航"),
         ("开航！船来了？", 2, "开航船来来了"),
@@ -342,10 +331,8 @@ def test_pieces_have_equal_lengths_or_are_the_longest_paragraphs() -> None:
         ("等……船来了...走。", 1, "了走"),
         ("第1，2班", 0, ""),
         ("渡口，River Radio开播", 1, "渡口riverradio"),
-    ],
-)
-def test_two_characters_or_words_stand_on_each_side_of_a_mark(text: str, marks: int, string: str) -> None:
-    assert text_beside_marks(normalize(text)) == (marks, string)
+    ]:
+        assert text_beside_marks(normalize(text)) == (marks, string)
 
 
 def test_words_are_chosen_by_rank_and_their_number_rounded_down() -> None:
@@ -387,22 +374,21 @@ def test_vectors_of_long_pages_and_of_words_with_one_hash() -> None:
 # -- keys that many pages share are no evidence -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "one", "other"),
-    [
+def test_a_common_key_counts_for_neither() -> None:
+    for name, parameters, one, other in [
         ("nshash", {"equal": 1}, "".join((*FERRY[:4], DISCLAIMER)), "".join((*SCHOOL[:4], DISCLAIMER))),
         ("segments", {}, "\n".join(PARAGRAPHS), "\n".join((*PARAGRAPHS[:3], ADDED))),
         ("punctuation", {}, "，".join(FERRY), "，".join(FERRY).replace("慢慢", "缓缓")),
-    ],
-)
-def test_a_common_key_counts_for_neither(name: str, parameters: dict[str, Any], one: str, other: str) -> None:
-    method = make_method(name, parameters)
-    new, old = (fingerprint(name, text, parameters, "新渡口" if name == "punctuation" else "") for text in (one, other))
-    shared = [key for key in new.keys if key in old.keys]
-    before = method.compare(new, old.sketch, NONE)
-    assert before.duplicate
-    assert not method.compare(new, old.sketch, frozenset(keys_of(shared))).duplicate
-    assert method.compare(new, old.sketch, frozenset(keys_of(shared[:1]))).similarity < before.similarity
+    ]:
+        method = make_method(name, parameters)
+        new, old = (
+            fingerprint(name, text, parameters, "新渡口" if name == "punctuation" else "") for text in (one, other)
+        )
+        shared = [key for key in new.keys if key in old.keys]
+        before = method.compare(new, old.sketch, NONE)
+        assert before.duplicate, name
+        assert not method.compare(new, old.sketch, frozenset(keys_of(shared))).duplicate, name
+        assert method.compare(new, old.sketch, frozenset(keys_of(shared[:1]))).similarity < before.similarity, name
 
 
 # -- titles and descriptions ------------------------------------------------------------------------------------------
@@ -416,9 +402,8 @@ MARKED = (
 EDITS = (("第一班", "第三班"), ("旧渡船", "老渡船"), ("自行车", "三轮车"))
 
 
-@pytest.mark.parametrize(
-    ("titles", "pieces", "weight"),
-    [
+def test_punctuation_weighs_a_title_three_halves_and_a_piece_one() -> None:
+    for titles, pieces, weight in [
         ((TITLE, TITLE), (), 4.5),
         ((TITLE, f"{TITLE}_河湾网"), (1,), 3.5),
         ((TITLE, "新渡口，清晨开航！"), (0, 2), 2.5),
@@ -427,18 +412,14 @@ EDITS = (("第一班", "第三班"), ("旧渡船", "老渡船"), ("自行车", "
         ((TITLE, "停航"), (1,), 2.0),
         (("", ""), (1,), 2.0),  # empty titles are not equal
         (("！", "。"), (1,), 2.0),
-    ],
-)
-def test_punctuation_weighs_a_title_three_halves_and_a_piece_one(
-    titles: tuple[str, str], pieces: tuple[int, ...], weight: float
-) -> None:
-    other = MARKED.replace("慢慢", "缓缓")  # as the same letters alone would be enough
-    for piece in pieces:
-        other = other.replace(*EDITS[piece])
-    for threshold, hash in ((3.0, "blake2b"), (3.0, "md5"), (2.5, "blake2b")):
-        found = compared("punctuation", {"threshold": threshold, "hash": hash}, MARKED, other, titles)
-        assert found.similarity == pytest.approx(weight / 4.5)
-        assert found.duplicate is (weight >= threshold)
+    ]:
+        other = MARKED.replace("慢慢", "缓缓")  # as the same letters alone would be enough
+        for piece in pieces:
+            other = other.replace(*EDITS[piece])
+        for threshold, hash in ((3.0, "blake2b"), (3.0, "md5"), (2.5, "blake2b")):
+            found = compared("punctuation", {"threshold": threshold, "hash": hash}, MARKED, other, titles)
+            assert found.similarity == pytest.approx(weight / 4.5)
+            assert found.duplicate is (weight >= threshold)
 
 
 def test_an_exact_copy_with_few_marks_is_found_under_any_title() -> None:
@@ -460,11 +441,11 @@ def test_equal_descriptions_are_enough_and_never_cut() -> None:
     assert not judged(("渡" * 300 + "船", "网页"), ("渡" * 300 + "口", "搜索"))
 
 
-@pytest.mark.parametrize("name", ["md5", "blake2b"])
-def test_shared_sentences_are_shown_with_either_hash(name: str) -> None:
-    method = make_method("nshash", {"hash": name})
-    sketch = fingerprint("nshash", "".join(FERRY), {"hash": name}).sketch
-    assert method.shared(Page("", text="".join((*SCHOOL, FERRY[1]))), sketch) == (FERRY[1].strip("。"),)
+def test_shared_sentences_are_shown_with_either_hash() -> None:
+    for name in ["md5", "blake2b"]:
+        method = make_method("nshash", {"hash": name})
+        sketch = fingerprint("nshash", "".join(FERRY), {"hash": name}).sketch
+        assert method.shared(Page("", text="".join((*SCHOOL, FERRY[1]))), sketch) == (FERRY[1].strip("。"),), name
 
 
 def test_a_sentence_ends_at_every_mark() -> None:
@@ -492,13 +473,13 @@ def test_thinned_lexicons_forgive_a_term(lexicon: str) -> None:
         assert np.mean(lacking) == pytest.approx(thin, abs=0.05)
 
 
-@pytest.mark.parametrize("name", ["imatch", "idf_terms"])
-def test_another_language_needs_a_lexicon(name: str) -> None:
-    with pytest.raises(LexiconNeeded, match="scrapy neardup lexicon"):
-        fingerprint(name, "The lighthouse will be lit again next month, 20 years after its keeper left.", {})
-    for more in ("", "，。！", " ".join(map(str, range(1000))), "def moor(ferry, quay): return quay.berth"):
-        assert fingerprint(name, f"{''.join(FERRY)}\n{more}", {}).keys
-    assert fingerprint(name, "，。！", {}).keys == (OPEN.of(""),)
+def test_another_language_needs_a_lexicon() -> None:
+    for name in ["imatch", "idf_terms"]:
+        with pytest.raises(LexiconNeeded, match="scrapy neardup lexicon"):
+            fingerprint(name, "The lighthouse will be lit again next month, 20 years after its keeper left.", {})
+        for more in ("", "，。！", " ".join(map(str, range(1000))), "def moor(ferry, quay): return quay.berth"):
+            assert fingerprint(name, f"{''.join(FERRY)}\n{more}", {}).keys
+        assert fingerprint(name, "，。！", {}).keys == (OPEN.of(""),)
 
 
 @pytest.mark.parametrize("name", ["imatch", "idf_terms", "cosine", "simhash"])

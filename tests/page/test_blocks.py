@@ -5,7 +5,6 @@ from __future__ import annotations
 from time import process_time
 
 import lxml.html
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
@@ -30,9 +29,8 @@ def linked(html: str) -> list[tuple[str, int]]:
 # Where a line ends
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
+def test_lines_end_as_in_a_browser() -> None:
+    for html, expected in [
         ("<h1>Ferry</h1><p>It is late.</p><div>Wait here.</div>", ["Ferry", "It is late.", "Wait here."]),
         ("<div>above<p>within</p>below</div>after", ["above", "within", "below", "after"]),
         ("<p>the <b>old <i>wooden</i></b> <span>boat</span>s</p>", ["the old wooden boats"]),
@@ -50,18 +48,15 @@ def linked(html: str) -> list[tuple[str, int]]:
         ("<p>one\n  two\t three\u00a0four\u3000five</p>", ["one two three four five"]),
         ("<pre>one\n  two  three\n\nfour</pre>five\nsix", ["one", "two three", "four", "five six"]),
         ("<pre>one\n<b>two\nthree</b> four</pre>", ["one", "two", "three four"]),
-    ],
-)
-def test_lines_end_as_in_a_browser(html: str, expected: list[str]) -> None:
-    assert lines(html) == expected
+    ]:
+        assert lines(html) == expected
 
 
 # Links
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
+def test_letters_of_links_are_counted() -> None:
+    for html, expected in [
         ("<p>see <a href=/>the boats</a> here", [("see the boats here", 8)]),
         ("<p><a href=/a>one</a> | <a href=/b>two</a>", [("one | two", 6)]),
         ("<p><a href=/>the <b>old</b> boat</a>", [("the old boat", 10)]),
@@ -74,10 +69,8 @@ def test_lines_end_as_in_a_browser(html: str, expected: list[str]) -> None:
         ("<p><a href=/>one", [("one", 3)]),
         ("<p><a href=/></a>one", [("one", 0)]),
         ("<pre><a href=/>one</a>\ntwo</pre>", [("one", 0), ("two", 0)]),
-    ],
-)
-def test_letters_of_links_are_counted(html: str, expected: list[tuple[str, int]]) -> None:
-    assert linked(html) == expected
+    ]:
+        assert linked(html) == expected
 
 
 # Frame and headline
@@ -117,25 +110,14 @@ def test_a_line_break_does_not_change_the_context() -> None:
 
 #: Elements and their effect on the lines in them.
 _CONTEXTS: list[tuple[str, dict[str, str], str]] = [
-    ("nav", {}, "frame"),
-    ("div", {"role": "contentinfo"}, "frame"),
-    ("b", {"role": "navigation"}, ""),
-    ("h1", {}, "headline"),
-    ("h1", {"class": "uncited"}, "headline quoted"),
-    ("pre", {}, ""),
-    ("blockquote", {}, "cited"),
-    ("blockquote", {"type": "cite"}, "quoted"),
-    ("aside", {}, ""),
-    ("aside", {"class": "quote"}, ""),
-    ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
-    ("div", {"class": "quote", "data-post": "1"}, ""),
-    ("div", {"class": "quote Gmail_Quote"}, "quoted"),
-    ("footer", {"class": "gmail_quote"}, "frame quoted"),
-    ("span", {"class": "gmail_quote"}, ""),
-    ("a", {"href": "/"}, "link"),
-    ("a", {}, ""),
-    ("section", {"class": "quote"}, ""),
-]
+    ("nav", {}, "frame"), ("div", {"role": "contentinfo"}, "frame"), ("b", {"role": "navigation"}, ""),
+    ("h1", {}, "headline"), ("h1", {"class": "uncited"}, "headline quoted"), ("pre", {}, ""),
+    ("blockquote", {}, "cited"), ("blockquote", {"type": "cite"}, "quoted"), ("aside", {}, ""),
+    ("aside", {"class": "quote"}, ""), ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
+    ("div", {"class": "quote", "data-post": "1"}, ""), ("div", {"class": "quote Gmail_Quote"}, "quoted"),
+    ("footer", {"class": "gmail_quote"}, "frame quoted"), ("span", {"class": "gmail_quote"}, ""),
+    ("a", {"href": "/"}, "link"), ("a", {}, ""), ("section", {"class": "quote"}, ""),
+]  # fmt: skip
 
 
 @given(st.lists(st.tuples(st.sampled_from(_CONTEXTS), st.integers(0, 3)), max_size=12))
@@ -166,9 +148,8 @@ def test_a_line_takes_its_context_from_the_elements_around_it(
 # Hidden elements
 
 
-@pytest.mark.parametrize(
-    "unseen",
-    [
+def test_hidden_text_is_ignored_and_the_text_after_it_is_kept() -> None:
+    for unseen in [
         "<script>no</script>",
         "<script>if (a < b) document.write('<p>no</p>')</script>",
         "<style>no</style>",
@@ -195,12 +176,10 @@ def test_a_line_takes_its_context_from_the_elements_around_it(
         "<?php no ?>",
         "<!-- <p>no</p> --><!---->",
         "<![CDATA[no]]>",
-    ],
-)
-def test_hidden_text_is_ignored_and_the_text_after_it_is_kept(unseen: str) -> None:
-    blocks = visible_blocks(f"<div>the {unseen}ferry</div><p>is late")
-    assert " ".join(block.text for block in blocks) == "the ferry is late"
-    assert {(block.linked, block.frame, block.headline) for block in blocks} == {(0, False, False)}
+    ]:
+        blocks = visible_blocks(f"<div>the {unseen}ferry</div><p>is late")
+        assert " ".join(block.text for block in blocks) == "the ferry is late", unseen
+        assert {(block.linked, block.frame, block.headline) for block in blocks} == {(0, False, False)}, unseen
 
 
 def test_other_styles_and_a_page_that_is_hidden_at_first_hide_nothing() -> None:
@@ -218,9 +197,8 @@ def test_an_empty_page_has_no_lines() -> None:
         assert visible_blocks(html) == [], html
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
+def test_broken_and_joined_documents_are_read() -> None:
+    for html, expected in [
         ("ferry", ["ferry"]),
         ("<", ["<"]),
         ("a < b", ["a < b"]),
@@ -240,10 +218,8 @@ def test_an_empty_page_has_no_lines() -> None:
         ("<meta http-equiv=Content-Type content='text/html; charset=latin-1'><p>渡口", ["渡口"]),
         ("<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN'><html xmlns='http://x.example/'><p>渡口", ["渡口"]),
         ("\ufeff<p>渡口", ["渡口"]),
-    ],
-)
-def test_broken_and_joined_documents_are_read(html: str, expected: list[str]) -> None:
-    assert [line.removeprefix("\ufeff") for line in lines(html) if line != "\ufeff"] == expected
+    ]:
+        assert [line.removeprefix("\ufeff") for line in lines(html) if line != "\ufeff"] == expected
 
 
 # Hostile pages
@@ -258,9 +234,9 @@ UNITS = [
 # fmt: on
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_the_time_is_linear_in_the_size(unit: str) -> None:
-    assert _time(unit * 24_000) < 24 * max(_time(unit * 3_000), 0.002)
+def test_the_time_is_linear_in_the_size() -> None:
+    for unit in UNITS:
+        assert _time(unit * 24_000) < 24 * max(_time(unit * 3_000), 0.002)
 
 
 def test_text_beyond_the_depth_of_the_parser_is_ignored() -> None:

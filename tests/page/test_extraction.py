@@ -45,9 +45,8 @@ def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾�
 # Head
 
 
-@pytest.mark.parametrize(
-    ("html", "title"),
-    [
+def test_the_title_has_no_site_name() -> None:
+    for html, title in [
         ("<title>新渡口清晨开航</title>", "新渡口清晨开航"),
         ("<title>新渡口清晨开航_本地新闻_河湾网</title>", "新渡口清晨开航"),
         ("<title>\n  The ferry\n  is &amp; was late </title>", "The ferry is & was late"),
@@ -63,47 +62,34 @@ def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾�
         ("<?xml version='1.0' encoding='gb2312'?><html><head><title>新渡口清晨开航</title>", "新渡口清晨开航"),
         ("", ""),
         ("<title>", ""),
-    ],
-)
-def test_the_title_has_no_site_name(html: str, title: str) -> None:
-    assert parse_head(f"{html}</head>", URL).title == title
+    ]:
+        assert parse_head(f"{html}</head>", URL).title == title
 
 
-@pytest.mark.parametrize(
-    ("content", "keywords"),
-    [
-        ("渡口,开航", ("渡口", "开航")),
-        ("渡口，开航", ("渡口", "开航")),
-        ("渡口、开航", ("渡口", "开航")),
+def test_keywords_are_separated_as_chinese_and_western_sites_do() -> None:
+    for content, keywords in [
+        ("渡口,开航", ("渡口", "开航")), ("渡口，开航", ("渡口", "开航")), ("渡口、开航", ("渡口", "开航")),
         ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
-        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
-        ("渡口 开航", ("渡口 开航",)),
-        (",，、", ()),
+        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")), ("渡口 开航", ("渡口 开航",)), (",，、", ()),
         ("", ()),
-    ],
-)
-def test_keywords_are_separated_as_chinese_and_western_sites_do(content: str, keywords: tuple[str, ...]) -> None:
-    assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
+    ]:  # fmt: skip
+        assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
 
 
-@pytest.mark.parametrize(
-    ("html", "description"),
-    [
+def test_the_description_is_read() -> None:
+    for html, description in [
         ("<meta name=description content='The ferry is\n late'>", "The ferry is late"),
         ("<META NAME=DESCRIPTION CONTENT='The ferry is late'>", "The ferry is late"),
         ("<meta property='og:description' content='The ferry is late'>", "The ferry is late"),
         ("<meta property='og:description' content='b'><meta name='description' content='a'>", "a"),
         ("<meta name=description content=a><meta name=description content=b>", "a"),
         ("<meta name=description>", ""),
-    ],
-)
-def test_the_description_is_read(html: str, description: str) -> None:
-    assert parse_head(f"<head>{html}</head>", URL).description == description
+    ]:
+        assert parse_head(f"<head>{html}</head>", URL).description == description
 
 
-@pytest.mark.parametrize(
-    ("link", "canonical"),
-    [
+def test_the_canonical_url_is_absolute() -> None:
+    for link, canonical in [
         ("rel=canonical href='http://other.example/1'", "http://other.example/1"),
         ("rel=canonical href='https://other.example/1'", "https://other.example/1"),
         ("rel='Canonical' href=' /first '", "http://river.example/first"),
@@ -119,27 +105,19 @@ def test_the_description_is_read(html: str, description: str) -> None:
         ("rel=canonical", ""),
         ("rel=stylesheet href='/first'", ""),
         ("href='/first'", ""),
-    ],
-)
-def test_the_canonical_url_is_absolute(link: str, canonical: str) -> None:
-    assert parse_head(f"<head><link {link}></head>", URL).canonical == canonical
+    ]:
+        assert parse_head(f"<head><link {link}></head>", URL).canonical == canonical
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<html><head><title>The ferry is late",
-        "<title>The ferry is late</title>",
-        "<head><title>The ferry is late</title><p>no end",
-        "<head><title>The ferry is late</title></head",
+def test_a_broken_head_is_read() -> None:
+    for html in [
+        "<html><head><title>The ferry is late", "<title>The ferry is late</title>",
+        "<head><title>The ferry is late</title><p>no end", "<head><title>The ferry is late</title></head",
         "<head><head><title>The ferry is late</title></head>",
         "<head><meta <title>><title>The ferry is late</title></head>",
-        "<<<html>><head>>><title>The ferry is late</title></head>",
-        "<head>\0<title>The ferry is late</title></head>",
-    ],
-)
-def test_a_broken_head_is_read(html: str) -> None:
-    assert parse_head(html, URL).title == "The ferry is late"
+        "<<<html>><head>>><title>The ferry is late</title></head>", "<head>\0<title>The ferry is late</title></head>",
+    ]:  # fmt: skip
+        assert parse_head(html, URL).title == "The ferry is late"
 
 
 def test_without_a_head_there_is_no_metadata() -> None:
@@ -188,17 +166,14 @@ def test_a_page_has_text_and_metadata() -> None:
         assert name not in page.text
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
+def test_a_page_without_text_has_an_empty_one() -> None:
+    for html in [
         "<html><head><title>空页</title></head><body></body></html>",
         f"<html><head><title>空页</title></head><body><nav><ul>{MENU}</ul></nav></body></html>",
         "<html><head><title>空页</title></head><body><script>var a = '渡口';</script></body></html>",
-    ],
-)
-def test_a_page_without_text_has_an_empty_one(html: str) -> None:
-    page = extract(html, URL, max_html=10_000)
-    assert (page.title, page.text) == ("空页", "")
+    ]:
+        page = extract(html, URL, max_html=10_000)
+        assert (page.title, page.text) == ("空页", ""), html
 
 
 def test_the_menu_of_a_page_with_little_text_is_ignored() -> None:
@@ -259,19 +234,16 @@ def test_a_binary_body_is_no_html() -> None:
         assert raised.value.reason == "not_html", body
 
 
-@pytest.mark.parametrize(
-    ("body", "header", "html"),
-    [
+def test_another_body_is_decoded() -> None:
+    for body, header, html in [
         (b"", None, ""),
         ("<p>渡口".encode("gbk"), "text/html; charset=gb2312", "<p>渡口"),
         ("<p>渡口".encode(), "text/html; charset=gb2312", "<p>渡口"),
         (b"\xff\xfe" + "<p>ferry 渡口".encode("utf-16-le"), None, "<p>ferry 渡口"),
         (b"<p>one \0 zero", None, "<p>one \0 zero"),
         (b"<p>The %PDF and PK\x03\x04", None, "<p>The %PDF and PK\x03\x04"),
-    ],
-)
-def test_another_body_is_decoded(body: bytes, header: str | None, html: str) -> None:
-    assert decode_body(body, header) == html
+    ]:
+        assert decode_body(body, header) == html
 
 
 class _Callable:

@@ -27,26 +27,20 @@ def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int]
 
 def test_each_line_has_its_kind() -> None:
     assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
-        ("frame", "Home | News"),
-        ("article", "The ferry sails again"),
-        *(("article", paragraph) for paragraph in PARAGRAPHS),
-        ("prose", ASIDE),
-        ("links", "The bridge is closed"),
-        ("other", "* * *"),
-        ("frame", "All rights reserved by the Daybook"),
-    ]
+        ("frame", "Home | News"), ("article", "The ferry sails again"),
+        *(("article", paragraph) for paragraph in PARAGRAPHS), ("prose", ASIDE), ("links", "The bridge is closed"),
+        ("other", "* * *"), ("frame", "All rights reserved by the Daybook"),
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "before", ["<div class=gmail_quote><p>Ada wrote:</p>", "<p>On 4 May 2024 at 10:03, Ada wrote:</p><div>"]
-)
-def test_quotes_in_messages_are_quotes_and_citations_are_not(before: str) -> None:
-    quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
-    lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert [line.role for line in lines[:2]] == [LineRole.QUOTE] * 2
-    assert {line.role for line in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}
-    cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert LineRole.QUOTE not in {line.role for line in cited}
+def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
+    for before in ["<div class=gmail_quote><p>Ada wrote:</p>", "<p>On 4 May 2024 at 10:03, Ada wrote:</p><div>"]:
+        quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
+        lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
+        assert [line.role for line in lines[:2]] == [LineRole.QUOTE] * 2, before
+        assert {line.role for line in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}, before
+        cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
+        assert LineRole.QUOTE not in {line.role for line in cited}, before
 
 
 def test_pages_without_an_article_or_without_prose() -> None:
@@ -98,9 +92,8 @@ def test_boilerplate_is_marked_by_sentence_and_by_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("blocks", "main", "reader", "why"),
-    [
+def test_a_reader_has_a_reason_with_numbers() -> None:
+    for blocks, main, reader, why in [
         ([], "", "none", ("no_text", {})),
         ([Block("Menu", linked=4), Block("|")], "", "none", ("no_prose", {"many": 2})),
         ([Block("a" * 1200)], "", "prose", ("no_main", {"letters": 1200})),
@@ -112,13 +105,9 @@ def test_boilerplate_is_marked_by_sentence_and_by_line() -> None:
         ),
         ([Block("a" * 50), Block("b" * 9)], "a" * 50, "prose", ("too_few", {"held": 50, "letters": 59, "least": 60})),
         ([Block("a" * 1204), Block("b" * 106)], "a" * 1204, "article", ("article", {"held": 1204, "letters": 1310})),
-    ],
-)
-def test_a_reader_has_a_reason_with_numbers(
-    blocks: list[Block], main: str, reader: str, why: tuple[str, dict[str, float]]
-) -> None:
-    found = read_blocks(blocks, main)
-    assert (found.reader, found.explain()) == (reader, why)
+    ]:
+        found = read_blocks(blocks, main)
+        assert (found.reader, found.explain()) == (reader, why)
 
 
 def tree_text(html: str) -> str:

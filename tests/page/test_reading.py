@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from time import process_time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,61 +27,48 @@ def link(text: str, *, frame: bool = False) -> Block:
 # Kept lines
 
 
-@pytest.mark.parametrize(
-    ("block", "kept"),
-    [
-        (Block("Ferry times"), True),
-        (Block("x" * 10, linked=8), True),
-        (Block("x" * 10, linked=9), False),
-        (Block("x" * 10, linked=10), False),
-        (Block("Ferry times", frame=True), False),
-        (Block("Ferry times", headline=True), True),
-        (Block("Daybook", linked=7, headline=True), False),
-        (Block("| » — *"), False),
-        (Block("7"), True),
-        (Block("渡口"), True),
-    ],
-)
-def test_prose_is_kept_without_links_frame_and_punctuation(block: Block, kept: bool) -> None:
-    found = read_blocks([block], "")
-    assert (found.text, found.main) == (block.text if kept else "", "")
-    assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
+def test_prose_is_kept_without_links_frame_and_punctuation() -> None:
+    for block, kept in [
+        (Block("Ferry times"), True), (Block("x" * 10, linked=8), True), (Block("x" * 10, linked=9), False),
+        (Block("x" * 10, linked=10), False), (Block("Ferry times", frame=True), False),
+        (Block("Ferry times", headline=True), True), (Block("Daybook", linked=7, headline=True), False),
+        (Block("| » — *"), False), (Block("7"), True), (Block("渡口"), True),
+    ]:  # fmt: skip
+        found = read_blocks([block], "")
+        assert (found.text, found.main) == (block.text if kept else "", "")
+        assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
 
 
-@pytest.mark.parametrize(("block", "kept"), [(link(FERRY), True), (link(FERRY, frame=True), False)])
-def test_a_link_of_the_main_text_is_kept_unless_it_is_frame(block: Block, kept: bool) -> None:
-    found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
-    assert found.kept == (kept, True, True)
-    assert found.text.split("\n") == ARTICLE[not kept :]
+def test_a_link_of_the_main_text_is_kept_unless_it_is_frame() -> None:
+    for block, kept in [(link(FERRY), True), (link(FERRY, frame=True), False)]:
+        found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
+        assert found.kept == (kept, True, True)
+        assert found.text.split("\n") == ARTICLE[not kept :]
 
 
-@pytest.mark.parametrize(("links", "credible"), [(0, True), (1, True), (2, False), (3, False)])
-def test_a_main_text_of_many_links_is_a_menu(links: int, credible: bool) -> None:
-    lines = [f"{FERRY} Day {day}" for day in range(5)]
-    found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
-    assert bool(found.main) is credible
-    assert found.text.split("\n") == lines
+def test_a_main_text_of_many_links_is_a_menu() -> None:
+    for links, credible in [(0, True), (1, True), (2, False), (3, False)]:
+        lines = [f"{FERRY} Day {day}" for day in range(5)]
+        found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
+        assert bool(found.main) is credible
+        assert found.text.split("\n") == lines, links
 
 
 # Lines of the main text
 
 
-@pytest.mark.parametrize(
-    "main_text",
-    [
+def test_lines_are_found_in_joined_and_marked_up_main_text() -> None:
+    for main_text in [
         f"{FERRY}\n{PEARS}",
         f"{FERRY} {PEARS}",
         f"# {FERRY}\n- *{PEARS}*",
         f"Yesterday: {FERRY}\n{PEARS} So they say.",
         f"| {FERRY} | {PEARS} |",
-    ],
-    ids=["line by line", "joined", "marked up", "within longer lines", "a row of a table"],
-)
-def test_lines_are_found_in_joined_and_marked_up_main_text(main_text: str) -> None:
-    found = read_blocks(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
-    assert (found.main.split("\n")[:2], found.reader) == ([FERRY, PEARS], "article")
-    assert "Weather" not in found.main
-    assert "Sponsored words" in found.text
+    ]:
+        found = read_blocks(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
+        assert (found.main.split("\n")[:2], found.reader) == ([FERRY, PEARS], "article"), main_text
+        assert "Weather" not in found.main, main_text
+        assert "Sponsored words" in found.text, main_text
 
 
 def test_a_short_line_is_in_the_main_text_only_alone() -> None:
@@ -104,31 +90,23 @@ def test_hidden_lines_of_the_main_text_are_added() -> None:
     assert found.kept == (True, True)
 
 
-@pytest.mark.parametrize("hidden", ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]])
-def test_short_and_visible_lines_are_not_added(hidden: str) -> None:
-    assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
+def test_short_and_visible_lines_are_not_added() -> None:
+    for hidden in ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]]:
+        assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
 
 
 # Credible main text
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "credible"),
-    [
-        (59, 0, False),
-        (60, 0, True),
-        (60, 60, True),
-        (60, 61, False),
-        (500, 500, True),
-        (500, 501, False),
+def test_a_credible_main_text_is_long_and_half_of_the_text() -> None:
+    for own, others, credible in [
+        (59, 0, False), (60, 0, True), (60, 60, True), (60, 61, False), (500, 500, True), (500, 501, False),
         (1000, 10, True),
-    ],
-)
-def test_a_credible_main_text_is_long_and_half_of_the_text(own: int, others: int, credible: bool) -> None:
-    found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
-    assert found.main == "a" * own * credible
-    assert found.reader == ("article" if credible else "prose")
-    assert found.text == "\n".join(["a" * own, "b" * others]).strip()
+    ]:  # fmt: skip
+        found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
+        assert found.main == "a" * own * credible
+        assert found.reader == ("article" if credible else "prose")
+        assert found.text == "\n".join(["a" * own, "b" * others]).strip()
 
 
 def test_links_and_frame_do_not_count() -> None:

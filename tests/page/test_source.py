@@ -28,16 +28,16 @@ def response(url: str = URL, html: str = HTML, **more: Any) -> PageResponse:
     return PageResponse(url, html.encode(), content_type="text/html; charset=utf-8", **more)
 
 
-@pytest.mark.parametrize("canonical", [f"{URL}/", "https://a.example/other", ""])
-def test_content_of_an_uncertain_url_must_name_that_url(canonical: str) -> None:
-    html = f"<head><link rel=canonical href='{canonical}'></head>"
-    assert PageContent(URL, html).html() == html
-    if canonical.startswith(URL):
-        assert PageContent(URL, html, is_of_url=False).html() == html
-    else:
-        with pytest.raises(ExtractionError) as raised:
-            PageContent(URL, html, is_of_url=False).html()
-        assert raised.value.reason == "other_page"
+def test_content_of_an_uncertain_url_must_name_that_url() -> None:
+    for canonical in [f"{URL}/", "https://a.example/other", ""]:
+        html = f"<head><link rel=canonical href='{canonical}'></head>"
+        assert PageContent(URL, html).html() == html, canonical
+        if canonical.startswith(URL):
+            assert PageContent(URL, html, is_of_url=False).html() == html, canonical
+        else:
+            with pytest.raises(ExtractionError) as raised:
+                PageContent(URL, html, is_of_url=False).html()
+            assert raised.value.reason == "other_page", canonical
 
 
 def test_without_fields_everything_is_from_the_response() -> None:
@@ -80,46 +80,34 @@ def test_an_item_with_text_has_the_hash_of_all_fields_unless_its_text_is_its_nam
     assert source().page(item, None, source().fields.content_name(item)).html == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "url", "reason"),
-    [
-        (response(), OTHER, "other_page"),
-        (response(status=400), URL, "http_error"),
-        (response(html="%PDF-1.7"), URL, "not_html"),
-        (API, URL, "not_html"),
-        (response(html="x" * 400_001), URL, "too_large"),
-        (None, URL, "no_content"),
-    ],
-)
-def test_an_item_without_a_page_has_a_reason(answer: PageResponse | None, url: str, reason: str) -> None:
-    with pytest.raises(ExtractionError) as raised:
-        source().page({}, answer, url)
-    assert raised.value.reason == reason
+def test_an_item_without_a_page_has_a_reason() -> None:
+    for answer, url, reason in [
+        (response(), OTHER, "other_page"), (response(status=400), URL, "http_error"),
+        (response(html="%PDF-1.7"), URL, "not_html"), (API, URL, "not_html"),
+        (response(html="x" * 400_001), URL, "too_large"), (None, URL, "no_content"),
+    ]:  # fmt: skip
+        with pytest.raises(ExtractionError) as raised:
+            source().page({}, answer, url)
+        assert raised.value.reason == reason
 
 
-@pytest.mark.parametrize(
-    "url", [f"{URL}#top", "http://a.example/ferry/", "http://first.example/", "https://b.example/original"]
-)
-def test_a_response_is_also_the_page_of_its_aliases_and_of_its_canonical_url(url: str) -> None:
-    answer = response(aliases=frozenset(("https://first.example/",)))
-    assert source().page({}, answer, url).title == "The ferry sails again"
+def test_a_response_is_also_the_page_of_its_aliases_and_of_its_canonical_url() -> None:
+    for url in [f"{URL}#top", "http://a.example/ferry/", "http://first.example/", "https://b.example/original"]:
+        answer = response(aliases=frozenset(("https://first.example/",)))
+        assert source().page({}, answer, url).title == "The ferry sails again"
 
 
-@pytest.mark.parametrize(
-    ("answer", "url"),
-    [
+def test_an_item_with_text_needs_no_response() -> None:
+    for answer, url in [
         (response(), OTHER),
         (response(), f"{URL}#2"),
         (response(is_text=False), URL),
         (response(status=500), URL),
         (API, URL),
         (None, URL),
-    ],
-    ids=["another page", "one of several", "binary", "an error", "an API", "no response"],
-)
-def test_an_item_with_text_needs_no_response(answer: PageResponse | None, url: str) -> None:
-    page = source().page({"text": "Own text."}, answer, url)
-    assert (page.url, page.text, page.title) == (url, "Own text.", "")
+    ]:
+        page = source().page({"text": "Own text."}, answer, url)
+        assert (page.url, page.text, page.title) == (url, "Own text.", "")
 
 
 BODY = "After ten years the ferry sails again, and the whole harbour came to see it off."

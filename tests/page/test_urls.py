@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.urls import site_of
 
 
-@pytest.mark.parametrize(
-    ("url", "site"),
-    [
+def test_a_site_is_the_host_without_www() -> None:
+    for url, site in [
         ("https://daybook.example/ferry", "daybook.example"),
         ("http://daybook.example", "daybook.example"),
         ("https://www.daybook.example/", "daybook.example"),
@@ -25,15 +23,12 @@ from scrapy_neardup.page.urls import site_of
         ("https://192.0.2.7:80/log", "192.0.2.7"),
         ("http://[2001:db8::7]:8080/log", "2001:db8::7"),
         ("https://daybook.example/?__biz=MzA5", "daybook.example"),
-    ],
-)
-def test_a_site_is_the_host_without_www(url: str, site: str) -> None:
-    assert site_of(url) == site
+    ]:
+        assert site_of(url) == site
 
 
-@pytest.mark.parametrize(
-    ("url", "site"),
-    [
+def test_accounts_of_one_host_are_sites() -> None:
+    for url, site in [
         ("https://mp.weixin.qq.com/s?__biz=MzA5&mid=2", "mp.weixin.qq.com MzA5"),
         ("https://mp.weixin.qq.com/s?mid=2&idx=1&__biz=MzA5#wechat_redirect", "mp.weixin.qq.com MzA5"),
         ("http://MP.weixin.qq.com/s?__biz=MzA5MDAx==&mid=2", "mp.weixin.qq.com MzA5MDAx=="),
@@ -42,10 +37,8 @@ def test_a_site_is_the_host_without_www(url: str, site: str) -> None:
         ("https://mp.weixin.qq.com/s?__biz=&mid=2", "mp.weixin.qq.com"),
         ("https://mp.weixin.qq.com/s/kJ3vQ", "mp.weixin.qq.com"),
         ("https://mp.weixin.qq.com.example/s?__biz=MzA5", "mp.weixin.qq.com.example"),
-    ],
-)
-def test_accounts_of_one_host_are_sites(url: str, site: str) -> None:
-    assert site_of(url) == site
+    ]:
+        assert site_of(url) == site
 
 
 @given(st.text(max_size=60))

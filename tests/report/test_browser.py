@@ -312,8 +312,8 @@ def test_light_and_dark(chromium: Any, report: Path) -> None:
         with shown(chromium, report, dark=dark) as (page, seen):
             for _ in range(2):
                 grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-                fills = "all => all.map(one => getComputedStyle(one).fill)"
-                bars.append(set(page.eval_on_selector_all("#kinds .wide rect", fills)))
+                fills = "all => all.map(one => getComputedStyle(one).backgroundColor)"
+                bars.append(set(page.eval_on_selector_all("#kinds .part", fills)))
                 page.click("#theme")
             check_quiet(seen, report)
     assert grounds == [grounds[0], grounds[1], grounds[1], grounds[0]]

@@ -30,7 +30,7 @@ from scrapy_neardup.kv.transaction import Temporary
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
-from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
+from scrapy_neardup.state.boilerplate import ALL_PAGES, Counts, _of_site
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -286,19 +286,15 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
         assert store.find(record.url) == record
 
 
-@pytest.mark.parametrize(
-    ("packed", "record"),
-    [
+def test_a_record_is_written_as_it_always_was() -> None:
+    for packed, record in [
         ("41010001000000000561736b", Record(7, "a", 7, 1.0, (5,), b"sk")),
         ("400000016100000000000000037fff", Record(7, "a", 3, 32767 / 65535)),
         ("400000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk")),
         ("420000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True)),
-    ],
-    ids=["an original", "a copy", "a witness or unjudged", "a copy that was delivered"],
-)
-def test_a_record_is_written_as_it_always_was(packed: str, record: Record) -> None:
-    assert record.pack().hex() == packed
-    assert Record.unpack(7, bytes.fromhex(packed)) == record
+    ]:
+        assert record.pack().hex() == packed
+        assert Record.unpack(7, bytes.fromhex(packed)) == record
 
 
 def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore) -> None:
@@ -452,7 +448,7 @@ def common(store: PageStore, sentences: Sentences = MENU, site: str = SITE) -> l
 
 def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
     """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
-    here = _of_site(np.append(sentences, _PAGES), SITE, store.hashes)
+    here = _of_site(np.append(sentences, ALL_PAGES), SITE, store.hashes)
     return sorted({*(here % _BUCKETS // IN_BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // IN_BLOCK).tolist()})
 
 
@@ -697,17 +693,12 @@ def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
 # Closing
 
 AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
-    "record": lambda store, page: store.record(page.id),
-    "find": lambda store, page: store.find(page.url),
-    "last_seen": lambda store, page: store.last_seen(page.url),
-    "postings": lambda store, page: store.postings(1, 9),
-    "begin": lambda store, page: store.begin("late"),
-    "add": lambda store, page: store.add(page),
-    "touch": lambda store, page: store.touch(page),
-    "seal": lambda store, page: store.seal(1, [page.id]),
-    "roll_back": lambda store, page: store.roll_back(1, page.id),
-    "end": lambda store, page: store.end(1),
-}
+    "record": lambda store, page: store.record(page.id), "find": lambda store, page: store.find(page.url),
+    "last_seen": lambda store, page: store.last_seen(page.url), "postings": lambda store, page: store.postings(1, 9),
+    "begin": lambda store, page: store.begin("late"), "add": lambda store, page: store.add(page),
+    "touch": lambda store, page: store.touch(page), "seal": lambda store, page: store.seal(1, [page.id]),
+    "roll_back": lambda store, page: store.roll_back(1, page.id), "end": lambda store, page: store.end(1),
+}  # fmt: skip
 
 
 def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place) -> None:

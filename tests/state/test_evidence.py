@@ -72,16 +72,13 @@ def test_evidence_comes_back_as_it_was(told: Evidence) -> None:
     assert Evidence.unpack(told.pack()) == told
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
+def test_what_is_no_evidence_is_refused() -> None:
+    for packed in [
         *(b"", b"t", b"t\0\0\0", b"t\0\0\0\1\xff", b"no zlib"),
         *(zlib.compress(packed) for packed in (b"\xff", b"[]", b"3", b"{")),
-    ],
-)
-def test_what_is_no_evidence_is_refused(packed: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        Evidence.unpack(packed)
+    ]:
+        with pytest.raises(ValueError, match=r"."):
+            Evidence.unpack(packed)
 
 
 SHARED = ("渡口今天早上开航了", "第一班船是空的")
@@ -89,9 +86,8 @@ MATCH = Match(12, "http://a.example/", 0.0, 0.87654, 0.91, SHARED)
 PAGE = Page("http://b.example/", "渡口开航", text="渡口今天早上开航了。第一班船是空的。")
 
 
-@pytest.mark.parametrize(
-    ("likeness", "match", "copy", "keep", "expected"),
-    [
+def test_what_is_kept_of_a_page() -> None:
+    for likeness, match, copy, keep, expected in [
         (Likeness.NEAR, MATCH, True, Keep.NOTHING, None),
         (None, None, False, Keep.NOTHING, None),
         (None, None, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
@@ -100,12 +96,8 @@ PAGE = Page("http://b.example/", "渡口开航", text="渡口今天早上开航�
         (Likeness.EXCERPT, MATCH, False, Keep.EVIDENCE, Evidence("excerpt", 12, 0.8765, 0.91, 18, "渡口开航", SHARED)),
         (None, None, False, Keep.TEXTS, Evidence(letters=18, title="渡口开航", text=PAGE.text)),
         (Likeness.NEAR, MATCH, True, Keep.TEXTS, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED, PAGE.text)),
-    ],
-)
-def test_what_is_kept_of_a_page(
-    likeness: Likeness | None, match: Match | None, copy: bool, keep: Keep, expected: Evidence | None
-) -> None:
-    assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
+    ]:
+        assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
 
 
 def test_a_mere_title_takes_little_more_room_than_its_letters() -> None:

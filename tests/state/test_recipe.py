@@ -19,12 +19,9 @@ from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import check_recipe, fits, is_method_of, renamed, updated
 
 OURS: dict[str, Any] = {
-    "method": "m",
-    "parameters": {"n": 5},
-    "extractor": "reader 2",
-    "segmenter": "cutter 1",
+    "method": "m", "parameters": {"n": 5}, "extractor": "reader 2", "segmenter": "cutter 1",
     "samples": {"extractor": "aa", "segmenter": "bb"},
-}
+}  # fmt: skip
 
 
 def theirs(**changes: Any) -> dict[str, Any]:
@@ -80,10 +77,10 @@ def test_an_extractor_of_the_users_own_is_known_by_its_name_alone() -> None:
     assert not fits({"format": FORMAT, **own, "extractor": "reader 2", "samples": OURS["samples"]}, own)
 
 
-@pytest.mark.parametrize("format", [1, 4, 6, None, "5", [5]])
-def test_another_format_has_a_sentence_of_its_own(format: object) -> None:
-    with pytest.raises(StoreMismatch, match=f"format {re.escape(str(format))}, but this release uses format 5"):
-        check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
+def test_another_format_has_a_sentence_of_its_own() -> None:
+    for format in [1, 4, 6, None, "5", [5]]:
+        with pytest.raises(StoreMismatch, match=f"format {re.escape(str(format))}, but this release uses format 5"):
+            check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
 
 
 def test_what_is_another_is_told_and_taken_on() -> None:

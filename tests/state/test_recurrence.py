@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.state.boilerplate import _COMMON_HERE
+from scrapy_neardup.state.boilerplate import COMMON_HERE
 from scrapy_neardup.state.sentence_counts import _BUCKETS, _WAYS, Recurrence, Sentences
 
 BLOCKS = 256
@@ -113,10 +113,10 @@ def pages_of(sentences: list[int], size: int) -> st.SearchStrategy[list[tuple[li
 # Counting
 
 
-@pytest.mark.parametrize("pages", [1, 2, 15, 16, 255, 256, 257, 600])
-def test_a_sentence_of_one_site_has_a_repeat_for_each_page_after_the_first_and_255_at_most(pages: int) -> None:
-    for sentence in [0, 1, _BUCKETS, 2**31, 2**32 - 1]:
-        assert counts(noted([([sentence], SITE)] * pages), sentence) == [min(pages - 1, 255)], sentence
+def test_a_sentence_of_one_site_has_a_repeat_for_each_page_after_the_first_and_255_at_most() -> None:
+    for pages in [1, 2, 15, 16, 255, 256, 257, 600]:
+        for sentence in [0, 1, _BUCKETS, 2**31, 2**32 - 1]:
+            assert counts(noted([([sentence], SITE)] * pages), sentence) == [min(pages - 1, 255)], sentence
 
 
 def test_the_answer_is_in_the_order_of_the_question_and_a_sentence_may_be_asked_for_twice() -> None:
@@ -160,9 +160,8 @@ def test_the_count_of_a_full_entry_goes_down_from_255_and_up_to_it_again() -> No
 # Sites
 
 
-@pytest.mark.parametrize(
-    ("sites", "bits"),
-    [
+def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there() -> None:
+    for sites, bits in [
         ([], 0),
         ([SITE] * 300, 1),
         ([0, 2**64 - 1], 2),
@@ -170,12 +169,10 @@ def test_the_count_of_a_full_entry_goes_down_from_255_and_up_to_it_again() -> No
         ([SITE, SITE + 32] * 20, 1),  # two sites that share a bit
         ([SITE, OTHER_SITE, 7, 8] * 10, 4),
         ([*range(100)], 32),
-    ],
-)
-def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there(sites: list[int], bits: int) -> None:
-    table = noted([([7, 9], site) for site in sites])
-    assert table.sites(array(9, of(7, 1), 7)).tolist() == [bits, 0, bits]
-    assert table.sites(array()).tolist() == []
+    ]:
+        table = noted([([7, 9], site) for site in sites])
+        assert table.sites(array(9, of(7, 1), 7)).tolist() == [bits, 0, bits]
+        assert table.sites(array()).tolist() == [], sites
 
 
 def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
@@ -193,7 +190,7 @@ def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(eve
         if number % every == 0:
             table.note(array(77), SITE)
     assert counts(table, 77) == [pages // every - 1]
-    assert pages // every >= _COMMON_HERE
+    assert pages // every >= COMMON_HERE
 
 
 # What is written
@@ -229,15 +226,15 @@ def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() ->
     assert list(table.changed()) == [2]
 
 
-@pytest.mark.parametrize("bucket", [0, 1, 3, 62, 63])
-def test_an_empty_way_is_taken_for_no_sentence_also_after_it_was_written_and_read(bucket: int) -> None:
+def test_an_empty_way_is_taken_for_no_sentence_also_after_it_was_written_and_read() -> None:
     """Whatever stands in it must be the fingerprint of none in this bucket, not even of the smallest."""
-    smallest = of(bucket, 0)
-    for table in (Recurrence(), reloaded(noted([([of(one, 9) for one in range(64)], SITE)]))):
-        table.note(array(smallest), SITE)
-        table.note(array(of(bucket, 1)), SITE)
-        table.note(array(smallest, of(bucket, 1)), SITE)
-        assert counts(table, smallest, of(bucket, 1), of(bucket, 2)) == [1, 1, 0]
+    for bucket in [0, 1, 3, 62, 63]:
+        smallest = of(bucket, 0)
+        for table in (Recurrence(), reloaded(noted([([of(one, 9) for one in range(64)], SITE)]))):
+            table.note(array(smallest), SITE)
+            table.note(array(of(bucket, 1)), SITE)
+            table.note(array(smallest, of(bucket, 1)), SITE)
+            assert counts(table, smallest, of(bucket, 1), of(bucket, 2)) == [1, 1, 0]
 
 
 def block_with(at: int, byte: int) -> bytes:
@@ -246,9 +243,8 @@ def block_with(at: int, byte: int) -> bytes:
     return zlib.compress(content[:at] + bytes([byte]) + content[at + 1 :])
 
 
-@pytest.mark.parametrize(
-    ("block", "packed", "told"),
-    [
+def test_what_is_no_block_is_refused_and_nothing_of_it_is_taken() -> None:
+    for block, packed, told in [
         (3, b"", "cannot be unpacked"),
         (3, b"garbage", "cannot be unpacked"),
         (3, zlib.compress(bytes(BLOCK_BYTES))[:-1], "cannot be unpacked"),
@@ -259,16 +255,14 @@ def block_with(at: int, byte: int) -> bytes:
         (0, block_with(NEWEST_AT, 8), "cannot stand there"),
         (0, block_with(3 * _WAYS * 4 + 3, 2), "cannot stand there"),
         (1, block_with(0, 0), "cannot stand there"),  # a block under the number of another
-    ],
-)
-def test_what_is_no_block_is_refused_and_nothing_of_it_is_taken(block: int, packed: bytes, told: str) -> None:
-    table = noted([([of(3, 1)], SITE)] * 5)
-    before = {name: part.copy() for name, part in arrays(table).items()}
-    with pytest.raises(ValueError, match=told):
-        table.load(block, packed)
-    assert all((arrays(table)[name] == part).all() for name, part in before.items())
-    table.load(0, block_with(NEWEST_AT, 7))  # as it should be
-    assert counts(table, of(3, 1)) == [0]
+    ]:
+        table = noted([([of(3, 1)], SITE)] * 5)
+        before = {name: part.copy() for name, part in arrays(table).items()}
+        with pytest.raises(ValueError, match=told):
+            table.load(block, packed)
+        assert all((arrays(table)[name] == part).all() for name, part in before.items()), block
+        table.load(0, block_with(NEWEST_AT, 7))  # as it should be
+        assert counts(table, of(3, 1)) == [0], block
 
 
 def test_the_compiled_module_counts_in_the_same_memory_whatever_was_loaded_and_merged() -> None:
@@ -323,16 +317,19 @@ def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_
     assert merged(table, Recurrence()).changed() == {}
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "in_both", "expected"),
-    [(3, 4, 0, 7), (3, 4, 2, 5), (3, 4, 3, 4), (3, 4, 99, 4), (200, 200, 0, 255), (255, 255, 255, 255), (0, 0, 5, 0)],
-)
-def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_both(
-    ours: int, theirs: int, in_both: int, expected: int
-) -> None:
-    one, other = noted([([7], SITE)] * (ours + 1)), noted([([7], OTHER_SITE)] * (theirs + 1))
-    table = merged(one, other, in_both)
-    assert entries(table, 7) == [(7, 1 << SITE | 1 << OTHER_SITE, expected)]
+def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_both() -> None:
+    for ours, theirs, in_both, expected in [
+        (3, 4, 0, 7),
+        (3, 4, 2, 5),
+        (3, 4, 3, 4),
+        (3, 4, 99, 4),
+        (200, 200, 0, 255),
+        (255, 255, 255, 255),
+        (0, 0, 5, 0),
+    ]:
+        one, other = noted([([7], SITE)] * (ours + 1)), noted([([7], OTHER_SITE)] * (theirs + 1))
+        table = merged(one, other, in_both)
+        assert entries(table, 7) == [(7, 1 << SITE | 1 << OTHER_SITE, expected)]
 
 
 @pytest.mark.slow

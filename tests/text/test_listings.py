@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +18,8 @@ def kinds_of(text: str) -> list[LineKind]:
     return classify_lines(own.sentences, own.lines)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_a_sentence_is_prose_in_every_language() -> None:
+    for sentence in [
         "昨天下午，村里的木匠把新船的龙骨抬进晒谷场，全村的孩子都跑来看。",
         "“渡船每天往返14趟”，何主任说，早上5点半开第一班，晚上9点收班。",
         "新しい渡し船は土曜日の朝に初めて川を渡り、三十六人の客を乗せていた。",
@@ -31,15 +29,12 @@ def kinds_of(text: str) -> list[LineKind]:
         "새 나룻배가 토요일 아침에 처음으로 강을 건넜고 마을 사람들이 모두 나와 손을 흔들었다.",
         "¿Quién cuidará ahora del faro que los pescadores ven cada noche desde sus barcas?",
         "เรือข้ามฟากลำใหม่ออกเดินทางครั้งแรกเมื่อเช้าวันเสาร์",
-    ],
-)
-def test_a_sentence_is_prose_in_every_language(sentence: str) -> None:
-    assert kinds_of(sentence) == [PROSE]
+    ]:
+        assert kinds_of(sentence) == [PROSE]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_code_logs_and_tables_are_listings() -> None:
+    for line in [
         "for (int dock = 0, i = 0) { berth[dock] = find_berth(&fleet, dock)",
         "def berth_of(self, ferry: Ferry) -> dict[str, int]:",
         "#include <sys/harbour.h>",
@@ -50,29 +45,23 @@ def test_a_sentence_is_prose_in_every_language(sentence: str) -> None:
         "2025-02-03  06:31  17.5  1,204  98.2%",
         "$ tar -xzf ferry-1.2.tar.gz && cd ferry-1.2 && ./configure --prefix=/opt",
         "d2hpY2ggZmVycnkgbGVhdmVzIGF0IG5pbmUgYW5kIHdobyBpcyBvbiBib2FyZAo",
-    ],
-)
-def test_code_logs_and_tables_are_listings(line: str) -> None:
-    assert kinds_of(line) == [LISTING]
+    ]:
+        assert kinds_of(line) == [LISTING]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_an_uncertain_line_is_neither() -> None:
+    for line in [
         "开航",
         "0x01 前言",
         "Second ferry",
         "• 请乘客在候船室里等候，不要站在跳板上，也不要喂狗。",
         "# moors at the first berth that is free to a ferry",
-    ],
-)
-def test_an_uncertain_line_is_neither(line: str) -> None:
-    assert kinds_of(line) == [OTHER]
+    ]:
+        assert kinds_of(line) == [OTHER]
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
+def test_the_kinds_have_these_limits() -> None:
+    for line, kind in [
         # Shares of signs: 2 of 50 and 52 visible characters, 1 of 49 and 51, and fewer than two.
         ("ab " * 24 + "= /", LISTING),
         ("ab " * 25 + "= /", OTHER),
@@ -89,10 +78,8 @@ def test_an_uncertain_line_is_neither(line: str) -> None:
         ("abcd " * 4 + "ab cd", PROSE),
         ("abcd " * 4 + "ab c", OTHER),
         ("abcdef " * 5, OTHER),
-    ],
-)
-def test_the_kinds_have_these_limits(line: str, kind: LineKind) -> None:
-    assert kinds_of(line) == [kind]
+    ]:
+        assert kinds_of(line) == [kind]
 
 
 def test_a_line_between_lines_of_a_listing_is_a_part_of_it() -> None:

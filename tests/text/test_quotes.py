@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,15 +14,14 @@ ASKED = "When does the ferry sail in winter, and does it take bicycles?"
 ANSWERED = "It sails at ten since May, and bicycles go free of charge."
 
 
-@pytest.mark.parametrize("text", ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"])
-def test_an_ending_alone_is_no_sign_of_a_quote(text: str) -> None:
+def test_an_ending_alone_is_no_sign_of_a_quote() -> None:
     """Otherwise each line of a law would be searched."""
-    assert not may_quote(text)
+    for text in ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"]:
+        assert not may_quote(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_message_is_left_with_its_own_words() -> None:
+    for text in [
         f"On 3 March 2024, Ada wrote:\n> {ASKED}\n\n{ANSWERED}",
         f"On Mon, Mar 4, 2024 at 10:03 AM Ada <ada@a.example>\nwrote:\n\n> {ASKED}\n>\n> > Not at all\n{ANSWERED}",
         f"Am 03.03.24 um 10:11 schrieb Ada Byron:\n＞ {ASKED}\n{ANSWERED}",
@@ -46,18 +44,15 @@ def test_an_ending_alone_is_no_sign_of_a_quote(text: str) -> None:
         f"{ANSWERED}\n-- \nBob, {ASKED[:20]}\nHarbour office",
         f"On 3 March 2024, Ada wrote:\n> {ASKED}\n{ANSWERED}\n--\nBob",
         f"{ANSWERED}\nSent from my iPhone",
-    ],
-)
-def test_a_message_is_left_with_its_own_words(text: str) -> None:
-    own, quotes = split_quotes(text)
-    assert own.strip().removesuffix("See below what she sent to all of us.").strip() == ANSWERED
-    assert quotes
-    assert ANSWERED not in quotes
+    ]:
+        own, quotes = split_quotes(text)
+        assert own.strip().removesuffix("See below what she sent to all of us.").strip() == ANSWERED, text
+        assert quotes, text
+        assert ANSWERED not in quotes, text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_in_doubt_a_line_is_the_pages_own() -> None:
+    for text in [
         ASKED,
         f"> {ASKED}\n> {ANSWERED}",  # nothing else is there: it may be an article that somebody set off
         f"> {ASKED}\n{ANSWERED}",  # one line may be a headline, or cited in Markdown
@@ -74,12 +69,10 @@ def test_a_message_is_left_with_its_own_words(text: str) -> None:
         "楼主说这条渡船每天早上五点半开第一班。\n晚上九点收班。",
         f"引用 3楼 张三 的发言：\n{ASKED}",  # nothing follows
         f"[quote]{ASKED}",
-    ],
-)
-def test_in_doubt_a_line_is_the_pages_own(text: str) -> None:
-    own, quotes = split_quotes(text)
-    assert quotes == ""
-    assert ASKED in own or ASKED not in text
+    ]:
+        own, quotes = split_quotes(text)
+        assert quotes == "", text
+        assert ASKED in own or ASKED not in text
 
 
 def test_a_forum_quote_is_a_paragraph_and_without_empty_lines_one_line() -> None:
@@ -96,11 +89,11 @@ def test_two_lines_with_bars_under_an_attribution_are_a_quote_and_one_is_none() 
     assert split_quotes(f"{attribution}\n{one}\n{ANSWERED}")[1] == ""
 
 
-@pytest.mark.parametrize("title", ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"])
-def test_each_marked_line_of_a_reply_is_a_quote(title: str) -> None:
-    text = f"> {ASKED}\n{ANSWERED}"
-    assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
-    assert split_quotes(text, "Reply to Ada: the ferry") == (text, "")
+def test_each_marked_line_of_a_reply_is_a_quote() -> None:
+    for title in ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"]:
+        text = f"> {ASKED}\n{ANSWERED}"
+        assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
+        assert split_quotes(text, "Reply to Ada: the ferry") == (text, ""), title
 
 
 def test_quotes_in_markup_include_their_attribution() -> None:
@@ -119,34 +112,27 @@ def test_quotes_in_markup_include_their_attribution() -> None:
     assert find_quotes([f"> {ASKED}", f"> {ASKED}", ANSWERED], [Markup.NONE] * 3) == set()
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
+def test_no_text_takes_long() -> None:
+    for piece in [
         *(">", "> ", ">\n", "[quote]", "[/quote]\n", "[quote=", "On 1 @ a wrote:\n", "@From:\nSent:\n", "\n"),
         *("a\n--\n", "-----Original Message-----\n", "Begin forwarded message:\nTo:\n"),
         *(f"引用{'a' * 240}\n", f"{'发表于' * 80}:\n"),
         *("> a\n| b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
-    ],
-)
-def test_no_text_takes_long(piece: str) -> None:
-    text = piece * (400_000 // len(piece))
-    start = time.process_time()
-    split_quotes(text)
-    split_quotes("\n".join((text[:39_000], "> a", ">b")))
-    assert time.process_time() - start < 2
+    ]:
+        text = piece * (400_000 // len(piece))
+        start = time.process_time()
+        split_quotes(text)
+        split_quotes("\n".join((text[:39_000], "> a", ">b")))
+        assert time.process_time() - start < 2, piece
 
 
 _LINES = [
     *("", "> a", ">> b", "| c", "--", "[quote]", "[/quote]", "A wrote:", "On 1 May, A <a@b.example> wrote:", "From: A"),
     *(
-        "Sent: B",
-        "-----Original Message-----",
-        "引用 A 的发言：",
-        "Begin forwarded message:",
-        "Sent from my x",
+        "Sent: B", "-----Original Message-----", "引用 A 的发言：", "Begin forwarded message:", "Sent from my x",
         ANSWERED,
     ),
-]
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(_LINES), max_size=30), st.data())

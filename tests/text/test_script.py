@@ -32,24 +32,24 @@ def test_traditional_and_simplified_become_one_text() -> None:
     assert normalize(TRADITIONAL) != normalize(SIMPLIFIED)
 
 
-@pytest.mark.parametrize("text", ["", "abc 123", "ひらがな", "船\ud800来", "镇上的老戏院"])
-def test_other_text_stays(text: str) -> None:
-    assert simplify(text).encode("utf-8", "replace") == text.encode("utf-8", "replace")
+def test_other_text_stays() -> None:
+    for text in ["", "abc 123", "ひらがな", "船\ud800来", "镇上的老戏院"]:
+        assert simplify(text).encode("utf-8", "replace") == text.encode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_with_simplified_finds_the_copy_in_the_other_script(name: str) -> None:
-    one, other = (
-        Page("http://a.example/", "老戲院", text=TRADITIONAL),
-        Page("http://b.example/", "老戏院", text=SIMPLIFIED),
-    )
-    method = make_method(name, {"simplified": True})
-    found = method.compare(method.fingerprint(one), method.fingerprint(other).sketch, frozenset())
-    assert (found.duplicate, found.identical) == (True, True)
-    assert set(method.fingerprint(one).keys) & set(method.fingerprint(other).keys)
-    assert method.shared(one, method.fingerprint(other).sketch)
-    assert "opencc" in method.recipe()["script"]
-    assert "script" not in make_method(name, {}).recipe()
+def test_every_method_with_simplified_finds_the_copy_in_the_other_script() -> None:
+    for name in METHODS:
+        one, other = (
+            Page("http://a.example/", "老戲院", text=TRADITIONAL),
+            Page("http://b.example/", "老戏院", text=SIMPLIFIED),
+        )
+        method = make_method(name, {"simplified": True})
+        found = method.compare(method.fingerprint(one), method.fingerprint(other).sketch, frozenset())
+        assert (found.duplicate, found.identical) == (True, True), name
+        assert set(method.fingerprint(one).keys) & set(method.fingerprint(other).keys), name
+        assert method.shared(one, method.fingerprint(other).sketch), name
+        assert "opencc" in method.recipe()["script"], name
+        assert "script" not in make_method(name, {}).recipe()
 
 
 @pytest.mark.slow

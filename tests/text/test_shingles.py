@@ -54,15 +54,15 @@ def draw_pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[
     return hashes[:size], hashes[size - both :]
 
 
-@pytest.mark.parametrize("similarity", [0.0, 0.2, 0.5, 0.65, 0.8, 0.95, 1.0])
-def test_an_estimate_is_near_the_similarity_of_the_sets(similarity: float) -> None:
-    for size in [50, 100, 300, 1000, 3000]:
-        dice = np.random.default_rng(size)
-        for _ in range(10):
-            one, other = draw_pair(dice, size, similarity)
-            exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
-            assert exact == pytest.approx(similarity, abs=0.02), size
-            assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1), size
+def test_an_estimate_is_near_the_similarity_of_the_sets() -> None:
+    for similarity in [0.0, 0.2, 0.5, 0.65, 0.8, 0.95, 1.0]:
+        for size in [50, 100, 300, 1000, 3000]:
+            dice = np.random.default_rng(size)
+            for _ in range(10):
+                one, other = draw_pair(dice, size, similarity)
+                exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
+                assert exact == pytest.approx(similarity, abs=0.02), size
+                assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1), size
 
 
 def test_a_sketch_has_the_size_of_its_parameters_and_ignores_order_and_repetition() -> None:

@@ -37,9 +37,8 @@ TEXT = st.one_of(ANY_TEXT, MARKED_TEXT)
 # Spelling
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_text_gets_one_spelling() -> None:
+    for text, expected in [
         ("", ""),
         ("渡口開航", "渡口開航"),
         ("The Ferry RETURNS", "the ferry returns"),
@@ -59,10 +58,8 @@ TEXT = st.one_of(ANY_TEXT, MARKED_TEXT)
         ("e" + "\u0316\u0300" * 15, "è" + "\u0316" * 15 + "\u0300" * 14),
         ("船" + "\u0300\u0316" * 250 + "河", "船" + "\u0316" * 15 + "\u0300" * 15 + "河"),
         ("船" + "\u0316" * 500 + "河", "船" + "\u0316" * 500 + "河"),
-    ],
-)
-def test_a_text_gets_one_spelling(text: str, expected: str) -> None:
-    assert normalize(text) == unicodedata.normalize("NFKC", expected)
+    ]:
+        assert normalize(text) == unicodedata.normalize("NFKC", expected)
 
 
 @PATIENT
@@ -80,24 +77,14 @@ def test_normalising_twice_changes_no_single_character() -> None:
         assert [char for char in once if normalize(char) != char] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ""),
-        ("。，！ \n\t_-", ""),
-        ("渡口，今天“开航”。", "渡口今天开航"),
-        ("渡口，今天「開航」。", "渡口今天開航"),
-        ("two boats, 3.5 tons", "twoboats35tons"),
-        ("船a1_b2", "船a1b2"),
-        ("渡\u200b口\ufeff开\u200d航\u2060", "渡口开航"),
-        ("soft\u00adhyphen", "softhyphen"),
-        ("paro\u0306m", "parom"),
-        ("паром 7", "паром7"),
-        ("船🚢河", "船河"),
-    ],
-)
-def test_only_letters_and_digits_are_left(text: str, expected: str) -> None:
-    assert letters(text) == expected
+def test_only_letters_and_digits_are_left() -> None:
+    for text, expected in [
+        ("", ""), ("。，！ \n\t_-", ""), ("渡口，今天“开航”。", "渡口今天开航"),
+        ("渡口，今天「開航」。", "渡口今天開航"), ("two boats, 3.5 tons", "twoboats35tons"), ("船a1_b2", "船a1b2"),
+        ("渡\u200b口\ufeff开\u200d航\u2060", "渡口开航"), ("soft\u00adhyphen", "softhyphen"), ("paro\u0306m", "parom"),
+        ("паром 7", "паром7"), ("船🚢河", "船河"),
+    ]:  # fmt: skip
+        assert letters(text) == expected
 
 
 @PATIENT
@@ -168,9 +155,8 @@ def test_a_segmented_text_knows_its_lines(one: PythonBackend, text: str) -> None
 # Sentences
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_sentences_end_where_a_reader_would_end_them() -> None:
+    for text, expected in [
         ("", []),
         (" \n\t\u3000", []),
         ("。！？；!?;", []),
@@ -195,10 +181,8 @@ def test_a_segmented_text_knows_its_lines(one: PythonBackend, text: str) -> None
         ("  船 来 了  。\u3000人散了\u3000", ["船 来 了", "人散了"]),
         ("船\u200b来了。人散了", ["船\u200b来了", "人散了"]),
         (normalize("船来了．\u3000人散了｡谁付钱？"), ["船来了", "人散了", "谁付钱"]),
-    ],
-)
-def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
+    ]:
+        assert sentences(text) == expected
 
 
 @PATIENT
@@ -215,9 +199,8 @@ def test_sentences_stand_in_the_text_in_order_and_lose_no_letter(text: str) -> N
 # Words
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_words_come_in_order() -> None:
+    for text, expected in [
         ("", []),
         ("。，！", []),
         ("北京的大桥", ["北京", "大桥"]),
@@ -235,10 +218,8 @@ def test_sentences_stand_in_the_text_in_order_and_lose_no_letter(text: str) -> N
         ("2024年北京大桥", ["2024", "北京", "大桥"]),
         ("ab北京大桥", ["ab", "北京", "大桥"]),
         ("北京3号大桥", ["北京", "3", "大桥"]),
-    ],
-)
-def test_words_come_in_order(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+    ]:
+        assert words(text) == expected
 
 
 @PATIENT
@@ -272,18 +253,12 @@ def test_the_segmenter_leaves_no_file_in_the_temporary_directory(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("渡口 opened in 2024，第3班", ["opened", "in", "2024", "3"]),
-        ("アプリのver2を更新", ["ver2"]),
-        ("ตลาด 12", ["12"]),
-        ("a-b_c a", ["a", "b", "c", "a"]),
-    ],
-)
-def test_spaced_words_come_in_order(text: str, expected: list[str]) -> None:
-    assert spaced_words(text) == expected
+def test_spaced_words_come_in_order() -> None:
+    for text, expected in [
+        ("", []), ("渡口 opened in 2024，第3班", ["opened", "in", "2024", "3"]), ("アプリのver2を更新", ["ver2"]),
+        ("ตลาด 12", ["12"]), ("a-b_c a", ["a", "b", "c", "a"]),
+    ]:  # fmt: skip
+        assert spaced_words(text) == expected
 
 
 @PATIENT
@@ -294,37 +269,19 @@ def test_has_spaced_word_agrees_with_spaced_words(text: str, word: str) -> None:
     assert has_spaced_word(text, word) == (word in spaced_words(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", False),
-        ("oneferryandtwoboats", False),
-        ("паромécole2024", False),
-        ("Chợnổimởcửatrởlạivàosángthứbảy", False),
-        ("한국어는띄어쓴다", False),
-        ("ქართულიენა", False),
-        ("អក្សរ", True),
-        ("မြန်မာ", True),
-        ("㐀", True),
-        ("ㇰ", True),
-        ("渡口a", True),
-        ("ひらがな", True),
-        ("ตลาดน", True),
-        ("𠀀", True),
-        ("船" + "a" * 49, True),
-        ("船" + "a" * 50, False),
-        ("船" * 3 + "a" * 147, True),
-        ("a" * 147 + "船" * 3, True),
-        ("a" * 148 + "船" * 2, False),
-    ],
-)
-def test_a_fiftieth_of_unspaced_letters_is_enough(text: str, expected: bool) -> None:
-    assert has_unspaced(text) is has_unspaced(text * 3) is expected
+def test_a_fiftieth_of_unspaced_letters_is_enough() -> None:
+    for text, expected in [
+        ("", False), ("oneferryandtwoboats", False), ("паромécole2024", False),
+        ("Chợnổimởcửatrởlạivàosángthứbảy", False), ("한국어는띄어쓴다", False), ("ქართულიენა", False), ("អក្សរ", True),
+        ("မြန်မာ", True), ("㐀", True), ("ㇰ", True), ("渡口a", True), ("ひらがな", True), ("ตลาดน", True),
+        ("𠀀", True), ("船" + "a" * 49, True), ("船" + "a" * 50, False), ("船" * 3 + "a" * 147, True),
+        ("a" * 147 + "船" * 3, True), ("a" * 148 + "船" * 2, False),
+    ]:  # fmt: skip
+        assert has_unspaced(text) is has_unspaced(text * 3) is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_numbers_come_in_order() -> None:
+    for text, expected in [
         ("", []),
         ("no figures, 没有数字", []),
         ("1,200.5 tons", ["1,200.5"]),
@@ -339,33 +296,24 @@ def test_a_fiftieth_of_unspaced_letters_is_enough(text: str, expected: bool) -> 
         ("seven ships, seventeen men, seventy-one crates", ["seven", "seventeen", "seventy", "one"]),
         ("two thousand and ninety", ["two", "thousand", "ninety"]),
         ("sevenfold, someone, attention, tent", []),
-    ],
-)
-def test_numbers_come_in_order(text: str, expected: list[str]) -> None:
-    assert numbers(text) == expected
+    ]:
+        assert numbers(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("found", "count", "expected"),
-    [
-        ([], 3, []),
-        (["大桥"], 0, []),
-        (["大桥"], 3, ["大桥"]),
-        (["公司", "召回", "电饭煲", "召回"], 2, ["召回", "电饭煲"]),
-        (["中国", "渡船"], 1, ["渡船"]),
+def test_the_words_that_say_most_come_first() -> None:
+    for found, count, expected in [
+        ([], 3, []), (["大桥"], 0, []), (["大桥"], 3, ["大桥"]),
+        (["公司", "召回", "电饭煲", "召回"], 2, ["召回", "电饭煲"]), (["中国", "渡船"], 1, ["渡船"]),
         (["zzb", "zza", "zzc"], 2, ["zza", "zzb"]),
-    ],
-)
-def test_the_words_that_say_most_come_first(found: list[str], count: int, expected: list[str]) -> None:
-    assert core_words(" ".join(found), count) == core_words(" ".join(found[::-1]), count) == expected
+    ]:  # fmt: skip
+        assert core_words(" ".join(found), count) == core_words(" ".join(found[::-1]), count) == expected
 
 
 # Titles
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [
+def test_a_title_is_left_without_its_site() -> None:
+    for title, expected in [
         ("", ""),
         (" \u3000\n", ""),
         ("|", ""),
@@ -391,25 +339,20 @@ def test_the_words_that_say_most_come_first(found: list[str], count: int, expect
         ("Ferry: twenty-one boats", "Ferry: twenty-one boats"),
         ("渡口 Ferry 开航 | River News", "渡口 Ferry 开航"),
         ("abc | xyz", "abc"),
-    ],
-)
-def test_a_title_is_left_without_its_site(title: str, expected: str) -> None:
-    assert article_title(title) == expected
+    ]:
+        assert article_title(title) == expected
 
 
-@pytest.mark.parametrize(
-    ("title", "site", "expected"),
-    [
+def test_a_site_that_names_itself_is_left_out_even_if_its_name_is_longer() -> None:
+    for title, site, expected in [
         ("Flood - The Riverside Daybook", "The Riverside Daybook", "Flood"),
         ("Flood - THE RIVERSIDE DAYBOOK", " The Riverside Daybook ", "Flood"),
         ("大水_河湾新闻门户", "河湾新闻门户", "大水"),
         ("The Riverside Daybook", "The Riverside Daybook", "The Riverside Daybook"),
         ("Flood - The Riverside Daybook", "Another", "The Riverside Daybook"),
         ("", "The Riverside Daybook", ""),
-    ],
-)
-def test_a_site_that_names_itself_is_left_out_even_if_its_name_is_longer(title: str, site: str, expected: str) -> None:
-    assert article_title(title, site) == expected
+    ]:
+        assert article_title(title, site) == expected
 
 
 def test_a_title_has_parts_between_separators() -> None:
@@ -443,15 +386,12 @@ def test_every_stage_takes_any_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("stage", "units", "size"),
     [
-        (sentences, ("a", "船", " ", ".", "”"), 500_000),
-        (words, ("的", "龘", "一龘"), 200_000),
-        (spaced_words, ("船", "a", "a 船"), 500_000),
-        (numbers, ("1", "1.", "一"), 500_000),
-        (letters, ("._",), 500_000),
-        (normalize, ("\u0316\u0300",), 200_000),
+        (sentences, ("a", "船", " ", ".", "”"), 500_000), (words, ("的", "龘", "一龘"), 200_000),
+        (spaced_words, ("船", "a", "a 船"), 500_000), (numbers, ("1", "1.", "一"), 500_000),
+        (letters, ("._",), 500_000), (normalize, ("\u0316\u0300",), 200_000),
         (article_title, (" ", " _", "-", "a-"), 200_000),
     ],
-)
+)  # fmt: skip
 def test_time_grows_with_the_length_of_a_hostile_text(
     stage: Callable[[str], object], units: tuple[str, ...], size: int
 ) -> None:

@@ -73,8 +73,8 @@ class Shingle(ShingleSetMethod):
     in one case of ``10**11``.
 
     Differences: a shingle is 5 characters, as Chinese has no spaces between words (``features="words"`` is Broder's).
-    The article joins all similar pages by union-find. A crawl compares each new page with originals, and
-    ``scrapy_neardup.lab.evaluate`` joins them afterwards.
+    The article joins all similar pages by union-find. A crawl compares each new page with originals, so groups do not
+    drift.
     """
 
     name = "shingle"

@@ -1,0 +1,192 @@
+"""Read inputs to tables of pages, with the fingerprint that each page has without boilerplate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from scrapy_neardup.batch.tables import PAGES, rank_of
+from scrapy_neardup.errors import NearDupError, PageError
+from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judge.records import RecordReader
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.source import ContentReader, PageSource
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.untrusted import line_logger
+from scrapy_neardup.workers.speculation import NeedsState, SpeculativeCounts
+
+logger = line_logger(__name__)
+#: Pages of one record batch.
+_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """What all stages of a run have in common; it can be sent to other processes.
+
+    ``secret`` keys all hashes. ``fields``, ``id_field``: see ``RecordReader``. ``format``: of the inputs, or empty.
+    """
+
+    config: Config
+    secret: Secret
+    fields: Mapping[str, str]
+    id_field: str = "id"
+    format: str = ""
+
+    def make_method(self) -> Method:
+        """Return the method, with the hashes of the run."""
+        return self.config.make_method().with_hashes(Keyed(self.secret.value))
+
+
+@dataclass(slots=True)
+class ReadRecord:
+    """A record with its rank: its entry, and the page made of it. ``failed``: why there is none."""
+
+    rank: int
+    entry: InputRecord
+    page: Page | None = None
+    failed: str = ""
+
+
+class InputReader:
+    """Reads the pages of inputs. Pages that may take long are read in a process that can be killed."""
+
+    def __init__(self, options: BatchOptions) -> None:
+        config = options.config
+        self._options = options
+        self._pool = config.make_risky_pool()
+        read_risky: ContentReader | None = self._pool.read if self._pool else None
+        source = PageSource(
+            options.fields,
+            config.max_html,
+            config.make_extractor(),
+            max_text=config.max_text,
+            read_risky=read_risky,
+            hashes_items=False,
+        )
+        self._records = RecordReader(source, options.fields, options.id_field)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def read(self, input: int, name: str, has: Callable[[int], bool] = lambda record: True) -> Iterator[ReadRecord]:
+        """Read the records of an input whose numbers, from 0, ``has`` accepts.
+
+        An input that cannot be read to its end, such as a damaged archive, ends with a malformed record.
+        """
+        records, number = read_input(name, self._options.format), -1
+        while True:
+            number += 1
+            try:
+                entry = next(records)
+            except StopIteration:
+                return
+            except NearDupError as error:
+                if has(number):
+                    yield ReadRecord(rank_of(input, number), Malformed(name, 0, "", str(error)))
+                return
+            if has(number):
+                yield self._read(rank_of(input, number), entry)
+
+    def _read(self, rank: int, entry: InputRecord) -> ReadRecord:
+        if not isinstance(entry, Entry):
+            return ReadRecord(rank, entry)
+        name = self._records.name(entry)
+        try:
+            page = self._records.read(self._records.draft(entry, name), name)
+            return ReadRecord(rank, entry, self._records.add_item_hash(page, entry))
+        except PageError as error:
+            return ReadRecord(rank, entry, Page(name), error.reason)
+        except Exception:  # as ``judge.records.Batch.judge`` does
+            logger.exception("%s could not be read. This is a bug; please report it with the traceback.", entry.place)
+            return ReadRecord(rank, entry, Page(name), "method_failed")
+
+
+def fingerprint(method: Method, page: Page, min_letters: int) -> Fingerprint | None:
+    """Return the fingerprint of a page without boilerplate; None if it has none, or only the state can make it."""
+    if page.row or page.unread or why_unjudged(page.text, min_letters):
+        return None
+    counts = SpeculativeCounts(frozenset(), frozenset())
+    try:
+        made = method.for_state(page, counts)
+    except NeedsState:
+        return None
+    except Exception:  # the judge tries again, and reports it
+        return None
+    asked = {number for one in counts.assumptions for number in one.sentences.tolist()}
+    return made if asked <= set(made.sentences.tolist()) else None
+
+
+def tabulate(records: Iterable[ReadRecord], options: BatchOptions) -> Iterator[pa.RecordBatch]:
+    """Fingerprint pages, and return them as PAGES; records without a page are left out."""
+    method, least, rows = options.make_method(), options.config.min_letters, list[_PackedPage]()
+    for record in records:
+        if record.page is not None:
+            rows.append(_pack(record, record.page, None if record.failed else fingerprint(method, record.page, least)))
+        if len(rows) == _ROWS:
+            yield _as_batch(rows)
+            rows = []
+    if rows:
+        yield _as_batch(rows)
+
+
+#: The columns of PAGES that are strings of ``Page``.
+_STRINGS = ("url", "site", "title", "description", "text", "canonical", "main", "headline", "reader", "unread")
+#: The values of a row of PAGES.
+_PackedPage = tuple[Any, ...]
+_get_strings = attrgetter(*_STRINGS)
+_NOTHING = Fingerprint((), b"")
+
+
+def _as_batch(rows: list[_PackedPage]) -> pa.RecordBatch:
+    columns = zip(PAGES, zip(*rows, strict=True), strict=True)
+    return pa.record_batch([pa.array(column, field.type) for field, column in columns], PAGES)
+
+
+def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPage:
+    strings = [text.encode("utf-8", "surrogatepass") for text in _get_strings(page)]
+    keywords = [one.encode("utf-8", "surrogatepass") for one in page.keywords]
+    about = (record.rank, record.failed.encode(), *strings, keywords, page.quotes, page.html)
+    of = made or _NOTHING
+    return (*about, of.keys, made and made.sketch, of.sentences.tolist(), of.own, of.quoted)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """A row of PAGES: the page with its rank, and its fingerprint without boilerplate, if it has one."""
+
+    rank: int
+    page: Page
+    failed: str
+    fingerprint: Fingerprint | None
+
+
+def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
+    """Return the pages of a batch of PAGES."""
+    columns = {name: batch.column(name).to_pylist() for name in PAGES.names if name != "sentences"}
+    offsets = batch.column("sentences").offsets.to_pylist()
+    sentences = batch.column("sentences").values.to_numpy()
+    for at, rank in enumerate(columns["rank"]):
+        row = {name: values[at] for name, values in columns.items()}
+        page = Page(
+            **{name: row[name].decode("utf-8", "surrogatepass") for name in _STRINGS},
+            keywords=tuple(one.decode("utf-8", "surrogatepass") for one in row["keywords"]),
+            quotes=tuple(row["quotes"]),
+            html=row["html"],
+        )
+        made = None
+        if row["sketch"] is not None:
+            counted: Any = sentences[offsets[at] : offsets[at + 1]].astype(np.uint32)
+            made = Fingerprint(tuple(row["keys"]), row["sketch"], counted, own=row["own"], quoted=row["quoted"])
+        yield StoredPage(rank, page, row["failed"].decode(), made)

@@ -1,0 +1,118 @@
+"""Exact boilerplate counts: a number for every sentence of every site, without a limit of memory.
+
+They count the same pages as ``boilerplate.Counts``, so both give nearly the same verdicts. But what they hold does not
+depend on the order of the pages, and the counts of two sets of pages are added up. So an archive can be counted in
+parts. They take some 4 kilobytes of memory a page, and are never written.
+
+A page counts once: only the first version of a URL is noted, and pages are never rolled back here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.state.boilerplate import (
+    ALL_PAGES,
+    COMMON_BITS,
+    LEAST_PAGES,
+    PageCounts,
+    number_of_site,
+    site_bit,
+)
+from scrapy_neardup.state.sentence_counts import Sentences
+
+#: Counts that are asked for are at most this, as those of fixed size.
+_MOST = 256
+#: Pages of a site in a block. The last full block and the one begun after it tell how many of its pages are forms.
+_BLOCK = 512
+
+
+class ExactCounts(PageCounts):
+    """Counts by 64-bit number, and the bits of sites by 32-bit fingerprint of a sentence.
+
+    Every look-up goes through ``get`` and ``get_bits``, every change through ``add`` and ``add_bits``.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.bits: dict[int, int] = {}
+
+    def get(self, numbers: Iterable[int]) -> list[int]:
+        """Return the count of each number."""
+        known = self.numbers
+        return [known.get(number, 0) for number in numbers]
+
+    def get_bits(self, sentences: Iterable[int]) -> list[int]:
+        """Return the bits of each sentence: one of 32 for each site, which several sites may share."""
+        known = self.bits
+        return [known.get(sentence, 0) for sentence in sentences]
+
+    def add(self, numbers: Iterable[int], pages: int = 1) -> None:
+        """Add pages to the count of each number."""
+        known = self.numbers
+        for number in numbers:
+            known[number] = known.get(number, 0) + pages
+
+    def add_bits(self, sentences: Iterable[int], bits: int) -> None:
+        """Add bits of sites to each sentence."""
+        known = self.bits
+        for sentence in sentences:
+            known[sentence] = known.get(sentence, 0) | bits
+
+    def note(
+        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
+    ) -> bool:
+        sentences = np.unique(sentences)
+        self.add(_of_site(np.concatenate((sentences, ALL_PAGES)), site, hashes))
+        if everywhere:
+            self.add_bits(sentences.tolist(), 1 << site_bit(site, hashes))
+        return True
+
+    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
+        (pages,) = self.get([_form_pages(site, hashes)])
+        self.add([_form_pages(site, hashes)])
+        if in_form:
+            self.add([_forms(site, pages // _BLOCK, hashes)])
+
+    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
+        return np.minimum(self.get(_of_site(sentences, site, hashes)), _MOST).astype(np.uint16)
+
+    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return np.array([bits.bit_count() for bits in self.get_bits(sentences.tolist())], np.uint16)
+
+    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        return self.stood_anywhere(sentences) >= COMMON_BITS
+
+    def share_of_forms(self, site: str, hashes: Keyed) -> float:
+        """See ``PageCounts``. The last pages are those of two blocks: a full one, and the one begun after it."""
+        (pages,) = self.get([_form_pages(site, hashes)])
+        if pages < LEAST_PAGES:
+            return 0.0
+        block = pages // _BLOCK
+        blocks = range(max(0, block - 1), block + 1)
+        forms = sum(self.get([_forms(site, one, hashes) for one in blocks]))
+        return forms / (pages - _BLOCK * blocks.start)
+
+
+def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> list[int]:
+    """Return the numbers of sentences on this site."""
+    mixed = sentences.astype(np.uint64) ^ np.uint64(number_of_site(site, hashes))
+    numbers: list[int] = hashes.numbers(mixed).tolist()
+    return numbers
+
+
+@lru_cache(maxsize=1000)
+def _form_pages(site: str, hashes: Keyed) -> int:
+    """Return the number that counts the pages of a site of which it is known whether they are forms."""
+    return hashes.of(f"form pages {site}")
+
+
+@lru_cache(maxsize=1000)
+def _forms(site: str, block: int, hashes: Keyed) -> int:
+    """Return the number that counts the forms among a block of these pages."""
+    return hashes.of(f"forms {site} {block}")

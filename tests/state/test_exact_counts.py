@@ -1,0 +1,117 @@
+"""Exact counts: equal to a naive dictionary, added up from parts, and the same verdicts as counts of fixed size."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.model import Kind
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, PageCounts
+from scrapy_neardup.state.exact_counts import ExactCounts
+from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.sentence_counts import Sentences
+from tests.build import make_detector, page, story
+
+SITES = ("a.example", "www.a.example", "b.example", "")
+SENTENCES = np.arange(1, 12, dtype=np.uint32)
+
+pages = st.lists(
+    st.tuples(st.sampled_from(SITES), st.lists(st.integers(1, 11), max_size=6), st.booleans()), max_size=60
+)
+
+
+def array(*sentences: int) -> Sentences:
+    return np.array(sentences, np.uint32)
+
+
+@given(pages)
+def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int], bool]]) -> None:
+    counts, here, everywhere, total = ExactCounts(), Counter[tuple[str, int]](), defaultdict[int, set[str]](set), 0
+    for number, (site, sentences, is_original) in enumerate(noted):
+        counts.note(array(*sentences), site, OPEN, everywhere=is_original, page=number)
+        here.update((site, one) for one in set(sentences))
+        total += site == SITES[0]
+        for one in sentences if is_original else ():
+            everywhere[one].add("a.example" if site.endswith("a.example") else site)
+    for site in SITES:
+        assert counts.stood_on(SENTENCES, site, OPEN).tolist() == [here[site, one] for one in SENTENCES.tolist()]
+    assert counts.stood_anywhere(SENTENCES).tolist() == [len(everywhere[one]) for one in SENTENCES.tolist()]
+    assert CountsOfSite(counts, SITES[0], OPEN).pages() == total
+
+
+def test_nothing_is_forgotten() -> None:
+    exact, fixed = ExactCounts(), Counts()
+    for counts in (exact, fixed):
+        for sentences in (array(7), np.arange(100, 300_000, dtype=np.uint32), array(7)):
+            counts.note(sentences, SITES[0], OPEN, everywhere=True)
+    assert exact.stood_on(array(7), SITES[0], OPEN).tolist() == [2]
+    assert fixed.stood_on(array(7), SITES[0], OPEN).tolist() == [1]
+
+
+def test_a_version_that_is_replaced_stays_in_the_state() -> None:
+    store = memory_state({})
+    store.use_exact_counts(ExactCounts())
+    detector = make_detector(store)
+    stories = {"first": (51, 1), "copy": (51, 2), "other": (52, 3), "copy ": (52, 4)}
+    made = [page(url.strip(), [*story(a, 12), *story(b, 1)]) for url, (a, b) in stories.items()]
+    first, copy, other, again = [detector.judge_now(one, sealed=True) for one in made]
+    assert [one.match and one.match.id for one in (copy, again)] == [first.id, other.id]
+    assert store.record(copy.id) is not None
+
+
+def test_a_sentence_is_boilerplate_everywhere_after_some_36_sites() -> None:
+    counts = ExactCounts()
+    for number in range(15):
+        counts.note(array(1), f"{number}.example", OPEN, everywhere=True)
+        counts.note(array(2), "one.example", OPEN, everywhere=True)
+    assert not counts.is_common(array(1, 2), "new.example", OPEN).any()
+    for number in range(200):
+        counts.note(array(1), f"{number}.example", OPEN, everywhere=True)
+    assert counts.is_common(array(1, 2), "new.example", OPEN).tolist() == [True, False]
+    assert counts.is_own(array(1, 2), "new.example", OPEN).tolist() == [False, False]
+
+
+@given(pages, st.integers(0, 60))
+def test_the_counts_of_parts_are_added_up(noted: list[tuple[str, list[int], bool]], cut: int) -> None:
+    whole, *parts = ExactCounts(), ExactCounts(), ExactCounts()
+    for number, (site, sentences, is_original) in enumerate(noted):
+        for counts in (whole, parts[number >= cut]):
+            counts.note(array(*sentences), site, OPEN, everywhere=is_original)
+    for number, count in parts[1].numbers.items():
+        parts[0].add([number], count)
+    for sentence, bits in parts[1].bits.items():
+        parts[0].add_bits([sentence], bits)
+    assert (parts[0].numbers, parts[0].bits) == (whole.numbers, whole.bits)
+
+
+def share(pages: int, forms: range, counts: PageCounts) -> float:
+    for number in range(pages):
+        counts.note_form(SITES[0], OPEN, in_form=number in forms)
+    return counts.share_of_forms(SITES[0], OPEN)
+
+
+def test_the_share_of_forms_is_that_of_the_last_pages() -> None:
+    for counts in (ExactCounts, Counts):
+        assert share(63, range(63), counts()) == 0.0
+        assert share(64, range(16), counts()) == 0.25
+        assert share(1_000, range(500), counts()) == 0.5
+    assert share(1_024, range(512), ExactCounts()) == 0.0
+    assert share(10_000, range(9_900, 10_000), ExactCounts()) == 100 / (10_000 - 18 * 512)
+
+
+def test_verdicts_are_those_of_counts_of_fixed_size() -> None:
+    footer, verdicts = story(999, 6), []
+    numbers = [number if number % 5 else number // 2 for number in range(120)]
+    made = [page(f"p{at}", [*story(one, 5), *footer], site=SITES[one % 3]) for at, one in enumerate(numbers)]
+    for exact in (False, True):
+        detector = make_detector(memory_state({}))
+        if exact:
+            detector.store.use_exact_counts(ExactCounts())
+        judged = [detector.judge_now(one, sealed=True) for one in made]
+        verdicts.append([(one.kind, one.match and (one.match.url, one.match.similarity)) for one in judged])
+    assert verdicts[0] == verdicts[1]
+    assert {kind for kind, _ in verdicts[0]} == {Kind.UNIQUE, Kind.DUPLICATE}
