@@ -103,7 +103,6 @@ class Session:
             source,
             config,
             notes,
-            hashes=store.hashes if remote is None else None,
             is_unchanged=remote.is_unchanged if remote is not None else None,
         )
         self.judge = Judge(
