@@ -72,9 +72,7 @@ def test_an_unwritable_place_is_an_error(tmp_path: Path) -> None:
             write(path)
 
 
-def test_a_folder_that_is_missing_is_to_be_made_and_a_disk_that_is_full_to_be_cleared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_folder_or_a_full_disk_has_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "reports"
     with (
         pytest.raises(NearDupError, match=r"Name another place, or make the folder .*reports"),

@@ -44,7 +44,7 @@ def test_it_prints_a_table_of_all_parts(
     ]  # fmt: skip
 
 
-def test_a_folder_without_pages_is_an_error(
+def test_no_pages_is_an_error(
     run: Callable[[list[str]], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

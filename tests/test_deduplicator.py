@@ -229,9 +229,7 @@ def test_checked_pages_survive_a_killed_script(tmp_path: Path) -> None:
         assert dedup._store.rolled_back.pages == 0
 
 
-def test_pages_of_a_killed_crawl_are_rolled_back_with_a_message(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_pages_of_a_killed_crawl_are_rolled_back_loudly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "seen.db"
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
@@ -375,9 +373,7 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
     ],
     ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
 )
-def test_an_impossible_parameter_is_refused_in_words_of_a_script(
-    given: dict[str, Any], kind: type[NearDupError], words: list[str]
-) -> None:
+def test_an_impossible_parameter_is_refused(given: dict[str, Any], kind: type[NearDupError], words: list[str]) -> None:
     message = said(lambda: Deduplicator(**given), kind)
     assert [word for word in words if word not in message] == []
     assert "NEARDUP_" not in message

@@ -116,9 +116,7 @@ def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path
 
 
 @pytest.mark.parametrize(("titled", "lost"), [(True, 0), (False, 5)])
-def test_the_notice_board_needs_the_guard_against_boilerplate_or_titles(
-    monkeypatch: pytest.MonkeyPatch, titled: bool, lost: int
-) -> None:
+def test_the_notice_board_needs_the_guard_or_titles(monkeypatch: pytest.MonkeyPatch, titled: bool, lost: int) -> None:
     """The long bulletins differ enough as they are, and make the frame known; each of the short ones would be lost.
 
     But for their titles: each is about something else. Here they are judged as texts of which no more is known.

@@ -75,8 +75,6 @@ def test_a_shell_word_is_one_word() -> None:
         assert shlex.split(f"scrapy neardup compare {shell_word(url)}")[3:] == [one_line(url)]
 
 
-# Verdicts and errors.
-
 REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (("", None), ("no_text", None), ("", Likeness.RETITLED))
 VERDICTS = [
     Verdict(kind, EVIL, 1, match, reason, likeness)
@@ -106,9 +104,6 @@ def test_the_message_of_an_error_is_a_line() -> None:
         made = error(*reason, f"The page {EVIL} cannot be read.")
         assert is_clean(str(made)), error
         assert "cannot be read." in f"{made}", error
-
-
-# Loggers.
 
 
 @pytest.fixture
@@ -154,9 +149,6 @@ def test_every_module_logs_by_a_line_logger() -> None:
     assert logging_modules > 6
 
 
-# Standard output.
-
-
 def test_unescaped_output_steers_no_terminal_and_colours_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
@@ -167,8 +159,6 @@ def test_unescaped_output_steers_no_terminal_and_colours_stay(monkeypatch: pytes
     assert "\x9b" not in out.getvalue()
     assert "\u202e" not in out.getvalue()
 
-
-# Texts that people read, and links.
 
 NASTY = [
     ("bell\x07 escape\x1b[2J null\x00 c1\x9b", "bell� escape�[2J null� c1�"),

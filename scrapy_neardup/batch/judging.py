@@ -25,9 +25,13 @@ from scrapy_neardup.state.exact_counts import ExactCounts
 from scrapy_neardup.state.layout import last_id
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sentence_counts import Sentences
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
+#: Flags in ``count`` of a verdict's row: the sentences of the page count for its site, and everywhere; the page counts
+#: among the forms of its site or the others, and it is a form.
+HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
 
 
 def judge_part(options: BatchOptions, part: int, pages: Iterable[pa.RecordBatch], given: pa.Table) -> pa.Table:
@@ -118,6 +122,7 @@ class PartStore(PageStore):
         #: The verdicts by rank, packed; empty for a unique page that is like no other.
         self.verdicts: dict[int, bytes] = {}
         self._written: dict[int, tuple[Record, int]] = {}
+        self._counted: dict[int, int] = {}
         self._keys: list[Sequence[int]] = []
         self._urls: dict[int, int] = {}
         self._seed(given)
@@ -169,7 +174,7 @@ class PartStore(PageStore):
         changes = Changes()
         self._rows.file(record, changes, 0)
         self._rows.write(changes, sync=False)
-        self._note(record, replaces)
+        self._note_record(record, replaces)
 
     def touch(
         self,
@@ -183,9 +188,20 @@ class PartStore(PageStore):
             changes = Changes()
             self._rows.put(renewed, changes)
             self._rows.write(changes, sync=False)
-            self._note(renewed, 0)
+            self._note_record(renewed, 0)
 
-    def _note(self, record: Record, replaces: int) -> None:
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
+        super().note(sentences, site, everywhere=everywhere, page=page)
+        self._flag(HERE | EVERYWHERE * everywhere)
+
+    def note_form(self, site: str, *, in_form: bool) -> None:
+        super().note_form(site, in_form=in_form)
+        self._flag(FORMED | FORM * in_form)
+
+    def _flag(self, flags: int) -> None:
+        self._counted[self.rank] = self._counted.get(self.rank, 0) | flags
+
+    def _note_record(self, record: Record, replaces: int) -> None:
         self._written[self.rank] = record, replaces
         self._urls[self._hash(record.url)] = self.rank
 
@@ -255,7 +271,10 @@ class PartStore(PageStore):
 
     def _verdict_rows(self) -> pa.Table:
         verdicts = self.verdicts
-        return _table(Topic.VERDICT, len(verdicts), source=_numbers(verdicts), payload=[*verdicts.values()])
+        counted = _numbers([self._counted.get(rank, 0) for rank in verdicts])
+        return _table(
+            Topic.VERDICT, len(verdicts), source=_numbers(verdicts), count=counted, payload=[*verdicts.values()]
+        )
 
 
 def _numbers(values: Any) -> Any:

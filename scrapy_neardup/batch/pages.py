@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -18,6 +19,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.page.source import ContentReader, PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import Secret
@@ -33,18 +35,35 @@ _ROWS = 1000
 class BatchOptions:
     """What all stages of a run have in common; it can be sent to other processes.
 
-    ``secret`` keys all hashes. ``fields``, ``id_field``: see ``RecordReader``. ``format``: of the inputs, or empty.
+    ``secret`` keys all hashes; None before a run draws one. ``fields``, ``id_field``: see ``RecordReader``.
+    ``format``: of the inputs, or empty.
     """
 
     config: Config
-    secret: Secret
+    secret: Secret | None
     fields: Mapping[str, str]
     id_field: str = "id"
     format: str = ""
 
     def make_method(self) -> Method:
         """Return the method, with the hashes of the run."""
+        assert self.secret is not None
         return self.config.make_method().with_hashes(Keyed(self.secret.value))
+
+    def as_data(self) -> dict[str, Any]:
+        """Return as plain data all that must be equal in runs that go on with each other."""
+        config = self.config
+        method = config.make_method()
+        reading = [config.max_html, config.max_text, extractor_name(config.make_extractor())]
+        about: dict[str, Any] = {
+            "fields": dict(self.fields),
+            "id": self.id_field,
+            "format": self.format,
+            "reading": reading,
+        }
+        about |= {"recipe": method.recipe(), "deciding": config.deciding(method)}
+        plain: dict[str, Any] = json.loads(json.dumps(about))
+        return plain
 
 
 @dataclass(slots=True)
@@ -189,20 +208,22 @@ class StoredPage:
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
-    """Return the pages of a batch of PAGES."""
-    columns = {name: batch.column(name).to_pylist() for name in PAGES.names if name != "sentences"}
-    offsets = batch.column("sentences").offsets.to_pylist()
-    sentences = batch.column("sentences").values.to_numpy()
+    """Return the pages of a batch with some or all columns of PAGES; the other fields are empty."""
+    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "sentences"}
+    strings = [name for name in _STRINGS if name in columns]
+    others = [name for name in ("html", "quotes", "keywords") if name in columns]
+    if has_sentences := "sketch" in columns:
+        offsets = batch.column("sentences").offsets.to_pylist()
+        sentences = batch.column("sentences").values.to_numpy()
     for at, rank in enumerate(columns["rank"]):
-        row = {name: values[at] for name, values in columns.items()}
-        page = Page(
-            **{name: row[name].decode("utf-8", "surrogatepass") for name in _STRINGS},
-            keywords=tuple(one.decode("utf-8", "surrogatepass") for one in row["keywords"]),
-            quotes=tuple(row["quotes"]),
-            html=row["html"],
-        )
+        values: dict[str, Any] = {name: columns[name][at].decode("utf-8", "surrogatepass") for name in strings}
+        values.update((name, columns[name][at]) for name in others)
+        if others:
+            values["quotes"] = tuple(values["quotes"])
+            values["keywords"] = tuple(one.decode("utf-8", "surrogatepass") for one in values["keywords"])
         made = None
-        if row["sketch"] is not None:
+        if has_sentences and columns["sketch"][at] is not None:
             counted: Any = sentences[offsets[at] : offsets[at + 1]].astype(np.uint32)
-            made = Fingerprint(tuple(row["keys"]), row["sketch"], counted, own=row["own"], quoted=row["quoted"])
-        yield StoredPage(rank, page, row["failed"].decode(), made)
+            keys, sketch = tuple(columns["keys"][at]), columns["sketch"][at]
+            made = Fingerprint(keys, sketch, counted, own=columns["own"][at], quoted=columns["quoted"][at])
+        yield StoredPage(rank, Page(**values), columns["failed"][at].decode(), made)

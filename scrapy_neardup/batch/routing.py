@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.tables import GIVEN, Topic
+from scrapy_neardup.batch.tables import GIVEN, NEEDED, Topic
 
 _Numbers = npt.NDArray[np.uint64]
 _Indices = npt.NDArray[np.intp]
@@ -90,15 +90,10 @@ def _given(kind: Topic, hashes: _Numbers, parts: _Numbers, named: pa.Table | Non
 
 
 def needed_records(given: pa.Table) -> pa.Table:
-    """Return the records that ``answer`` names, and their originals: different pairs of ``part`` and ``source``."""
-    originals = given.filter(pc.greater(given["original"], 0))
-    pairs = pa.table(
-        {
-            "part": pa.chunked_array([*given["part"].chunks, *originals["part"].chunks], pa.uint32()),
-            "source": pa.chunked_array([*given["source"].chunks, *originals["original"].chunks], pa.uint64()),
-        }
-    )
-    return pairs.filter(pc.greater(pairs["source"], 0)).group_by(["part", "source"]).aggregate([])
+    """Return the records that ``answer`` names, and their originals, as NEEDED, each once."""
+    originals = given.filter(pc.greater(given["original"], 0)).select(["part", "original"])
+    pairs = pa.concat_tables([given.select(["part", "source"]), originals.rename_columns(NEEDED.names)])
+    return pairs.filter(pc.greater(pairs["source"], 0)).group_by(NEEDED.names).aggregate([]).cast(NEEDED)
 
 
 def attach(records: pa.Table, needed: pa.Table) -> pa.Table:

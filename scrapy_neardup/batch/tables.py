@@ -75,3 +75,6 @@ ROWS = pa.schema(
 #: What a part is given: ``COUNT`` and ``BITS`` of all parts before it, and ``RECORD``; before ``attach`` also ``KEY``
 #: and ``URL``, which name records. ``part`` is the part that gets the row.
 GIVEN = pa.schema([field for field in ROWS if field.name != "asked"])
+
+#: The records that parts need: ``part`` needs what the page ``source`` wrote.
+NEEDED = pa.schema([("part", pa.uint32()), ("source", pa.uint64())])

@@ -270,7 +270,7 @@ def test_a_page_that_gave_up_another_is_known_from_then_on_and_the_next_one_wait
     assert court.kinds((own(1, 1), visit(1, 1)), (own(1), visit(1))) == ["unchanged", "unchanged"]
 
 
-def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page() -> None:
+def test_a_page_that_gave_up_its_other_version_is_one_page() -> None:
     court = Court(wait=0.05)
     later = {**own(1), "text": article_text(1) + "编辑部更正：此前的报道有误。"}
     first, second = court.pages((own(1), visit(1)), (later, visit(1)))

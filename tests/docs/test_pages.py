@@ -96,7 +96,7 @@ def test_everything_in_the_reference_has_a_description() -> None:
         ("[a site](https://a.example/)", "[a site](https://a.example/)"),
     ],
 )
-def test_links_of_an_included_file_work_in_the_site(
+def test_links_of_an_included_file_work(
     given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)

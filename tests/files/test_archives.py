@@ -100,7 +100,7 @@ def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[st
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_page_is_given_without_the_encodings_of_http(
+def test_a_page_comes_without_the_encodings_of_http(
     tmp_path: Path, headers: list[tuple[str, str]], body: bytes
 ) -> None:
     (tmp_path / "crawl.warc").write_bytes(Archive().add(body, headers=headers).add(PAGE).bytes())

@@ -46,7 +46,7 @@ def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> 
         ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
     ],
 )
-def test_the_place_is_where_an_editor_shows_it(
+def test_an_editor_shows_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, places: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

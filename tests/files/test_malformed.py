@@ -108,9 +108,7 @@ def test_json_files_of_every_shape(tmp_path: Path, content: bytes, expected: lis
     assert {one.unit for one in found} <= {"item"}
 
 
-def test_a_list_without_lines_is_read_into_memory_up_to_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_without_lines_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "LARGEST", 50)
     file = tmp_path / "feed.json"
     for content in (b"[%s]", b"[\n [%s]\n]", b"\n\n[\n  %s]"):
@@ -163,9 +161,7 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_where_nothing_can_be_read_any_more_the_place_is_named(
-    tmp_path: Path, name: str, content: bytes, before: int, said: str
-) -> None:
+def test_a_file_that_ends_early_has_a_place(tmp_path: Path, name: str, content: bytes, before: int, said: str) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     records = read_input(str(file))
@@ -208,9 +204,7 @@ def test_tables_of_every_shape(tmp_path: Path, content: bytes, expected: list[An
     assert summaries(read(file)) == expected
 
 
-def test_a_cell_that_is_too_large_is_malformed_and_the_next_row_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_cell_that_is_too_large_the_next_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "LARGEST", 100)
     file = tmp_path / "feed.csv"
     file.write_bytes(b'a,b\n1,"' + b"word\n" * 30 + b'"\n')

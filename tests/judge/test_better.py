@@ -59,12 +59,6 @@ def test_pages_of_a_former_recipe_show_the_same_group_as_its_better_page(store: 
     assert {one.similar_id for one in found} == {first.similar_id}
 
 
-# What is on its way
-
-
-# With whatever there is
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_takes_every_policy(store: PageStore, name: str) -> None:
     """By the same text on another host, that names itself, and is held against one that names it."""
@@ -101,9 +95,6 @@ def test_every_method_knows_the_longer_of_two_copies() -> None:
             assert set(kinds.values()) == {Kind.DUPLICATE}, name
         else:
             assert kinds == {"long": Kind.BETTER, "short": Kind.DUPLICATE}, name
-
-
-# With other states
 
 
 def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_here() -> None:

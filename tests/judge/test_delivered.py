@@ -35,9 +35,7 @@ def crawl(store: PageStore, method: str = "cascade", *, drops: bool = False) -> 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
-def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
-    store: PageStore, name: str, copy: Page
-) -> None:
+def test_a_delivered_copy_is_unchanged_the_next_time_with_every_method(store: PageStore, name: str, copy: Page) -> None:
     copy = replace(copy, text=FIRST.text, title="另一个标题") if name != "cascade" else copy
     first = answer(crawl(store, method=name), FIRST)
     assert kind(crawl(store, method=name), copy) is Kind.DUPLICATE
@@ -50,7 +48,7 @@ def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
     assert store.pages == 2
 
 
-def test_a_witness_of_a_former_recipe_counts_its_sentences_for_its_own_site_alone(
+def test_a_witness_of_a_former_recipe_counts_for_its_own_site(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = crawl(store, drops=True)

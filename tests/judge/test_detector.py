@@ -150,9 +150,7 @@ def test_a_longer_text_that_comes_after_its_excerpt_is_told_of_and_passes(detect
 
 
 @pytest.mark.parametrize("likeness", PASSING)
-def test_what_is_no_copy_does_not_wait_for_a_page_on_its_way_and_a_copy_does(
-    store: PageStore, likeness: Likeness
-) -> None:
+def test_only_a_copy_waits_for_a_page_on_its_way(store: PageStore, likeness: Likeness) -> None:
     """So an excerpt is told of only if the longer text came through before it."""
     first = reserve(copying(store), page("first", LONG, HEADLINE))
     assert copying(store, likeness).check(ALIKE[likeness]) == Blocked(first)
@@ -190,9 +188,7 @@ def test_a_copy_is_the_better_match_also_where_an_excerpt_is_a_copy(detector: De
 
 
 @pytest.mark.parametrize("likeness", PASSING)
-def test_a_page_that_has_become_like_another_is_updated_and_named_with_its_own_earlier_text(
-    detector: Detector, likeness: Likeness
-) -> None:
+def test_a_page_that_has_become_like_another_is_updated(detector: Detector, likeness: Likeness) -> None:
     answer(detector, page("first", LONG, HEADLINE))
     answer(detector, page("second", story(7)))
     found = answer(detector, ALIKE[likeness])
@@ -220,16 +216,14 @@ def known(store: PageStore, sentences: list[str] = CLAUSES, site: str = "board.e
     return int(store.on_site(site).is_common(counted).sum())
 
 
-def test_pages_that_differ_in_a_fifth_of_their_text_pass_before_and_after_the_rest_is_known_for_boilerplate(
-    detector: Detector, store: PageStore
-) -> None:
+def test_pages_that_differ_in_a_fifth_pass_before_the_rest_is_boilerplate(detector: Detector, store: PageStore) -> None:
     for number in range(40):
         assert summary(answer(detector, board(number))) == (Kind.UNIQUE, None, None)
         assert known(store) == (len(CLAUSES) if number >= 15 else 0)
 
 
 @pytest.mark.parametrize("clauses", [15, 18], ids=["five sixths", "six sevenths"])
-def test_of_the_first_pages_hardly_one_is_taken_for_a_copy_though_a_disclaimer_is_the_most_of_what_they_say(
+def test_a_disclaimer_makes_hardly_a_copy_of_the_first_pages(
     detector: Detector, store: PageStore, clauses: int
 ) -> None:
     """Until that is known they have other titles and other openings; now and then two openings seem to be alike."""
@@ -240,18 +234,14 @@ def test_of_the_first_pages_hardly_one_is_taken_for_a_copy_though_a_disclaimer_i
     assert set(kinds[32:]) == {Kind.UNIQUE}
 
 
-def test_pages_that_differ_in_a_tenth_of_their_text_pass_once_the_rest_is_known_for_boilerplate(
-    detector: Detector, store: PageStore
-) -> None:
+def test_pages_that_differ_in_a_tenth_pass_once_the_rest_is_boilerplate(detector: Detector, store: PageStore) -> None:
     kinds = [kind(detector, board(number, clauses=story(9, 27))) for number in range(60)]
     assert set(kinds[32:]) == {Kind.UNIQUE}
 
 
 @pytest.mark.parametrize("number", [0, 7, 15, 16, 30], ids="filed {}".format)
 @pytest.mark.parametrize("site", ["board.example", "mirror.example"])
-def test_a_copy_of_a_page_with_boilerplate_is_found_whether_filed_before_or_after_it_was_known(
-    detector: Detector, number: int, site: str
-) -> None:
+def test_a_copy_with_boilerplate_is_found_whenever_that_was_known(detector: Detector, number: int, site: str) -> None:
     for one in range(32):
         answer(detector, board(one))
     copy = replace(board(number), url=f"http://{site}/copy", site=site)
@@ -266,9 +256,7 @@ def test_a_copy_of_a_page_with_boilerplate_is_found_whether_filed_before_or_afte
         assert (found.kind, found.match and found.match.url) == (Kind.DUPLICATE, board(number).url)
 
 
-def test_most_copies_under_another_title_are_found_though_the_originals_were_filed_with_their_boilerplate(
-    detector: Detector,
-) -> None:
+def test_most_copies_of_pages_that_were_filed_with_boilerplate_are_found(detector: Detector) -> None:
     """Not all: a page filed before the guard knew may have no key of the body but those of its boilerplate."""
     for number in range(32):
         answer(detector, board(number))
@@ -290,9 +278,7 @@ def test_a_page_judged_before_its_boilerplate_was_known_is_unchanged_after(detec
     assert kind(detector, replace(board(3), text=changed)) is Kind.UPDATED
 
 
-def test_a_page_of_boilerplate_alone_is_not_judged_and_passes_again_only_if_its_html_has_changed(
-    detector: Detector,
-) -> None:
+def test_a_page_of_boilerplate_passes_again_only_if_its_html_has_changed(detector: Detector) -> None:
     menu = Page("http://board.example/menu", "版面目录", text="\n".join(CLAUSES[:6]), html=99, site="board.example")
     for number in range(16):
         answer(detector, board(number))

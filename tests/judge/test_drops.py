@@ -117,7 +117,7 @@ def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypa
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb", "memory"])
-def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
+def test_the_oldest_of_too_many_go_and_the_tally_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     if scheme == "leveldb":

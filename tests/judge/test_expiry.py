@@ -62,9 +62,7 @@ class Crawl:
     ],
     ids=["other copies", "the same copy", "a delivered copy", "copies of a witness"],
 )
-def test_an_article_is_known_as_long_as_copies_of_it_come(
-    comes: Callable[[int], Page], drops: bool, expected: Kind
-) -> None:
+def test_an_article_is_known_while_copies_of_it_come(comes: Callable[[int], Page], drops: bool, expected: Kind) -> None:
     crawl = Crawl(DAY, drops=drops)
     for one in (ARTICLE, page("witness", [*BODY[:17], *OTHER]), comes(0)):
         crawl.sees(one)

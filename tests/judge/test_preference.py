@@ -29,9 +29,6 @@ def of_length(name: str, sentences: int, title: str = "标题甲") -> Page:
     return page(name, TEXT[:sentences], title)
 
 
-# Length
-
-
 def test_a_longer_article_is_better_from_a_tenth_more_on_and_a_shorter_one_never() -> None:
     assert kinds("longest", of_length("a", 30), of_length("b", 36)) == ["unique", "better"]
     assert kinds("longest", of_length("a", 30), of_length("b", 32)) == ["unique", "duplicate"]
@@ -130,9 +127,6 @@ def test_of_a_page_that_was_judged_without_the_policy_some_methods_do_not_know_t
         assert found == [Kind.UNIQUE, kind], name
 
 
-# Links
-
-
 def linked(name: str, to: str = "") -> Page:
     return page(name, [*TEXT, f"{name}的编辑部供稿。"], "标题甲", canonical=f"http://{to}.example/" if to else "")
 
@@ -170,9 +164,6 @@ def test_two_pages_that_name_each_other_do_not_take_turns() -> None:
 def test_a_link_alone_makes_no_copy() -> None:
     other = page("origin", story(4, 40), "标题乙", canonical="http://origin.example/")
     assert kinds("canonical", linked("copy", "origin"), other) == ["unique", "unique"]
-
-
-# Hosts
 
 
 def at(url: str) -> Page:

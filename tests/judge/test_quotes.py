@@ -160,9 +160,7 @@ def test_the_same_short_answer_to_two_messages_is_two_answers(detector: Detector
 
 
 @pytest.mark.parametrize("how", ["text", "html", "whole"])
-def test_an_article_with_a_quotation_is_a_copy_of_the_one_that_sets_it_off_otherwise(
-    detector: Detector, how: str
-) -> None:
+def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise(detector: Detector, how: str) -> None:
     lines = [*OPENING.split("\n"), *REPLIES[0].split("\n"), *REPLIES[1].split("\n")]
     plain = "".join(f"<p>{line}</p>" for line in lines)
     if how == "text":

@@ -54,9 +54,7 @@ def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store:
     assert store.pages == 2
 
 
-def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_noted_as_a_drop_and_a_sight_of_both(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clock, "now", lambda _: 4_000_000_000.0)
     monkeypatch.setattr(store, "is_persistent", True)
     before = sum(1 for _ in store.rows(b"d"))
@@ -65,9 +63,7 @@ def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
     assert store.last_seen(THIRD.url) == store.last_seen(FIRST.url) == 4_000_000_000
 
 
-def test_an_article_of_its_own_passes_even_if_it_is_as_like_the_original_as_the_copy_was(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_article_of_its_own_passes_though_it_is_as_alike(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where two pages share a long form, of which nothing was known when the first of them was dropped."""
     alike = Comparison(find_record(store, THIRD).similarity, 1.0, False, False, False)
     monkeypatch.setattr(Cascade, "compare", lambda *_: alike)
@@ -83,9 +79,7 @@ def test_where_another_rule_decides_it_is_judged_anew(store: PageStore, settings
     assert kind(crawl(store, **settings), THIRD) is Kind.UNIQUE
 
 
-def test_a_page_with_nothing_left_of_its_own_is_the_copy_that_it_was(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_with_nothing_of_its_own_is_the_copy_it_was(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be boilerplate else, and pass."""
     guarded = Cascade.fingerprint_own
     monkeypatch.setattr(Cascade, "fingerprint_own", lambda *given: replace(guarded(*given), own=0))

@@ -152,9 +152,7 @@ def test_two_of_one_process_share_a_state_and_one_that_only_looks_leaves_no_trac
     close_store(store)
 
 
-def test_a_server_that_fails_is_an_error_and_the_next_page_is_judged(
-    url: str, redis_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_after_a_failure_is_judged(url: str, redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(url) as now:
         assert isinstance(now.detector.store, RedisStore)
         monkeypatch.setattr(RemoteJudgement, "_fetch_earlier", _fails)

@@ -47,9 +47,7 @@ def store() -> PageStore:
 
 @pytest.mark.parametrize("policy", ["first", "longest", "canonical", ("attacker.example",)], ids=str)
 @pytest.mark.parametrize("excerpts", [False, True], ids=["tag", "drop"])
-def test_every_update_passes_after_a_longer_page_with_the_text(
-    store: PageStore, policy: KeepPolicy, excerpts: bool
-) -> None:
+def test_updates_pass_after_a_longer_page_with_the_text(store: PageStore, policy: KeepPolicy, excerpts: bool) -> None:
     assert kind(crawl(store), ARTICLE) is Kind.UNIQUE
     assert kind(crawl(store, policy, excerpts=excerpts), LONGER) in (Kind.UNIQUE, Kind.BETTER)
     for version in range(1, 6):

@@ -128,9 +128,7 @@ def test_a_sound_state_opens_with_every_page(state: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", REFUSED)
-def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is_undone(
-    damage: str, state: Path, sound: Path
-) -> None:
+def test_a_damaged_state_is_refused_and_opens_when_that_is_undone(damage: str, state: Path, sound: Path) -> None:
     pattern, mutate = REFUSED[damage]
     target = one(pattern)(state)
     mutate(target)

@@ -139,9 +139,7 @@ each_kind = pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
 
 @each_kind
 @pytest.mark.parametrize("pages", [1, 500])
-def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(
-    kind: str, pages: int, tmp_path: Path
-) -> None:
+def test_a_kill_loses_no_page_but_the_unsealed_and_frees_the_lock(kind: str, pages: int, tmp_path: Path) -> None:
     opened(kind, tmp_path / "state").close()
     with subprocess.Popen(command(FILING, kind, str(tmp_path / "state")), stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -184,9 +182,7 @@ def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(kind: str, 
     ("kind", "limit", "ending"),
     [("leveldb", 100_000, "close"), ("leveldb", 123_456, "exit"), ("sqlite", 150_000, "close")],
 )
-def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
-    kind: str, limit: int, ending: str, tmp_path: Path
-) -> None:
+def test_a_full_disk_costs_no_page_that_was_acknowledged(kind: str, limit: int, ending: str, tmp_path: Path) -> None:
     """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""
     pytest.importorskip("resource", reason="only POSIX limits the size of files")
     opened(kind, tmp_path / "state").close()
@@ -204,9 +200,7 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
 
 
 @pytest.mark.parametrize(("kilobytes", "ending"), [(1500, "close"), (2600, "exit"), (3300, "exit")])
-def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
-    kilobytes: int, ending: str, tmp_path: Path
-) -> None:
+def test_a_full_disk_leaves_a_state_that_opens_once_there_is_room(kilobytes: int, ending: str, tmp_path: Path) -> None:
     """The log of SQLite may be moved into the file by halves then: without the log the file is no database."""
     disk = tmp_path / "disk"
     disk.mkdir()

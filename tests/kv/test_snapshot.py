@@ -198,9 +198,7 @@ def test_another_recipe_and_an_empty_place_are_refused_and_nothing_is_made(url: 
         open_snapshot(url, {"method": "another"})
 
 
-def test_a_state_that_never_keeps_still_is_given_up_with_a_sentence(
-    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_state_that_never_keeps_still_is_given_up(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def moves(*_: object) -> None:
         raise Moving
 
@@ -295,7 +293,7 @@ def test_what_a_killed_look_has_left_goes_with_a_later_one(tmp_path: Path) -> No
         assert not one.path.exists()
 
 
-def test_where_nothing_may_be_written_beside_it_it_is_copied_elsewhere(
+def test_a_state_in_a_fixed_folder_is_copied_elsewhere(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with at_work(url) as store:

@@ -39,14 +39,9 @@ def files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
-# Files of somebody else's
-
-
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 @pytest.mark.parametrize("application", [0, 0x6E647571])
-def test_a_database_of_another_program_is_refused_and_not_a_byte_of_it_changes(
-    mode: str, application: int, tmp_path: Path
-) -> None:
+def test_a_database_of_another_program_is_refused_unchanged(mode: str, application: int, tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     with closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA journal_mode = {mode}")
@@ -135,9 +130,6 @@ def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside
     assert files(path) == {"notes.txt": b"notes"}
 
 
-# What it promises
-
-
 def commits(store: PageStore, write: Callable[[], object]) -> list[str]:
     """For each commit of what is written whether SQLite waits for the disk."""
     found: list[str] = []
@@ -159,7 +151,7 @@ def commits(store: PageStore, write: Callable[[], object]) -> list[str]:
 
 
 @pytest.mark.parametrize("opening", ["new", "there"])
-def test_once_in_a_second_a_commit_waits_for_the_disk_and_each_seal_does(
+def test_a_seal_waits_for_the_disk_and_a_commit_each_second(
     opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [100.0]
@@ -189,9 +181,7 @@ def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
         assert store.find(page(1).url) == page(1)
 
 
-def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of_its_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_ends_behind_the_last_sync_is_a_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a power cut leaves of the log: all that was synced, and of the rest as much as got to the disk by itself."""
     (tmp_path / "here").mkdir()
     path = tmp_path / "here" / "state.sqlite"

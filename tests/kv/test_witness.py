@@ -272,9 +272,6 @@ def test_the_witness_of_another_state_is_told_of(spot: Spot, tmp_path: Path) -> 
         spot.open()
 
 
-# Kills and power cuts: which of state and witness reached the disk first
-
-
 def in_another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "boot", lambda: "another boot")
 
@@ -396,9 +393,7 @@ def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -
         (lambda hashes: Changes(deletes={url_key(page(5).url, hashes)}), "the URL row of a page is missing"),
     ],
 )
-def test_rows_of_urls_that_do_not_fit_the_pages_are_told_of_though_the_tally_knows_them(
-    spot: Spot, changes: Callable[[Keyed], Changes], told: str
-) -> None:
+def test_rows_of_urls_that_do_not_fit_are_told_of(spot: Spot, changes: Callable[[Keyed], Changes], told: str) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         store.kv.write(changes(store.hashes), sync=True)

@@ -34,9 +34,6 @@ from tests.methods.cascade_pages import (
 OTHER_TITLE = "等了十一年，船来了"
 
 
-# Copies
-
-
 @pytest.mark.parametrize("title", [OTHER_TITLE, "", "河湾镇", "Ferry", "2024年的7件大事"])
 @pytest.mark.parametrize("text", [FERRY, SECOND_FERRY, LIGHTHOUSE, "今天风大，渡船停航一天。"])
 def test_the_same_letters_under_another_title_are_a_duplicate(text: str, title: str) -> None:
@@ -77,9 +74,6 @@ def test_a_copy_with_a_paragraph_more_or_less_is_a_duplicate() -> None:
         for left_out in range(len(paragraphs)):
             less = "\n".join(paragraphs[:left_out] + paragraphs[left_out + 1 :])
             assert judged(page(less), page(text)).duplicate, (text[:9], left_out)
-
-
-# Other articles
 
 
 def test_another_article_with_the_same_head_is_no_copy() -> None:
@@ -131,9 +125,6 @@ def test_a_form_filled_in_for_another_product_is_no_copy_and_reported_twice_it_i
         assert exact_jaccard(text, other) > 0.5, f"seed {seed}"
         assert not judged(page(text, title), page(other, other_title)).duplicate, f"seed {seed}"
         assert judged(page(text + ADDED, "召回"), page(text, title)).duplicate, f"seed {seed}"
-
-
-# Kinds of likeness
 
 
 def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
@@ -190,9 +181,6 @@ def test_pages_that_share_half_of_their_text_are_not_alike_in_any_way() -> None:
         assert (found.duplicate, found.likeness) == (False, None), f"seed {seed}"
 
 
-# Keys
-
-
 def keys(one: Page, **parameters: Any) -> tuple[int, ...]:
     return Cascade(CascadeParameters(**parameters)).fingerprint(one).keys
 
@@ -242,9 +230,6 @@ def test_each_family_of_keys_comes_from_its_part_of_the_page_alone() -> None:
 def test_keys_do_not_change_the_sketch() -> None:
     sketches = {Cascade(CascadeParameters(keys=one)).fingerprint(FULL).sketch for one in (*FAMILIES, DEFAULTS.keys)}
     assert len(sketches) == 1
-
-
-# Shared sentences
 
 
 def test_shared_sentences_are_quoted_as_the_page_has_them() -> None:

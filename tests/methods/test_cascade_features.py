@@ -121,7 +121,7 @@ def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:
         ({"words": NONE, "title": 5}, {"words": WORDS, "title": 6}, 0.0),
     ],
 )
-def test_titles_are_compared_by_their_words_and_without_any_as_a_whole(
+def test_titles_are_compared_by_words_or_as_a_whole(
     one: dict[str, Any], other: dict[str, Any], expected: float
 ) -> None:
     new, old = replace(ONE, **one), replace(OTHER, **other)

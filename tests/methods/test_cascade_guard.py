@@ -246,7 +246,7 @@ def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str, known
     ("text", "other", "lines"),
     [(FERRY, BELL, BOILERPLATE), (BELL, FERRY, OTHER_BOILERPLATE), (MILL, LIGHTHOUSE, ENGLISH_BOILERPLATE)],
 )
-def test_boilerplate_may_become_known_before_or_after_the_earlier_page(
+def test_boilerplate_may_become_known_after_the_earlier_page(
     text: str, other: str, lines: list[str], site: str
 ) -> None:
     for seed in range(3):

@@ -133,8 +133,6 @@ def test_without_simplified_the_other_script_is_another_text() -> None:
     assert not judged(page(TRADITIONAL), page(SIMPLIFIED)).duplicate
 
 
-# Texts with hardly a letter
-
 HARDLY_ANY = {
     "empty": "", "white space": " \n\u3000\t", "punctuation": "……。！？——，；“”", "emoji": "🚢🌊🚢 🎉\n👩‍👩‍👧",
     "one letter": "船", "one letter repeated": "船" * 3000, "one letter on many lines": "a\n" * 800,

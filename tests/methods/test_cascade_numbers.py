@@ -52,8 +52,6 @@ def seen(new: Page, old: Page) -> tuple[float, float]:
     return found["reworded"], found["numbers"]
 
 
-# The same report
-
 OLD = on_site(REPORT, TITLES[0])
 
 
@@ -121,9 +119,6 @@ def test_in_a_catalogue_the_same_numbers_make_no_copy() -> None:
     assert not judged(new, OLD, **PROFILES[CATALOGUE]).duplicate
 
 
-# A form
-
-
 def test_a_form_that_is_filled_in_with_other_numbers_is_another_page() -> None:
     for seed in range(4):
         new = on_site(filled_in(scattered(REPORT, 0.78, seed), 0.7, seed))
@@ -142,8 +137,6 @@ def test_between_sites_and_under_one_title_longer_texts_may_hold_other_numbers()
     assert seen(on_site(new, TITLES[0]), OLD)[1] == 0.0
     assert seen(on_site(new), OLD)[1] > 0.0
 
-
-# What is kept
 
 NUMBER = st.integers(0, 2**16 - 1)
 

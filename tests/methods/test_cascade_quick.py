@@ -108,9 +108,7 @@ def drawn(draw: st.DrawFn) -> Page:
 
 @given(drawn(), drawn(), st.sampled_from([STRICT, LENIENT]), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_a_comparison_of_refused_pages_finds_nothing(
-    new: Page, old: Page, parameters: CascadeParameters, has_whole: bool
-) -> None:
+def test_refused_pages_have_nothing_alike(new: Page, old: Page, parameters: CascadeParameters, has_whole: bool) -> None:
     method = Cascade(parameters)
     made, earlier = method.fingerprint(new), method.fingerprint(old)
     if has_whole:  # as if some of it were boilerplate: the sketch of all is that of the earlier page

@@ -16,8 +16,6 @@ from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.comparing import split
 
-# The layout
-
 HALF_WORD = st.integers(0, 2**16 - 1)
 WORD = st.integers(0, 2**32 - 1)
 #: Bytes before the first of the two min-wise parts.
@@ -74,9 +72,6 @@ def test_the_bytes_are_written_down() -> None:
     lines = Lines(frozenset((7, 6)), {0x102: 255, 5: 12, 3: 1})
     assert lines.pack().hex(" ") == "02 03 00 00 00 06 00 00 00 07 00 00 00 03 00 00 00 05 00 00 01 02 01 0c ff"
     assert Lines(frozenset(), {}).pack() == bytes(2)
-
-
-# Parts of a page
 
 
 def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
@@ -148,9 +143,6 @@ def test_larger_parts_make_a_larger_sketch() -> None:
     assert large - usual == (1024 * 4 - 512 * 2) // 8
 
 
-# Pages read from HTML
-
-
 def test_a_text_without_html_has_neither_lines_nor_an_article() -> None:
     whole = unpacked(Cascade().fingerprint(page(FERRY, headline="渡口", main=FERRY[:200])).sketch)
     assert (whole.lines, whole.article) == (None, None)
@@ -189,9 +181,6 @@ def test_a_headline_has_letters() -> None:
         whole = unpacked(Cascade().fingerprint(page(FERRY, "", headline=headline, reader="prose")).sketch)
         assert whole.lines is not None, headline
         assert whole.lines.headlines == frozenset(), headline
-
-
-# Lines and headlines
 
 
 def many(count: int) -> list[str]:

@@ -167,8 +167,6 @@ def test_a_file_counts_by_its_content_and_not_by_its_path(tmp_path: Path) -> Non
     assert str(tmp_path) not in str(recipe)
 
 
-# Parameters that only decide: no byte of a fingerprint depends on them
-
 #: The pages as if they were read from HTML.
 READ = {
     name: replace(

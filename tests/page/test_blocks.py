@@ -26,9 +26,6 @@ def linked(html: str) -> list[tuple[str, int]]:
     return [(block.text, block.linked) for block in visible_blocks(html)]
 
 
-# Where a line ends
-
-
 def test_lines_end_as_in_a_browser() -> None:
     for html, expected in [
         ("<h1>Ferry</h1><p>It is late.</p><div>Wait here.</div>", ["Ferry", "It is late.", "Wait here."]),
@@ -52,9 +49,6 @@ def test_lines_end_as_in_a_browser() -> None:
         assert lines(html) == expected
 
 
-# Links
-
-
 def test_letters_of_links_are_counted() -> None:
     for html, expected in [
         ("<p>see <a href=/>the boats</a> here", [("see the boats here", 8)]),
@@ -71,9 +65,6 @@ def test_letters_of_links_are_counted() -> None:
         ("<pre><a href=/>one</a>\ntwo</pre>", [("one", 0), ("two", 0)]),
     ]:
         assert linked(html) == expected
-
-
-# Frame and headline
 
 
 def test_navigation_and_footers_alone_are_frame() -> None:
@@ -121,9 +112,7 @@ _CONTEXTS: list[tuple[str, dict[str, str], str]] = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(_CONTEXTS), st.integers(0, 3)), max_size=12))
-def test_a_line_takes_its_context_from_the_elements_around_it(
-    steps: list[tuple[tuple[str, dict[str, str], str], int]],
-) -> None:
+def test_the_elements_around_a_line_are_its_context(steps: list[tuple[tuple[str, dict[str, str], str], int]]) -> None:
     """Into an element and then out of some, with a line after each."""
     root = lxml.html.Element("html")
     open_, kinds, expected = [root], [""], []
@@ -143,9 +132,6 @@ def test_a_line_takes_its_context_from_the_elements_around_it(
             kinds.pop()
             line()
     assert find_blocks(root) == expected
-
-
-# Hidden elements
 
 
 def test_hidden_text_is_ignored_and_the_text_after_it_is_kept() -> None:
@@ -189,9 +175,6 @@ def test_other_styles_and_a_page_that_is_hidden_at_first_hide_nothing() -> None:
         assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"], hidden
 
 
-# Fragments, broken documents, other documents
-
-
 def test_an_empty_page_has_no_lines() -> None:
     for html in ("", " \n", "\0", "<!-- -->", "<p>", "<a href=/>", "<br>", "<body></body>", "<p>\u00a0"):
         assert visible_blocks(html) == [], html
@@ -220,9 +203,6 @@ def test_broken_and_joined_documents_are_read() -> None:
         ("\ufeff<p>渡口", ["渡口"]),
     ]:
         assert [line.removeprefix("\ufeff") for line in lines(html) if line != "\ufeff"] == expected
-
-
-# Hostile pages
 
 
 # fmt: off

@@ -42,9 +42,6 @@ def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾�
     )
 
 
-# Head
-
-
 def test_the_title_has_no_site_name() -> None:
     for html, title in [
         ("<title>新渡口清晨开航</title>", "新渡口清晨开航"),
@@ -152,9 +149,6 @@ def test_any_html_is_accepted(html: str) -> None:
     assert parse_head(html, URL).url == URL
 
 
-# Extract
-
-
 def test_a_page_has_text_and_metadata() -> None:
     meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
     page = extract(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000)
@@ -222,9 +216,6 @@ def test_a_page_with_too_many_characters_or_tags_is_not_parsed(html: str, limit:
     with pytest.raises(ExtractionError, match=f"has {len(html)} characters and {html.count('<')} tags") as raised:
         extract(html, URL, max_html=limit, extractor=parsed)
     assert raised.value.reason == "too_large"
-
-
-# Decode body
 
 
 def test_a_binary_body_is_no_html() -> None:

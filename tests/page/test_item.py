@@ -52,8 +52,6 @@ def test_the_content_names_an_item_without_url() -> None:
     assert not fields().is_content_name(items[0], URL)
 
 
-# Hashes of items
-
 NOW = datetime(2026, 5, 1, tzinfo=timezone.utc)
 VALUES: list[Any] = [1, "1", 1.5, True, None, [1], {"b": 1}, b"1", Decimal(1), NOW, NOW.date(), "half \ud800"]
 CIRCLE: list[Any] = []
@@ -80,8 +78,6 @@ def test_an_item_without_an_exact_form_has_no_hash() -> None:
     for item in [{}, *({"a": value} for value in (object(), {1, 2}, CIRCLE, DEEP, {1: 2, "a": 3}))]:
         assert hash_item(item) == 0
 
-
-# Rows of listings
 
 LISTING = "https://a.example/news"
 ROW = {"headline": "The ferry sails again", "rank": 3}

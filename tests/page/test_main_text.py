@@ -141,7 +141,7 @@ def test_a_tree_is_unchanged_by_its_reading() -> None:
 
 
 @pytest.mark.parametrize(("error", "expected"), [(ValueError, ""), (RecursionError, ""), (MemoryError, None)])
-def test_only_a_lack_of_memory_is_an_error(
+def test_only_lack_of_memory_fails(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception], expected: str | None
 ) -> None:
     def fail(root: lxml.html.HtmlElement, *, is_article: bool) -> str:

@@ -24,9 +24,6 @@ def link(text: str, *, frame: bool = False) -> Block:
     return Block(text, linked=len(text), frame=frame)
 
 
-# Kept lines
-
-
 def test_prose_is_kept_without_links_frame_and_punctuation() -> None:
     for block, kept in [
         (Block("Ferry times"), True), (Block("x" * 10, linked=8), True), (Block("x" * 10, linked=9), False),
@@ -52,9 +49,6 @@ def test_a_main_text_of_many_links_is_a_menu() -> None:
         found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
         assert bool(found.main) is credible
         assert found.text.split("\n") == lines, links
-
-
-# Lines of the main text
 
 
 def test_lines_are_found_in_joined_and_marked_up_main_text() -> None:
@@ -95,9 +89,6 @@ def test_short_and_visible_lines_are_not_added() -> None:
         assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
 
 
-# Credible main text
-
-
 def test_a_credible_main_text_is_long_and_half_of_the_text() -> None:
     for own, others, credible in [
         (59, 0, False), (60, 0, True), (60, 60, True), (60, 61, False), (500, 500, True), (500, 501, False),
@@ -113,12 +104,6 @@ def test_links_and_frame_do_not_count() -> None:
     around = [link("c" * 500), Block("d" * 500, frame=True)]
     assert read_blocks([*around, Block("a" * 60)], "a" * 60).reader == "article"
     assert read_blocks([*around, Block("a" * 60)], "d" * 500).reader == "prose"
-
-
-# Headlines
-
-
-# Hostile and random pages
 
 
 def test_the_time_for_many_lines_and_a_long_main_text_is_bounded() -> None:

@@ -125,9 +125,7 @@ BODY = "After ten years the ferry sails again, and the whole harbour came to see
     ids=["a field", "the longest field", "a metadata field", "no text", "no item"],
 )
 @pytest.mark.parametrize(("answer", "url", "reason"), [(API, URL, "not_html"), (response(), OTHER, "other_page")])
-def test_the_error_names_the_settings_that_help(
-    item: dict[str, Any], cure: str, answer: PageResponse, url: str, reason: str
-) -> None:
+def test_the_error_names_settings(item: dict[str, Any], cure: str, answer: PageResponse, url: str, reason: str) -> None:
     with pytest.raises(ExtractionError) as raised:
         source().page(item, answer, url)
     assert raised.value.reason == reason

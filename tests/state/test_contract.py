@@ -238,9 +238,7 @@ def test_new_ids_grow_even_when_the_clock_is_set_back(store: PageStore, monkeypa
     assert before < store.new_id() < before + STEP
 
 
-def test_ids_of_a_later_run_are_larger_even_when_the_clock_is_set_back(
-    lasting: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ids_of_a_later_run_grow_though_the_clock_is_set_back(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     store = lasting.open()
     kept = put(store)
     monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
@@ -311,9 +309,7 @@ def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore)
         assert store.postings(4, 10) == []
 
 
-def test_two_urls_with_one_hash_are_never_taken_for_each_other(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_urls_with_one_hash_are_two_pages(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
     first, second = put(store, "https://a.example/", 1), put(store, "https://b.example/", 2)
     assert store.find("https://b.example/") == second
@@ -324,9 +320,7 @@ def test_two_urls_with_one_hash_are_never_taken_for_each_other(
     assert store.record(second.id) == second
 
 
-def test_rolling_back_an_update_does_not_take_the_place_of_a_url_with_the_same_hash(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rolling_back_an_update_keeps_a_url_of_the_same_hash(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
     generation = store.begin("crawl")
     old = put(store, "https://a.example/")
@@ -351,12 +345,6 @@ def test_a_page_may_be_filed_anew_under_its_own_id(store: PageStore) -> None:
     assert store.pages == records(store) == 1
 
 
-# Generations
-
-
-# Several unsealed versions of one URL
-
-
 # Rolling back
 
 
@@ -376,9 +364,7 @@ def test_a_page_rolled_back_leaves_nothing_behind(store: PageStore, sealed: bool
 # When a URL was seen
 
 
-def test_touching_a_page_moves_the_time_at_which_its_url_was_seen(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_touching_a_page_moves_the_last_seen_of_its_url(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_700_000_000.9]
     monkeypatch.setattr(
         base, "time", SimpleNamespace(time=lambda: now[0], time_ns=lambda: int(now[0] * 1e9), monotonic=int)
@@ -474,9 +460,7 @@ def place_tallied(place: Place) -> bool:
     return issubclass(place.kind, FileEngine) and not isinstance(place, TemporaryPlace)
 
 
-def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
-    lasting: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_gets_no_pages_writes_no_counts(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     store = lasting.open()
     assert blocks(lasting.reopen(store)) == {}
     store = lasting.opened[-1]
@@ -528,9 +512,7 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_di
         (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
     ],
 )
-def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_as_it_is(
-    lasting: Place, key: bytes, packed: bytes, told: str
-) -> None:
+def test_damaged_counts_are_refused_and_the_state_stays(lasting: Place, key: bytes, packed: bytes, told: str) -> None:
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
     note(store, 16)
@@ -570,8 +552,6 @@ def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, m
     assert blocks(store) == {layout.block_key(block): packed for block, packed in store.counted().items()}
     assert stood(lasting.reopen(store)) == [5] * 3
 
-
-# Pages of one site
 
 # Recipes
 
@@ -750,9 +730,7 @@ def test_directories_that_are_missing_are_made(on_disk: Place) -> None:
     assert Path(location).exists()
 
 
-def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_plyvel_leveldb_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plyvel", None)
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
         open_at(STORES["leveldb"], str(tmp_path / "state"), RECIPE)

@@ -73,9 +73,7 @@ def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
 
 @pytest.mark.parametrize("site", ["a.example", ""])
 @pytest.mark.parametrize("pure", [False, True])
-def test_a_page_that_is_to_be_counted_once_is_known_by_a_number_of_its_own(
-    pure: bool, site: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_counts_once_has_a_number(pure: bool, site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if pure:
         monkeypatch.setattr(compiled, "kernels", None)
     counts = Counts()

@@ -241,9 +241,7 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep) -> None:
         (layout.generation_key(5), b"{}", "the row of a crawl cannot be read"),
     ],
 )
-def test_what_is_damaged_at_the_opening_is_told_in_a_sentence_and_not_touched(
-    key: bytes, value: bytes, words: str, tmp_path: Path
-) -> None:
+def test_what_is_damaged_at_the_opening_is_named(key: bytes, value: bytes, words: str, tmp_path: Path) -> None:
     place = url("sqlite", tmp_path)
     store = open_store(place, RECIPE)
     store.kv.write(Changes({key: value}), sync=True)

@@ -96,9 +96,7 @@ def test_a_page_that_is_seen_again_is_known_for_another_ttl(store: PageStore, cl
 
 
 @pytest.mark.parametrize("every", [30, 600])
-def test_where_pages_come_all_the_time_those_that_were_seen_again_are_not_overlooked(
-    store: PageStore, clock: Clock, every: int
-) -> None:
+def test_pages_that_were_seen_again_are_not_overlooked(store: PageStore, clock: Clock, every: int) -> None:
     first = put(store, 0)
     clock.now += HOUR / 2
     store.touch(first)
@@ -218,9 +216,7 @@ def test_what_is_not_sealed_stays_until_it_is(store: PageStore, clock: Clock) ->
 
 
 @pytest.mark.parametrize("many", [1, 5])
-def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
-    lasting: Place, clock: Clock, many: int
-) -> None:
+def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, clock: Clock, many: int) -> None:
     """Also after the state was closed: pages that were not sealed, and one that has got its place back."""
     store = clock.govern(lasting.open())
     generation = store.begin("crawl")
@@ -276,7 +272,7 @@ def test_a_page_that_arrives_late_expires_with_those_that_came_before_it(store: 
 
 
 @pytest.mark.parametrize("bounds", [DAY, Bounds(max_pages=10), Bounds(24 * HOUR, 10)])
-def test_a_step_is_small_however_much_there_is_to_do(
+def test_a_step_is_always_small(
     store: PageStore, clock: Clock, bounds: Bounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = [put(store, number) for number in range(300)]

@@ -129,9 +129,7 @@ def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("to", ["lines", "sqlite"])
-def test_what_can_be_read_of_a_damaged_one_is_saved(
-    url: str, to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_can_be_read_is_saved(url: str, to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(parse_url(url)[1])
     key = record_key(read_records(url)[PEAR].id).hex()
     lines = path.read_text().splitlines()

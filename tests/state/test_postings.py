@@ -57,9 +57,7 @@ def filed(store: PageStore, key: int = KEY, limit: int = 1000) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite", "memory"])
-def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newer_page_is_filed_without_a_long_list(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "leveldb":
         pytest.importorskip("plyvel")
     monkeypatch.setattr(postings, "MOST", 3)

@@ -254,7 +254,7 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
-def test_random_steps_leave_what_a_model_of_dictionaries_leaves(
+def test_random_steps_do_as_a_model_of_dictionaries(
     scheme: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     walk(scheme, tmp_path, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
@@ -262,9 +262,7 @@ def test_random_steps_leave_what_a_model_of_dictionaries_leaves(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
-def test_random_steps_leave_it_too_where_a_key_has_many_rows(
-    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_steps_do_so_where_keys_have_rows(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "MOST", most)
     walk("sqlite", tmp_path, 40, lambda: pytest.fail("SQLite asks for no server."))
 
@@ -272,16 +270,12 @@ def test_random_steps_leave_it_too_where_a_key_has_many_rows(
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
-def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(
-    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_many_random_steps_do_as_the_model(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     walk(scheme, tmp_path, 2000, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
-def test_a_killed_state_opens_whose_latest_version_was_sealed_over_an_unsealed_one_and_rolled_back(
-    scheme: str, tmp_path: Path
-) -> None:
+def test_a_killed_state_opens_after_a_version_over_an_unsealed_one_was_rolled_back(scheme: str, tmp_path: Path) -> None:
     """The first version waits for the next opening, and is named by no URL until then."""
     if scheme == "leveldb":
         pytest.importorskip("plyvel")

@@ -83,16 +83,13 @@ def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
 
 @pytest.mark.parametrize("installed", [object(), None])
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-def test_the_default_keeps_to_the_state_that_is_already_there(
+def test_the_default_keeps_to_what_is_there(
     installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     existing = tmp_path.resolve() / f"state.{scheme}"
     existing.touch()
     assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
-
-
-# The state that is there
 
 
 def made(folder: Path) -> str:
@@ -103,9 +100,7 @@ def made(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("named", ["state.sqlite", ".", ""])
-def test_a_path_is_answered_with_the_url_of_the_state_that_is_there(
-    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_gives_the_url_of_its_state(named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = made(tmp_path)
     monkeypatch.chdir(tmp_path)
     path = named or str(tmp_path)

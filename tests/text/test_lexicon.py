@@ -65,9 +65,7 @@ class TestCounting:
 
 
 class TestWriting:
-    def test_the_earlier_file_is_replaced_as_a_whole_or_not_at_all(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_earlier_file_is_replaced_or_not(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = tmp_path / "lexicon.tsv"
         path.write_text("what was there")
 
@@ -144,9 +142,7 @@ class TestReading:
             lexicon(str(tmp_path / "other.tsv"))
 
     @pytest.mark.parametrize("content", [with_head(), without("words"), with_head().replace("\n", "\r\n")])
-    def test_other_line_ends_and_a_head_without_the_number_of_words_do_no_harm(
-        self, tmp_path: Path, content: str
-    ) -> None:
+    def test_other_line_ends_and_a_head_without_a_number_do_no_harm(self, tmp_path: Path, content: str) -> None:
         (tmp_path / "other.tsv").write_text(content, encoding="utf-8", newline="")
         assert list(lexicon(str(tmp_path / "other.tsv")).idf) == ["渡口", "ferry"]
 

@@ -76,8 +76,6 @@ def test_a_marked_text_is_cut_at_the_limit() -> None:
         assert bracketed(truncate(parts, limit)) == expected
 
 
-# Differences
-
 SMALL_TEXT = st.text("ab .\n。x1 é字！", max_size=80)
 
 

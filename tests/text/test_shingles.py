@@ -44,9 +44,6 @@ def test_distinct_values_are_those_of_numpy_and_the_argument_stays(hashes: list[
     assert distinct(given_ones.astype(np.uint32)).dtype == np.uint32
 
 
-# Sketches
-
-
 def draw_pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[npt.NDArray[np.uint64], ...]:
     """Draw two sets of that size, as similar as their sizes allow."""
     both = round(2 * size * similarity / (1 + similarity))

@@ -392,9 +392,7 @@ def test_every_stage_takes_any_text(text: str) -> None:
         (article_title, (" ", " _", "-", "a-"), 200_000),
     ],
 )  # fmt: skip
-def test_time_grows_with_the_length_of_a_hostile_text(
-    stage: Callable[[str], object], units: tuple[str, ...], size: int
-) -> None:
+def test_time_grows_with_a_hostile_text(stage: Callable[[str], object], units: tuple[str, ...], size: int) -> None:
     for unit in units:
         large = f"a{unit * (size // len(unit))}b"
         small = f"a{unit * (size // len(unit) // 4)}b"

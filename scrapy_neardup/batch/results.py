@@ -1,0 +1,173 @@
+"""The results of a run: verdicts, the records that are kept, and a state with which a crawl goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.batch.judging import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
+from scrapy_neardup.batch.local import record_rows, verdict_rows
+from scrapy_neardup.batch.pages import StoredPage, stored_pages
+from scrapy_neardup.batch.runs import BatchRun, Part
+from scrapy_neardup.batch.tables import PAGES, RECORD_BITS, rank_of
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files import Entry, read_input
+from scrapy_neardup.files.writers import Writer
+from scrapy_neardup.judge.copies import count_sentences
+from scrapy_neardup.judge.records import output_fields
+from scrapy_neardup.model import Verdict
+from scrapy_neardup.state.evidence import Keep, evidence
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+
+#: The verdicts of a run. ``input`` and ``record`` (from 0) say where a page stood; the rest is as in a tag, without the
+#: time.
+VERDICTS = pa.schema(
+    [
+        ("input", pa.string()),
+        ("record", pa.uint32()),
+        *((name, pa.string()) for name in ("url", "verdict", "kind", "reason", "reader")),
+        *((name, pa.string()) for name in ("similar_id", "original", "like")),
+        ("similarity", pa.float64()),
+        ("containment", pa.float64()),
+        ("shared", pa.list_(pa.string())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRecord:
+    """A page of a run with its verdict. ``counted``: flags, see ``judging``. Ids are ranks."""
+
+    stored: StoredPage
+    verdict: Verdict
+    counted: int
+
+
+def judged_records(parts: Sequence[Part], columns: Sequence[str] = PAGES.names) -> Iterator[JudgedRecord]:
+    """Return the pages of parts, with these columns of PAGES and nothing in the others, and their verdicts."""
+    for part in parts:
+        rows = verdict_rows(part)
+        verdicts = zip(rows["source"].to_pylist(), rows["payload"].to_pylist(), rows["count"].to_pylist(), strict=True)
+        for file in part.files:
+            for batch in pq.ParquetFile(file).iter_batches(1000, columns=list(columns)):
+                for stored in stored_pages(batch):
+                    rank, packed, counted = next(verdicts)
+                    assert rank == stored.rank
+                    page = stored.page
+                    yield JudgedRecord(stored, unpack_verdict(rank, page.url, page.reader, packed), counted)
+
+
+def write_verdicts(run: BatchRun, path: Path) -> Counter[tuple[str, str | None, str | None]]:
+    """Write VERDICTS to a parquet file; return how many pages have each verdict, kind and reason."""
+    counts = Counter[tuple[str, str | None, str | None]]()
+    with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
+        rows = list[dict[str, Any]]()
+        for judged in judged_records(run.own_parts, ("rank", "failed", "url", "reader")):
+            tag, rank = judged.verdict.as_tag(), judged.stored.rank
+            counts[tag["verdict"], tag["kind"], tag["reason"]] += 1
+            tag["shared"] = [_valid(one) for one in tag["shared"]]
+            names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
+            place = {"input": run.input_of(rank), "record": rank & ((1 << RECORD_BITS) - 1)}
+            rows.append({**tag, **names, **place, "url": _valid(judged.verdict.url)})
+            if len(rows) == 10_000:
+                writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
+                rows.clear()
+        writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
+    return counts
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:
+    """Write the records whose verdict passes, as ``dedup`` does; return how many. The inputs are read once more."""
+    written = 0
+    judged = judged_records(run.own_parts)
+    one = next(judged, None)
+    for input, name in enumerate(run.inputs, run.first_input):
+        for rank, entry in _entries(input, name, run.options.format):
+            if one is None or one.stored.rank != rank:
+                raise NearDupError(f"{name} has changed since it was read. Remove {run.folder}, and run again.")
+            if passes(one.verdict):
+                out.write(output_fields(entry, one.stored.page), None, entry.line)
+                written += 1
+            one = next(judged, None)
+    return written
+
+
+def _entries(input: int, name: str, format: str) -> Iterator[tuple[int, Entry]]:
+    try:
+        for number, entry in enumerate(read_input(name, format)):
+            if isinstance(entry, Entry):
+                yield rank_of(input, number), entry
+    except NearDupError:  # the run has it among its rejects
+        return
+
+
+def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
+    """Write all pages of a run and of those before it to an empty state; return how many. They are sealed at the end.
+
+    Counts are those of a crawl, of fixed size. Pages of a later crawl are judged by them.
+    """
+    generation = store.begin(f"batch {run.folder}")
+    ids = _Ids(run.parts, store.new_id())
+    for part in run.parts:
+        rows = record_rows(part)
+        columns = (rows[name].to_pylist() for name in ("source", "hash", "count", "payload"))
+        written = {rank: about for rank, *about in zip(*columns, strict=True)}
+        for judged in judged_records([part]):
+            if judged.stored.rank in written:
+                _export(judged, written[judged.stored.rank], ids, store, generation, keep)
+            _count(judged, store)
+    store.seal(generation, store.unsealed(generation))
+    store.end(generation)
+    return store.pages
+
+
+class _Ids:
+    """The ids of pages in a state, in the order of their ranks."""
+
+    def __init__(self, parts: Sequence[Part], first: int) -> None:
+        self._ranks = np.concatenate([record_rows(part)["source"].to_numpy() for part in parts] or [np.zeros(0)])
+        self._first = first
+
+    def of(self, rank: int) -> int:
+        """Return the id for a rank; 0 for none."""
+        return self._first + (int(np.searchsorted(self._ranks, rank)) << 16) if rank else 0
+
+
+def _export(
+    judged: JudgedRecord, about: Sequence[Any], ids: _Ids, store: PageStore, generation: int, keep: Keep
+) -> None:
+    rank, replaces, packed = about
+    record = Record.unpack(rank, packed)
+    moved = replace(record, id=ids.of(rank), original=ids.of(record.original), since=ids.of(record.since))
+    if rank != judged.stored.rank:  # a page that was dropped again renews its record
+        known = store.record(moved.id)
+        if known is not None:
+            store.touch(known, renewed=moved)
+        return
+    verdict, match = judged.verdict, judged.verdict.match
+    if match is not None:
+        match = replace(match, id=ids.of(match.id))
+    is_copy = record.original != record.id
+    kept = evidence(judged.stored.page, verdict.likeness, match, copy=is_copy, keep=keep)
+    store.add(moved, kept, generation=generation, replaces=ids.of(replaces))
+
+
+def _count(judged: JudgedRecord, store: PageStore) -> None:
+    page, made, counted = judged.stored.page, judged.stored.fingerprint, judged.counted
+    if counted & FORMED:
+        store.note_form(page.site, in_form=bool(counted & FORM))
+    if counted & HERE and made is not None:
+        count_sentences(store, page.url, page.site, made, everywhere=bool(counted & EVERYWHERE))
