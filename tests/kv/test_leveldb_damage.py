@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -121,11 +121,6 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
 }
 
 
-def test_a_sound_state_opens_with_every_page(state: Path) -> None:
-    with closing(opened(state)) as store:
-        read_all(store)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", REFUSED)
 def test_a_damaged_state_is_refused_and_opens_when_that_is_undone(damage: str, state: Path, sound: Path) -> None:
@@ -168,27 +163,6 @@ def test_what_costs_no_row_is_no_damage(damage: str, state: Path) -> None:
             read_all(store)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [0.001, 0.2, 0.5, 0.7])
-def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at: float, state: Path) -> None:
-    # In all: where closing cut a compaction short, the largest holds no page, and LevelDB deletes it unread.
-    tables = [*(state / "db").glob("*.ldb")]
-    for table in tables:
-        flip(at)(table)
-    with pytest.raises(StoreDamaged) as refused:  # noqa: PT012 - at the opening or at the reading, both will do
-        store = opened(state)
-        try:
-            read_all(store)
-        finally:
-            with suppress(StoreError):
-                store.close()
-    assert str(state) in str(refused.value)
-    for table in filter(Path.exists, tables):
-        flip(at)(table)
-    with closing(opened(state)) as store:
-        read_all(store)
-
-
 def test_a_digest_that_cannot_be_written_is_an_error_of_the_store_and_frees_the_lock(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,14 +195,6 @@ def test_a_file_in_the_place_of_the_directory_db_is_an_error_and_stays(tmp_path:
         opened(tmp_path / "state")
     assert str(tmp_path / "state") in str(refused.value)
     assert (tmp_path / "state" / "db").read_text() == "in the way"
-
-
-def test_compaction_keeps_every_page(state: Path) -> None:
-    with closing(opened(state)) as store:
-        store.kv.compact()
-        read_all(store)
-    with closing(opened(state)) as store:
-        read_all(store)
 
 
 def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
