@@ -29,7 +29,7 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.judging import judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
 from scrapy_neardup.batch.routing import answer, attach, needed_records
-from scrapy_neardup.batch.runs import BatchRun, Part
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.batch.tables import GIVEN, NEEDED, PAGES, RECORD_BITS, ROWS, Topic
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Malformed, Skipped
@@ -115,7 +115,7 @@ class LocalRunner:
             done += records
             self._inform(f"{done:,} records read")
 
-    def _round(self, parts: Sequence[Part], own: Sequence[Part]) -> int:
+    def _round(self, parts: Sequence[ArchivePart], own: Sequence[ArchivePart]) -> int:
         """Give the parts of this run what all parts left behind; return how many were judged."""
         shuffle, options = self._run.folder / "shuffle", self._run.options
         shutil.rmtree(shuffle, ignore_errors=True)
@@ -190,7 +190,7 @@ def _write_pages(path: Path, batches: Iterable[pa.RecordBatch], counted: _Counte
 # Rounds. Files of the shuffle have a batch for each part that gets it.
 
 
-def _answer_slice(shuffle: Path, parts: Sequence[Part], common: int, slice: int) -> None:
+def _answer_slice(shuffle: Path, parts: Sequence[ArchivePart], common: int, slice: int) -> None:
     """Answer what parts ask for with hashes of one slice."""
     given = answer(pa.Table.from_batches([_batch(part.rows, slice) for part in parts], ROWS), common)
     counts = given.filter(pc.is_in(given["kind"], pa.array([Topic.COUNT, Topic.BITS], pa.uint8())))
@@ -199,13 +199,13 @@ def _answer_slice(shuffle: Path, parts: Sequence[Part], common: int, slice: int)
     _write_by(shuffle / f"needed-{slice:03}", needed, source_parts(needed, parts), len(parts))
 
 
-def source_parts(needed: pa.Table, parts: Sequence[Part]) -> Any:
+def source_parts(needed: pa.Table, parts: Sequence[ArchivePart]) -> Any:
     """Return the numbers of the parts that hold the NEEDED records."""
     firsts = np.array([part.first for part in parts], np.uint64)
     return np.searchsorted(firsts, needed["source"].to_numpy(), "right") - 1
 
 
-def _send_records(shuffle: Path, count: int, part: Part) -> None:
+def _send_records(shuffle: Path, count: int, part: ArchivePart) -> None:
     """Send the records of a part to the parts that need them."""
     needed = pa.Table.from_batches([_batch(file, part.number) for file in sorted(shuffle.glob("needed-*"))], NEEDED)
     needed = needed.group_by(NEEDED.names).aggregate([])
@@ -213,12 +213,12 @@ def _send_records(shuffle: Path, count: int, part: Part) -> None:
     _write_by(shuffle / f"records-{part.number:06}", sent, sent["part"].to_numpy(), count)
 
 
-def _judge(shuffle: Path, options: BatchOptions, parts: Sequence[Part], part: Part) -> bool:
+def _judge(shuffle: Path, options: BatchOptions, parts: Sequence[ArchivePart], part: ArchivePart) -> bool:
     files = [*shuffle.glob("counts-*"), *(shuffle / f"records-{one.number:06}" for one in parts[: part.number])]
     return rejudge(options, part, pa.Table.from_batches([_batch(file, part.number) for file in files], GIVEN))
 
 
-def rejudge(options: BatchOptions, part: Part, given: pa.Table) -> bool:
+def rejudge(options: BatchOptions, part: ArchivePart, given: pa.Table) -> bool:
     """Judge a part unless it was judged with the same GIVEN rows, in any order; return whether it was judged."""
     given = given.sort_by([(name, "ascending") for name in ("kind", "hash", "source")]).combine_chunks()
     digest = _digest(given)
@@ -269,17 +269,17 @@ def _batch(path: Path, number: int) -> pa.RecordBatch:
         return pa.ipc.open_file(file).get_batch(number).replace_schema_metadata(None)
 
 
-def asked_rows(part: Part) -> pa.Table:
+def asked_rows(part: ArchivePart) -> pa.Table:
     """Return what a part asks and leaves behind, as ROWS without records and verdicts."""
     return pa.Table.from_batches([_batch(part.rows, slice) for slice in range(_SLICES)], ROWS)
 
 
-def verdict_rows(part: Part) -> pa.RecordBatch:
+def verdict_rows(part: ArchivePart) -> pa.RecordBatch:
     """Return the verdicts of a part, as ROWS in the order of their ranks."""
     return _batch(part.rows, _VERDICTS)
 
 
-def record_rows(part: Part) -> pa.RecordBatch:
+def record_rows(part: ArchivePart) -> pa.RecordBatch:
     """Return the records of a part, as ROWS in the order of the pages that wrote them."""
     return _batch(part.rows, _RECORDS)
 
