@@ -40,12 +40,13 @@ DEFAULT_FIELDS = {
 ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
 #: As many workers as cores and memory allow, started once a crawl needs them.
 AUTO = "auto"
-DEFAULT_POLICY = {
+DEFAULT_POLICY: Mapping[Likeness | Kind, str] = {
     Likeness.IDENTICAL: DROP,
     Likeness.NEAR: DROP,
     Likeness.RETITLED: DROP,
     Likeness.EXCERPT: TAG,
     Likeness.SAME_TITLE: TAG,
+    Kind.MINOR_UPDATE: DROP,
 }
 #: A worker has this many times NEARDUP_MAX_SECONDS for a page, as the machine may be busy and nobody waits for it.
 _TIMES = 4
@@ -185,8 +186,8 @@ def _fields(name: str, value: Any) -> dict[str, str]:
     return {**DEFAULT_FIELDS, **given}
 
 
-def _policy(name: str, value: Any) -> dict[Likeness, str]:
-    given, kinds = _mapping(name, value), {likeness.value: likeness for likeness in Likeness}
+def _policy(name: str, value: Any) -> dict[Likeness | Kind, str]:
+    given, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
     for kind, action in given.items():
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
@@ -232,10 +233,10 @@ class Config:
     #: Drop copies. With ``False`` nothing is dropped, and every item gets its verdict in the field
     #: ``NEARDUP_TAG_FIELD``.
     drop: bool = _setting(boolean, True)
-    #: What happens to each kind of copy: ``drop``; ``tag`` (the item passes with its verdict); ``pass`` (the item
-    #: passes as it is). Kinds that you leave out keep their default. Example: ``{"retitled": "tag", "excerpt":
-    #: "drop"}``.
-    policy: Mapping[Likeness, str] = _setting(_policy, DEFAULT_POLICY)
+    #: What happens to each kind of copy, and to a ``minor_update``: ``drop``; ``tag`` (the item passes with its
+    #: verdict); ``pass`` (the item passes as it is). Kinds that you leave out keep their default. Example:
+    #: ``{"retitled": "tag", "excerpt": "drop"}``.
+    policy: Mapping[Likeness | Kind, str] = _setting(_policy, DEFAULT_POLICY)
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
     #: ``sqlite:///path``, ``memory:``, and on a server ``redis://host:6379/0?state=name``, ``rediss://…``,
@@ -346,6 +347,8 @@ class Config:
         """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
             return TAG
+        if verdict.kind is Kind.MINOR_UPDATE:
+            return self.policy[Kind.MINOR_UPDATE]
         if verdict.likeness is not None:
             return self.policy[verdict.likeness]
         return DROP if verdict.is_copy else PASS
@@ -386,7 +389,7 @@ class Config:
 
     def deciding(self, method: Method) -> dict[str, Any]:
         """Parameters and settings that change verdicts but no fingerprint; two crawls of a state may differ in them."""
-        policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
+        policy = {f"NEARDUP_POLICY {kind.value}": action for kind, action in self.policy.items()}
         return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
 
     @property

@@ -60,7 +60,7 @@ READ = [
         "policy",
         {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"},
     ),
-    ("NEARDUP_POLICY", dict.fromkeys(Likeness, "tag"), "policy", dict.fromkeys(Likeness, "tag")),
+    ("NEARDUP_POLICY", dict.fromkeys(DEFAULT_POLICY, "tag"), "policy", dict.fromkeys(DEFAULT_POLICY, "tag")),
     ("NEARDUP_STORE", "memory:", "store", "memory:"),
     ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
     ("NEARDUP_STORE", "", "store", ""),
@@ -230,6 +230,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         policy={
             Likeness.IDENTICAL: "drop", Likeness.NEAR: "drop", Likeness.RETITLED: "drop", Likeness.EXCERPT: "tag",
             Likeness.SAME_TITLE: "tag",
+            Verdicts.MINOR_UPDATE: "drop",
         },
         store="",
         scope="",
@@ -385,12 +386,13 @@ OUTCOMES = [
     (Verdicts.DUPLICATE, None, DROP, DROP, DROP, DROP),
     (Verdicts.UNCHANGED, None, DROP, DROP, DROP, DROP),
     (Verdicts.UPDATED, None, PASS, PASS, PASS, PASS),
+    (Verdicts.MINOR_UPDATE, None, DROP, DROP, TAG, PASS),
     (Verdicts.UNJUDGED, None, PASS, PASS, PASS, PASS),
 ]
 
 
 def test_a_policy_decides_the_action_for_each_verdict() -> None:
-    policies = [{}, *({one.value: action for one in Likeness} for action in ACTIONS)]
+    policies = [{}, *({one.value: action for one in DEFAULT_POLICY} for action in ACTIONS)]
     configs = [Config.from_settings({"NEARDUP_POLICY": policy}) for policy in policies]
     assert ACTIONS == (DROP, TAG, PASS)
     keeps = [Config.from_settings({"NEARDUP_POLICY": policy, "DROP_DUPLICATES": False}) for policy in policies]

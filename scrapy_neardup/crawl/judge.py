@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
-from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites
+from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites, MinorUpdateSites
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.crawl.waiting import Event
@@ -87,6 +87,7 @@ class Judge:
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
         self._low_text = LowTextSites()
+        self._minor_updates = MinorUpdateSites(notes)
         self._turns = Turns()
         #: Digests of the pages that are not judged yet.
         self._bodies: Counter[int] = Counter()
@@ -230,6 +231,7 @@ class Judge:
         if verdict.reader:
             self._notes.count(stats.extraction(verdict.reader))
             self._low_text.see(verdict)
+        self._minor_updates.see(verdict)
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
 

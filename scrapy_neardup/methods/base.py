@@ -252,6 +252,10 @@ class Method(ABC):
             return None
         return self.compare(Fingerprint((), sketch), sketch, frozenset()), sketch
 
+    def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
+        """Whether a page has the title of its delivered version and nearly the same text. By default none has."""
+        return False
+
     def length(self, sketch: bytes) -> int:
         """Return the length of a page's own text in a measure of the method, or 0 if the sketch lacks it."""
         return 0

@@ -304,9 +304,10 @@ class Crawls(RuleBasedStateMachine):
         assert verdict.by_hand is expected.by_hand
         role = Role.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
         self.seen[f"as {role.value}"] += 1
-        assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
+        kind = {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(role, Kind.UPDATED)
+        assert verdict.kind is kind, f"{verdict.sentence()}, and not {role}"
         assert int(verdict.similar_id, 16) == group
-        if role.kind is not Kind.UPDATED:
+        if kind is not Kind.UPDATED:
             assert verdict.match.url != url, "a page is never its own duplicate"
             standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
             assert standing

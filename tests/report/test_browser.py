@@ -19,7 +19,6 @@ from scrapy_neardup.page.reading import classify_lines
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.marked import render_marked_page
 from scrapy_neardup.report.page import render_report as html
-from scrapy_neardup.report.tuning import make_question, render_questions
 from scrapy_neardup.state.evidence import Evidence
 from tests.page.pages import ARTICLE
 from tests.report.browser import Seen, shown
@@ -77,7 +76,6 @@ def test_the_policy_of_each_page_stops_an_injected_script_and_image(
     pages = {
         "Near-duplicates": report.read_text(encoding="utf-8"),
         "Extracted": render_marked_page(ARTICLE, found.page, lines, []),
-        "Are these copies?": render_questions([make_question(("a", "", "", "a"), ("b", "", "", "b"), {})], ""),
     }
     broken = tmp_path / "broken.html"
     for title, whole in pages.items():

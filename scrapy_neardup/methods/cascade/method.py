@@ -163,6 +163,10 @@ class Cascade(Method):
         comparison = compare_same_bytes(known, here, counts)
         return None if comparison is None else (comparison, move_sketch(known, sketch, here))
 
+    def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
+        one, other = self._unpack(new.sketch), self._unpack(delivered)
+        return FineCheck(self.parameters, new, one, other, frozenset()).is_minor_update()
+
     def length(self, sketch: bytes) -> int:
         """Number of different shingles of the article, or of all own text: about the number of letters."""
         return self._unpack(sketch).article_view().shingles
