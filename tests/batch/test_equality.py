@@ -41,10 +41,10 @@ def drawn(seed: int, count: int = 66) -> Records:
 
 def chain() -> Records:
     """Each page is a copy of the one before, and not of the one before that."""
-    sentences = story(7, 60)
+    sentences = story(7, 42)
     return [
         {"url": f"http://{number}.example/", "title": "渡口", "text": "".join(sentences[2 * number : 2 * number + 12])}
-        for number in range(24)
+        for number in range(15)
     ]
 
 
