@@ -143,7 +143,6 @@ def _replace_by_directory(file: Path) -> None:
 
 
 def mutations(flips: int) -> dict[str, list[Mutation]]:
-    """Ways to damage a file, by kind."""
     places = random.Random(flips)
     return {
         "deleted": [_delete],
@@ -175,7 +174,6 @@ _FLIPS = {
 
 
 def damages(state: State) -> Iterator[Damage]:
-    """All that is done to a state."""
     for file in sorted(state.folder.rglob("*")):
         name = file.relative_to(state.folder).as_posix()
         if file.is_dir():
@@ -234,7 +232,6 @@ def outcome(damage: Damage, folder: Path) -> tuple[str, str]:
 
 
 def _report(writing: int, state: State, place: Path) -> None:
-    """Ends this process."""
     import signal
 
     signal.alarm(_PATIENCE)
@@ -279,7 +276,6 @@ Table = dict[tuple[str, str, str, str], Counter[str]]
 
 
 def run(kinds: list[str], every: int, folder: Path, size: tuple[int, int] = SIZE) -> Table:
-    """What becomes of each ``every``-th damage."""
     table: Table = {}
     for kind in kinds:
         for ending in ("closed", "killed"):

@@ -35,7 +35,7 @@ def damaged(kind: str, *options: str) -> tuple[int, int, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 def test_of_a_sample_of_damages_none_is_silent(kind: str) -> None:
-    loud, healthy, _ = damaged(kind, "--every", "19", "--pages", "60")
+    loud, healthy, _ = damaged(kind, "--every", "29", "--pages", "60")
     assert loud >= 3
     assert healthy >= 3
 

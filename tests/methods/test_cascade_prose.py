@@ -187,7 +187,6 @@ def test_the_share_of_prose_is_estimated_well() -> None:
 
 
 def _exact(new: str, old: str) -> float:
-    """The share of the prose of one text that the other one holds."""
     own = segment(new, OPEN)
     both = zip(own.lines, classify_lines(own.sentences, own.lines), strict=True)
     prose = {gram for line, kind in both if kind is LineKind.PROSE for gram in shingles(line, 5).tolist()}
