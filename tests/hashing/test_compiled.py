@@ -80,13 +80,11 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def cut(text: SegmentedText) -> list[object]:
-    """The folded sentences and lines of a text."""
     found: list[object] = [text.size, text.body, text.sentences, text.lines, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
 
 def answers(text: SegmentedText) -> list[object]:
-    """All that a segmented text answers."""
     found = cut(text)
     found += [text._make_sketch(form) for form in FORMS]
     grams = [text.hashes.gram(one) & 0xFFFF for one in ("渡口", "口a", "a渡", "\ud800\ud800", "口口a")]

@@ -37,7 +37,6 @@ def counts(table: Recurrence, *sentences: int) -> list[int]:
 
 
 def arrays(table: Recurrence) -> dict[str, npt.NDArray[Any]]:
-    """What it counts in."""
     return {name: part for name, part in vars(table).items() if isinstance(part, np.ndarray)}
 
 
@@ -291,7 +290,6 @@ def entries(table: Recurrence, bucket: int) -> list[tuple[int, int, int]]:
 
 
 def united(one: Recurrence, other: Recurrence, bucket: int, in_both: int) -> dict[int, tuple[int, int]]:
-    """What a merge should leave in a bucket, said as plainly as can be."""
     found = {sentence: (sites, repeats) for sentence, sites, repeats in entries(one, bucket)}
     for sentence, sites, repeats in entries(other, bucket):
         had_sites, had = found.get(sentence, (0, 0))
