@@ -169,7 +169,7 @@ class Damage:
 
 #: How many bits are flipped, in turn, in a file of this kind.
 _FLIPS = {
-    "ldb": 14, "log": 40, "MANIFEST": 24, "sqlite": 60, "wal": 60, "witness": 24, "seal": 12, "shm": 6, "CURRENT": 4,
+    "ldb": 14, "log": 40, "MANIFEST": 24, "sqlite": 60, "wal": 60, "witness": 24, "shm": 6, "CURRENT": 4,
 }  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def _delete_with(ending: str) -> Mutation:
 
 def _kind(file: Path) -> str:
     name = file.name
-    for kind in ("MANIFEST", "CURRENT", "LOCK", "LOG", "seal", "witness", "lock", "-wal", "-shm"):
+    for kind in ("MANIFEST", "CURRENT", "LOCK", "LOG", "witness", "lock", "-wal", "-shm"):
         if name.startswith(kind) or name.endswith(kind):
             return kind.lstrip("-")
     return file.suffix.lstrip(".")

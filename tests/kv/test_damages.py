@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 #: The files of a state that is damaged, by kind of store.
 FILES = {
-    "leveldb": {"db/", "ldb", "log", "CURRENT", "MANIFEST", "LOCK", "LOG", "seal", "witness", "lock"},
+    "leveldb": {"db/", "ldb", "log", "CURRENT", "MANIFEST", "LOCK", "LOG", "witness", "lock"},
     "sqlite": {"sqlite", "wal", "shm", "wal and shm", "db and wal", "witness", "lock"},
 }
 

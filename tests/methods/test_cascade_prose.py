@@ -200,7 +200,6 @@ def test_another_process_and_a_machine_without_a_compiler_find_the_same(monkeypa
     title, sketch = method.fingerprint(new).title, method._unpack(method.fingerprint(old).sketch)
     explanation = title.prose(5, 512, 2).compare(sketch)
     assert explanation.is_separate
-    assert method.unpack_title(method.pack_title(title)).prose(5, 512, 2).compare(sketch) == explanation
     monkeypatch.setattr(backend, "active", PythonBackend())
     assert Cascade().fingerprint(new).title.prose(5, 512, 2).compare(sketch) == explanation
 
