@@ -44,22 +44,16 @@ def place(url: str) -> Path:
     return Path(parse_url(url)[1])
 
 
-# Placeholders.
-
-
-@pytest.mark.parametrize(
-    ("store", "expected"),
-    [
+def test_a_placeholder_stands_for_an_attribute_of_the_spider() -> None:
+    for store, expected in [
         ("leveldb:///data/%(name)s", "/data/news"),
         ("sqlite:///data/%(name)s-%(day)03d.sqlite", "/data/news-007.sqlite"),
         ("sqlite:///data/%(rate).1f/%(name)s", "/data/0.2/news"),
         ("sqlite:///with%20space/%(name)s", "/with space/news"),
         ("sqlite:///plain", "/plain"),
-    ],
-)
-def test_a_placeholder_stands_for_an_attribute_of_the_spider(store: str, expected: str) -> None:
-    spider = named("news", day=7, rate=0.25)
-    assert parse_url(state_url(config(NEARDUP_STORE=store), spider))[1] == expected
+    ]:
+        spider = named("news", day=7, rate=0.25)
+        assert parse_url(state_url(config(NEARDUP_STORE=store), spider))[1] == expected
 
 
 NAMES = [
@@ -97,24 +91,18 @@ def test_two_names_never_make_one_state() -> None:
     assert len({place(state_url(config(), named(name))) for name in NAMES}) == len(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("spider", "said"),
-    [
+def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure() -> None:
+    for spider, said in [
         (None, "which needs the site of a spider. Name the spider with --spider NAME"),
         (named("news"), "the spider news has no site. Set that attribute"),
         (named("news", site=None), "the spider news has no site"),
         (named("news", site=""), "site is empty. Give it a value"),
         (named("news", site=print), "which cannot be part of a name. Use an attribute"),
         (named("news", site=["a"]), "which cannot be part of a name"),
-    ],
-)
-def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure(spider: object, said: str) -> None:
-    with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
-        state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
-    assert said in str(refused.value)
-
-
-# The default.
+    ]:
+        with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
+            state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
+        assert said in str(refused.value)
 
 
 def test_a_spider_that_begins_beside_a_state_of_the_project_is_warned(
@@ -136,9 +124,6 @@ def test_a_spider_that_begins_beside_a_state_of_the_project_is_warned(
     caplog.clear()
     warn_of_shared_state(config(), state_url(config(), named("one")))
     assert caplog.messages == []
-
-
-# Commands, which have no spider.
 
 
 def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
