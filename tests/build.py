@@ -154,7 +154,6 @@ def summary(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
 
 
 def find_record(store: PageStore, of: Page) -> Record:
-    """The record of a page that must be in the state."""
     found = store.find(of.url)
     assert found is not None
     return found
@@ -258,7 +257,6 @@ def judge_pages(
 
 
 def read_records(url: str) -> dict[str, Record]:
-    """All pages of a state by URL."""
     with open_state(url) as store:
         return {record.url: record for record in store.records()}
 

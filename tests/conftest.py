@@ -89,7 +89,6 @@ def redis_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def redis_cluster() -> Iterator[Cluster]:
-    """One for all tests of a process."""
     with cluster_running() as cluster:
         yield cluster
 

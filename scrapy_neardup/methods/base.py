@@ -234,14 +234,6 @@ class Method(ABC):
         key of a hash in a sketch is ``key_of(hash)``.
         """
 
-    def pack_title(self, title: Any) -> str:
-        """Pack ``Fingerprint.title`` for another process; only called if fingerprints have a title."""
-        raise NotImplementedError
-
-    def unpack_title(self, packed: str) -> Any:
-        """Unpack a title in that process, under the same hashes."""
-        raise NotImplementedError
-
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         """Judge a page of ``site`` with the same bytes as an earlier page, without reading it.
 

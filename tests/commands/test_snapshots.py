@@ -103,7 +103,6 @@ LINES = {
     "extract": [
         "extract page.html --url https://daily.example/1 --store TEXTS",
         "extract page.html --json",
-        "extract page.html --html marked.html",
     ],
     "forget": [
         "forget {PEAR} {LOST} --store STATE --dry-run",

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
-import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import SettingsError
@@ -46,33 +41,6 @@ def test_the_empty_text_has_the_first_state_and_a_lone_surrogate_is_a_question_m
         assert classic_hash(name, "", 32) == classic_hash(name, "", 64) == first
     for name in CLASSIC:
         assert classic_hash(name, "河\ud800湾") == classic_hash(name, "河?湾")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["rs", "bkdr", "sdbm", "djb"])
-@settings(deadline=None)
-@given(text=any_text)
-def test_without_a_shift_to_the_right_the_wide_hash_ends_in_the_published_one(name: str, text: str) -> None:
-    assert classic_hash(name, text, 64) % 2**32 == classic_hash(name, text, 32)
-
-
-@settings(deadline=None)
-@given(text=any_text)
-def test_pjw_and_elf_are_one_hash_in_32_bits(text: str) -> None:
-    assert classic_hash("pjw", text) == classic_hash("elf", text)
-
-
-def test_pjw_and_elf_leave_their_highest_bits_alone_and_use_the_others() -> None:
-    for name, bits, used in [("pjw", 32, 28), ("elf", 32, 28), ("pjw", 64, 56), ("elf", 64, 60)]:
-        drawn = np.random.default_rng(8).integers(0x21, 0x1000, (1000, 9)).tolist()
-        values = [classic_hash(name, "".join(map(chr, word)), bits) for word in drawn]
-        assert reduce(or_, values) == 2**used - 1
-
-
-def test_two_chinese_characters_do_not_fill_64_bits() -> None:
-    for name, used in [("pjw", 48), ("bkdr", 44), ("djb", 43), ("elf", 28)]:
-        values = [classic_hash(name, word, 64) for word in ("一一", "网页", "龥龥")]
-        assert 2 ** (used - 1) <= max(values) < 2**used
 
 
 def test_another_process_with_another_hash_seed_finds_the_same() -> None:

@@ -24,8 +24,6 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Told:
-    """What the log would say."""
-
     said: list[str] = field(default_factory=list)
 
     def gone(self, why: str) -> None:
@@ -58,7 +56,6 @@ async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], paus
 
 
 def ended(crawlers: tuple[Crawler, ...]) -> None:
-    """All is sealed, and the state holds together."""
     for crawler in crawlers:
         store, generation = crawler.store, crawler.crawl.detector.generation
         store.seal(generation, list(store.unsealed(generation)))

@@ -65,7 +65,6 @@ class Crawler:
         return ruling
 
     async def reserve(self, wanted: Page) -> Reservation:
-        """The reservation of a page that passes and is in flight."""
         reservation = (await self.judged(wanted)).reservation
         assert reservation is not None
         return reservation
@@ -78,14 +77,12 @@ class Crawler:
         return ruling
 
     async def through(self, ruling: Ruled) -> None:
-        """Its item comes through."""
         assert ruling.reservation is not None
         self.crawl.commit(ruling.reservation, sealed=True)
         await self.crawl.finish()
         assert self.errors == []
 
     async def kept(self, wanted: Page, *, sealed: bool = True) -> Verdict:
-        """The verdict on a page whose item comes through."""
         ruling = await self.judged(wanted)
         if ruling.reservation is not None:
             self.crawl.commit(ruling.reservation, sealed=sealed)
@@ -133,21 +130,13 @@ def opening(redis_server: Server) -> Opening:
 
 FORM = page("form", 9)
 PAGES = [
-    page("first"),
-    page("copy"),
-    page("edited", end="编辑部转载。"),
-    page("first"),
-    page("first", end="后来又添了一句话，说的是别的事情。"),
-    page("other", 1),
-    page("copy"),
-    Page("http://short.example/", "短", text="太短。"),
-    Page("http://mark.example/", "短", text="太短。", html=77),
-    Page("http://mark.example/", "短", text="太短。", html=77),
-    page("kept", 1),
-    page("said", 2),
+    page("first"), page("copy"), page("edited", end="编辑部转载。"), page("first"),
+    page("first", end="后来又添了一句话，说的是别的事情。"), page("other", 1), page("copy"),
+    Page("http://short.example/", "短", text="太短。"), Page("http://mark.example/", "短", text="太短。", html=77),
+    Page("http://mark.example/", "短", text="太短。", html=77), page("kept", 1), page("said", 2),
     replace(page("canonical", 3), canonical="http://first.example/"),
     *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("passing", ["drop", "pass", "longest"])
@@ -396,7 +385,6 @@ async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening:
 
 
 async def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that was too much and comes again."""
     unread = Page("http://large.example/", html=77, unread="too_slow")
     async with opening() as crawler:
         assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
