@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
+from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.page.extraction import Extractor, analyse, extract
-from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.page.reading import Line, LineRole, classify_lines, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
@@ -31,6 +28,9 @@ def test_each_line_has_its_kind() -> None:
         *(("article", paragraph) for paragraph in PARAGRAPHS), ("prose", ASIDE), ("links", "The bridge is closed"),
         ("other", "* * *"), ("frame", "All rights reserved by the Daybook"),
     ]  # fmt: skip
+    assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
+    assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
+    assert of_page("") == of_page("<p> </p>") == []
 
 
 def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
@@ -41,12 +41,6 @@ def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
         assert {line.role for line in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}, before
         cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
         assert LineRole.QUOTE not in {line.role for line in cited}, before
-
-
-def test_pages_without_an_article_or_without_prose() -> None:
-    assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
-    assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
-    assert of_page("") == of_page("<p> </p>") == []
 
 
 def test_the_text_of_the_users_extractor_is_judged() -> None:
@@ -108,23 +102,3 @@ def test_a_reader_has_a_reason_with_numbers() -> None:
     ]:
         found = read_blocks(blocks, main)
         assert (found.reader, found.explain()) == (reader, why)
-
-
-def tree_text(html: str) -> str:
-    """Return the visible text of the tree without white space."""
-    body = parse_page(html)
-    places = visible_texts(body) if body is not None else []
-    return "".join("".join((element.tail if behind else element.text) or "" for element, behind in places).split())
-
-
-# fmt: off
-FRAGMENTS = [
-    "<p>", "</p>", "<b>", "</b>", "a ", " b\n", "<br>", "<a href=x>", "</a>", "<pre>", "</pre>", "<embed src=x>",
-    "<nav>", "</nav>", "<div hidden>", "</div>", "<script>c</script>", "<svg>d</svg>", "\x1c", "\u3000é", "<td>",
-]
-# fmt: on
-
-
-@given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
-def test_visible_texts_are_the_text_of_the_blocks(html: str) -> None:
-    assert tree_text(html) == "".join("".join(block.text.split()) for block in find_blocks(parse_page(html)))

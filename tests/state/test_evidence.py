@@ -144,9 +144,6 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     store.roll_back(0, lost.id)
     assert store.evidence(lost.id) is None
     assert store.evidence(kept.id) == told
-
-
-def test_damaged_evidence_is_told_in_a_sentence(store: PageStore) -> None:
     record = put(store, "a")
     store.kv.write(Changes({layout.evidence_key(record.id): b"scribble"}), sync=False)
     with pytest.raises(StoreDamaged, match="are no evidence"):
@@ -178,7 +175,7 @@ def test_the_unsealed_pages_of_a_crawl_are_its_own_and_can_be_sealed_as_they_are
 @pytest.mark.slow
 def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageStore) -> None:
     stays = put(store, "stays", Evidence("near", title="渡口"))
-    gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(3000)]
+    gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(1500)]
     full = store.size()
     store.forget(gone)
     before = dict(store.kv.scan(b""))

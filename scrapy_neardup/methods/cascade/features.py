@@ -194,6 +194,15 @@ class TitleWords:
         theirs = set(old.order.sentences)
         return len({one for hashed, _, line in self._end_sentences if hashed not in theirs for one in digits(line)})
 
+    @property
+    def is_unspaced(self) -> bool:
+        """Whether the text is in a language without spaces between words."""
+        return has_unspaced(self._own.text)
+
+    def lines_with_numbers(self, sentences: Set[int]) -> list[str]:
+        """Return the letters of the kept sentences with these hashes that have numbers."""
+        return [line for hashed, _, line in self._end_sentences if hashed in sentences and digits(line)]
+
     def _has_new_word(self, old: Sketch, most: int) -> bool:
         """Whether a title word occurs only in kept sentences that the earlier page lacks."""
         theirs, limit = set(old.order.sentences), old.word_limit(most)

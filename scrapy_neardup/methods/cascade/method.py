@@ -15,8 +15,7 @@ from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketc
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.marking import shared_sentences
-from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import PythonText
+from scrapy_neardup.text.normalize import normalize
 
 
 class Cascade(Method):
@@ -124,9 +123,8 @@ class Cascade(Method):
         return self._bound.may_be_alike(_unpack_cached(new.sketch, p.bins * p.bits // 8), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        p = self.parameters
-        pair = PairJudge(p, new, _unpack_cached(new.sketch, p.bins * p.bits // 8), self._unpack(old), common)
-        duplicate = pair.judgement().duplicate
+        pair = self._judge(new, old, common)
+        duplicate = pair.decision().duplicate
         certain = duplicate and pair.is_certain
         if pair.same_article:
             likeness = Likeness.IDENTICAL if duplicate else None
@@ -143,28 +141,20 @@ class Cascade(Method):
             in_form=pair.in_form,
         )
 
-    def pack_title(self, title: TitleWords) -> str:
-        title_words, text = title.parts
-        return "\n".join(title_words) + "\n\n" + text
-
-    def unpack_title(self, packed: str) -> TitleWords:
-        title, _, text = packed.partition("\n\n")
-        title_words = title.split("\n") if title else []
-        sentences = text.split("\n") if text else []
-        own = PythonText(sentences, list(map(letters, sentences)), self.hashes)
-        return TitleWords(title_words, own)
-
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
         comparison = compare_same_bytes(known, here, counts)
         return None if comparison is None else (comparison, move_sketch(known, sketch, here))
+
+    def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
+        return self._judge(new, delivered, frozenset()).is_minor_update()
 
     def length(self, sketch: bytes) -> int:
         """Number of different shingles of the article, or of all own text: about the number of letters."""
         return self._unpack(sketch).article_view().shingles
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
-        pair = PairJudge(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
+        pair = self._judge(new, old, common)
         p, features, prose, site = pair.parameters, pair.features, pair.shared_prose(), pair.site_evidence
         by_name = weights(p)
         shown = [
@@ -180,7 +170,11 @@ class Cascade(Method):
                 Feature("own_shared", site.shared, 0.0, "letters of common lines that no third page of the site has"),
                 Feature("own_different", site.different_share, 0.0, "share of such lines that one page lacks"),
             ]
-        return Explanation(tuple(shown), score(features, p), p.base, pair.judgement().decision)
+        return Explanation(tuple(shown), score(features, p), p.base, pair.decision().sentence)
+
+    def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
+        # A crawl asks this too, so it leaves out features that only people read.
+        return self._judge(new, old, common).decision().sentence
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
@@ -192,6 +186,11 @@ class Cascade(Method):
             limit,
             simplified=p.simplified,
         )
+
+    def _judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
+        p = self.parameters
+        sketch = _unpack_cached(new.sketch, p.bins * p.bits // 8)
+        return PairJudge(p, new, sketch, self._unpack(old), common)
 
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters

@@ -159,6 +159,17 @@ class FixedThresholds(NamedTuple):
     #: Share of the common text from which it is mostly a listing.
     mostly_listing: float = 0.5
 
+    # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
+    # two versions of one URL.
+    #: Least similarity of a minor update, and most letters (different shingles) that it adds, and that it removes. Its
+    #: length, which is exact, differs by half as many, because the estimate of the letters errs by a third. Languages
+    #: without spaces say more with a letter.
+    minor: float = 0.7
+    minor_letters: int = 24
+    minor_letters_unspaced: int = 12
+    #: Most of the first and last sentences that it changes.
+    minor_sentences: int = 2
+
     # -- Two pages of one site, read from HTML: 4,354 pages of 421 sites and 1,026 pages of 586 sites, in four orders.
     #: Noted pages of the site with a line that is a page's own: the earlier page is one.
     own_line: int = 1
@@ -172,7 +183,7 @@ class FixedThresholds(NamedTuple):
     #: or a similar headline, and where the articles are equal letter by letter.
     least_shared: int = 40
     much_shared: int = 400
-    no_template: int = 800
+    no_template: int = 600
     same_article: int = 200
     #: Largest share of different letters (of the own letters of the page with more of them): under the same headline
     #: with much or little text, under a similar one or none, on a site with few pages.
@@ -180,6 +191,8 @@ class FixedThresholds(NamedTuple):
     different_same_short: float = 0.2
     different: float = 0.4
     different_early: float = 0.05
+    #: If the texts are more similar than their lines by this much, lines were edited and not replaced.
+    edited: float = 0.3
     #: Under the same headline a page contains the other (a print version, a page for phones) if the smaller has at most
     #: this share of its own, besides so many common letters, and the larger at most that share.
     within: float = 0.05

@@ -16,12 +16,12 @@ from scrapy_neardup.model import Comparison, Fingerprint, Likeness, SiteCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The answer for two pages. ``rule``: the name of the rule that decided; ``decision``: its sentence."""
+class Decision:
+    """The answer for two pages. ``rule``: the name of the rule that decided; ``sentence``: what it found."""
 
     duplicate: bool
     rule: str
-    decision: str
+    sentence: str
 
 
 class PairJudge:
@@ -106,9 +106,10 @@ class PairJudge:
             self._fingerprint.site,
             titles_alike=features.title >= FIXED.titles_alike and not features.title_numbers,
             same_article=self.same_article,
+            similarity=features.similarity,
         )
 
-    def judgement(self) -> Judgement:
+    def decision(self) -> Decision:
         """Return the answer."""
         found = next(filter(None, (rule(self) for rule in RULES)))
         if found.duplicate:
@@ -128,6 +129,33 @@ class PairJudge:
         same_title = (new.title, new.words) == (earlier.title, earlier.words) and new.title > 0
         return Likeness.SAME_TITLE if same_title else None
 
+    def is_minor_update(self) -> bool:
+        """Whether the earlier page is the delivered version of the new one, less or plus a few letters.
+
+        Both have one title. Of a short text all numbers are the same. In a longer text others may stand in lines that
+        are no prose: a counter, a date.
+        """
+        new, earlier, title = self.new, self.earlier, self._fingerprint.title
+        if title is None or new.title != earlier.title or self.has_grown():
+            return False
+        whole, bits = self._fingerprint.whole, self.parameters.bits
+        if new.article and earlier.article:
+            new, earlier, whole = new.article_view(), earlier.article_view(), b""
+        found = overlap(new, earlier.minwise, earlier.shingles, earlier.whole, whole, bits)
+        most = FIXED.minor_letters_unspaced if title.is_unspaced else FIXED.minor_letters
+        changed, longer = max(found.ours, found.theirs) - found.in_both, abs(found.ours - found.theirs)
+        if found.similarity < FIXED.minor or changed > most or longer > most / 2:
+            return False
+        ours, theirs = new.order.sentences, earlier.order.sentences
+        changes = sum(a != b for a, b in zip(ours, theirs, strict=False))
+        if len(ours) != len(theirs) or changes > FIXED.minor_sentences:
+            return False
+        if new.numbers == earlier.numbers:
+            return True
+        lines = title.lines_with_numbers(set(ours) - set(theirs))
+        is_long = new.numbers.is_long and earlier.numbers.is_long
+        return is_long and bool(lines) and max(map(len, lines)) <= most
+
     def has_grown(self) -> bool:
         """Whether the new text contains the earlier one and more. The caller has found the same article in both.
 
@@ -142,36 +170,36 @@ class PairJudge:
         return SharedProse() if title is None else title.prose(p.shingle, p.bins, p.bits).compare(self.earlier)
 
 
-Rule = Callable[[PairJudge], "Judgement | None"]
+Rule = Callable[[PairJudge], "Decision | None"]
 
 
-# The rules: each returns a judgement if it applies.
+# The rules: each returns a decision if it applies.
 
 
-def _are_equal(pair: PairJudge) -> Judgement | None:
+def _are_equal(pair: PairJudge) -> Decision | None:
     """Equal texts are copies, unless they are two notices in one form: a bulletin says the same every day."""
     if not pair.same_article:
         return None
     new, earlier, whole = pair.new, pair.earlier, pair.whole
     have_titles = len(new.words) > 1 and len(earlier.words) > 1
     if whole.length < pair.parameters.short and whole.site > 0 and have_titles and whole.title < FIXED.other_notice:
-        decision = "Both texts are short and equal, perhaps of one site, but their titles differ."
-        return Judgement(False, "equal", decision)
+        sentence = "Both texts are short and equal, perhaps of one site, but their titles differ."
+        return Decision(False, "equal", sentence)
     if not pair.is_equal:
         return None
     what = "articles on both pages" if new.article or earlier.article else "texts"
-    return Judgement(True, "equal", f"The {what} are identical.")
+    return Decision(True, "equal", f"The {what} are identical.")
 
 
-def _has_little_left(pair: PairJudge) -> Judgement | None:
+def _has_little_left(pair: PairJudge) -> Decision | None:
     """An earlier page that is mostly boilerplate by now has too little left for an estimate."""
     if pair.features.left >= FIXED.enough_left:
         return None
-    decision = "Most of the earlier page is boilerplate. Too little is left to compare."
-    return Judgement(False, "left", decision)
+    sentence = "Most of the earlier page is boilerplate. Too little is left to compare."
+    return Decision(False, "left", sentence)
 
 
-def _are_short(pair: PairJudge) -> Judgement | None:
+def _are_short(pair: PairJudge) -> Decision | None:
     """Short texts with the same numbers are copies if one contains every sentence of the other.
 
     Between sites other words do not matter, if no title word is missing.
@@ -189,28 +217,28 @@ def _are_short(pair: PairJudge) -> Judgement | None:
         reason = "the numbers differ"
     else:
         reason = "a title word is missing" if features.gone else "the sentences differ"
-    return Judgement(duplicate, "short", f"In texts this short, one word makes another notice. Here {reason}.")
+    return Decision(duplicate, "short", f"In texts this short, one word makes another notice. Here {reason}.")
 
 
-def _is_boilerplate(pair: PairJudge) -> Judgement | None:
+def _is_boilerplate(pair: PairJudge) -> Decision | None:
     """Pages whose texts with boilerplate are not alike are no copies, unless certain and one contains the other."""
     features, p = pair.features, pair.parameters
     if features.whole >= p.least or (features.similarity >= p.certain and features.whole_containment >= p.excerpt):
         return None
-    decision = f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
-    return Judgement(False, "boilerplate", decision)
+    sentence = f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
+    return Decision(False, "boilerplate", sentence)
 
 
-def _are_two_notices(pair: PairJudge) -> Judgement | None:
+def _are_two_notices(pair: PairJudge) -> Decision | None:
     """Each title has a word that the other page lacks. Between sites this is also true of an edited copy."""
     features = pair.features
     if features.gone < 1.0 or (not features.form and features.similarity >= pair.parameters.certain):
         return None
-    decision = "Each page's title has a word that the other page lacks. They are two notices."
-    return Judgement(False, "notices", decision)
+    sentence = "Each page's title has a word that the other page lacks. They are two notices."
+    return Decision(False, "notices", sentence)
 
 
-def _open_differently(pair: PairJudge) -> Judgement | None:
+def _open_differently(pair: PairJudge) -> Decision | None:
     """Pages are two articles if titles and openings differ: the rest may be a template, or a disclaimer.
 
     Titles differ if they give other numbers. Where the common text may be a template, they also differ by words.
@@ -219,15 +247,16 @@ def _open_differently(pair: PairJudge) -> Judgement | None:
     other_title = features.title_numbers or (features.form and features.title < pair.parameters.retitled)
     if not other_title or features.opening or features.reworded or features.similarity >= FIXED.nearly:
         return None
-    decision = "The common text may be a template: the titles and the openings differ."
-    return Judgement(False, "openings", decision)
+    sentence = "The common text may be a template: the titles and the openings differ."
+    return Decision(False, "openings", sentence)
 
 
-def _reach_score(pair: PairJudge) -> Judgement:
+def _reach_score(pair: PairJudge) -> Decision:
     """The weighted sum of the features decides."""
     p = pair.parameters
-    duplicate = score(pair.features, p) >= p.base
-    return Judgement(duplicate, "score", f"The score {'reaches' if duplicate else 'is below'} {p.base:g}.")
+    found = score(pair.features, p)
+    duplicate = found >= p.base
+    return Decision(duplicate, "score", f"The score {found:.3f} {'reaches' if duplicate else 'is below'} {p.base:g}.")
 
 
 #: The first rule that applies decides.
@@ -236,10 +265,10 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-# The checks: each returns a judgement if it rejects a copy.
+# The checks: each returns a decision if it rejects a copy.
 
 
-def _contains_too_little(pair: PairJudge) -> Judgement | None:
+def _contains_too_little(pair: PairJudge) -> Decision | None:
     """An earlier page of another site must contain most of the new one; equal articles need no check."""
     features = pair.features
     if pair.same_site or pair.is_equal:
@@ -248,8 +277,8 @@ def _contains_too_little(pair: PairJudge) -> Judgement | None:
     if features.contained >= needed:
         return None
     what = "of a short text" if pair.is_short else "with such titles"
-    decision = f"The earlier page contains {features.contained:.0%} of this one. A copy {what} needs {needed:.0%}."
-    return Judgement(False, "share", decision)
+    sentence = f"The earlier page contains {features.contained:.0%} of this one. A copy {what} needs {needed:.0%}."
+    return Decision(False, "share", sentence)
 
 
 def _may_be_one_article(pair: PairJudge) -> bool:
@@ -260,34 +289,34 @@ def _may_be_one_article(pair: PairJudge) -> bool:
     return bool(new.words_in_text and earlier.words_in_text) and not features.gone
 
 
-def _share_a_listing(pair: PairJudge) -> Judgement | None:
+def _share_a_listing(pair: PairJudge) -> Decision | None:
     """Pages that share a listing and no prose are two articles, unless they are nearly equal."""
     if pair.same_article or pair.features.similarity >= FIXED.nearly:
         return None
     shared = pair.shared_prose()
     if not shared.is_separate:
         return None
-    decision = (
+    sentence = (
         f"{shared.listing:.0%} of the common text is a listing (code or a table). The earlier page contains only "
         f"{shared.prose:.0%} of the new page's prose. They are two articles."
     )
-    return Judgement(False, "listing", decision)
+    return Decision(False, "listing", sentence)
 
 
-def _share_a_template(pair: PairJudge) -> Judgement | None:
+def _share_a_template(pair: PairJudge) -> Decision | None:
     """The common text of two pages of one site may be its template."""
     evidence = pair.site_evidence
     if evidence is None or evidence.ruling is not Ruling.DIFFERENT:
         return None
-    decision = f"The common text may be a template, so the page passes. {evidence.sentence()}"
-    return Judgement(False, "template", decision)
+    sentence = f"The common text may be a template, so the page passes. {evidence.sentence()}"
+    return Decision(False, "template", sentence)
 
 
 #: The first check that rejects a copy decides.
 CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_listing, _share_a_template)
 
 
-def _is_within(pair: PairJudge) -> Judgement | None:
+def _is_within(pair: PairJudge) -> Decision | None:
     """One page of a site contains the other under the same headline: a copy, whatever the rules said."""
     new, earlier = pair.new.lines, pair.earlier.lines
     if new is None or earlier is None or new.headlines.isdisjoint(earlier.headlines):
@@ -295,7 +324,7 @@ def _is_within(pair: PairJudge) -> Judgement | None:
     evidence = pair.site_evidence
     if evidence is None or evidence.ruling is not Ruling.COPY:
         return None
-    return Judgement(True, "within", f"One page contains the other, under the same headline. {evidence.sentence()}")
+    return Decision(True, "within", f"One page contains the other, under the same headline. {evidence.sentence()}")
 
 
 def weights(p: CascadeParameters) -> dict[str, float]:
