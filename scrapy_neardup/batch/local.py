@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.judging import Judgement, judge_part
+from scrapy_neardup.batch.judging import KnownJudgement, judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
 from scrapy_neardup.batch.routing import answer, attach, needed_records
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
@@ -232,7 +232,7 @@ def rejudge(options: BatchOptions, part: ArchivePart, given: pa.Table) -> bool:
         return False
     batches = (batch for file in part.files for batch in pq.ParquetFile(file).iter_batches(1000))
     remembered = part.rows.with_suffix(".memory")
-    memory: dict[int, Judgement] = {}
+    memory: dict[int, KnownJudgement] = {}
     if remembered.exists():
         memory = pickle.loads(remembered.read_bytes())  # noqa: S301  # this run wrote it
     rows = judge_part(options, part.number, batches, given, memory)
