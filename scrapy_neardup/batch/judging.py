@@ -359,10 +359,6 @@ class PartStore(PageStore):
     def _flag(self, flags: int) -> None:
         self._counted[self.rank] = self._counted.get(self.rank, 0) | flags
 
-    def _note_record(self, record: Record, replaces: int) -> None:
-        self._written[self.rank] = record, replaces
-        self._urls[self._hash(record.url)] = self.rank
-
     def _hash(self, url: str) -> int:
         return last_id(self._rows.url_key(url))
 

@@ -68,6 +68,7 @@ class LocalRunner:
         """``inform`` gets sentences on the progress."""
         self._run = run
         self._processes = processes
+        self._pool: ProcessPoolExecutor | None = None
         self._inform = inform
 
     def run(self) -> None:
@@ -90,8 +91,10 @@ class LocalRunner:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
-            self._pool = pool
+        if self._processes == 1:
+            yield
+            return
+        with ProcessPoolExecutor(self._processes, get_context("spawn")) as self._pool:
             try:
                 yield
             except BrokenProcessPool:
@@ -100,11 +103,11 @@ class LocalRunner:
                     "lower --memory: it goes on where it was."
                 ) from None
             finally:
-                pool.shutdown(cancel_futures=True)
+                self._pool.shutdown(cancel_futures=True)
 
     def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Return the results of a function, which other processes call."""
-        return self._pool.map(function, tasks)
+        """Return the results of a function, which other processes call; with one process, this one."""
+        return map(function, tasks) if self._pool is None else self._pool.map(function, tasks)
 
     def _read(self) -> None:
         run, done = self._run, 0
