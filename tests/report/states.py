@@ -35,7 +35,6 @@ KINDS = ["identical", "near", "retitled", "excerpt"]
 
 
 def text(number: int) -> str:
-    """A text that shares its sentences with the others."""
     own = f"Sentence number {number} is all my own <i>and</i> nobody else has it"
     return f"{SENTENCES[0]}. {own}.\n{SENTENCES[1]}。<script>alert('text')</script> {SENTENCES[2]}"
 
