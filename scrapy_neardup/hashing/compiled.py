@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 21
+_VERSION = 22
 
 
 class Kernels(Protocol):
@@ -88,11 +88,10 @@ class Kernels(Protocol):
         Numbers of ``dictionary`` say how often words occur; more may follow them. Raises ValueError for any other line.
         """
 
-    def words(self, known: Any, text: str, lexicon: Any, singles: bool, /) -> list[str]:
-        """See ``tokens.words``."""
-
-    def core_words(self, known: Any, text: str, lexicon: Any, count: int, unknown: float, /) -> list[str]:
-        """See ``lexicon.core_words``; words without a weight weigh ``unknown``."""
+    def words(
+        self, known: Any, text: str, lexicon: Any, singles: bool, core: int, unknown: float, /
+    ) -> tuple[list[str], list[str]]:
+        """See ``Segmenter.words``; words without a weight weigh ``unknown``."""
 
     def are_common(self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
         """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""
