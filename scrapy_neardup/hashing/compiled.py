@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 22
+_VERSION = 23
 
 
 class Kernels(Protocol):
@@ -55,6 +55,9 @@ class Kernels(Protocol):
 
     def cut_lines(self, cut: Any, /) -> list[str]:
         """Return the letters of each sentence."""
+
+    def cut_lengths(self, cut: Any, /) -> list[int]:
+        """Return the number of letters of each sentence."""
 
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
         """See ``SegmentedText.line_hashes``: 4 bytes each."""

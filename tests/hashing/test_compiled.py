@@ -80,7 +80,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def cut(text: SegmentedText) -> list[object]:
-    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.text, text.letters]
+    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.lengths, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
 
@@ -151,7 +151,7 @@ def test_every_character_is_read_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "船\u200d来\ufeff了", "①"]
+    "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "Straße", "船\u200d来\ufeff了", "①"]
 )
 def test_frequent_characters_take_the_fast_way(kernels: Kernels, text: str) -> None:
     easier = backend._expand(text)
@@ -320,6 +320,7 @@ DRAWN = KEYED.drawn
         ("cut_without", (None, [1])),
         ("cut_sentences", (KNOWN,)),
         ("cut_lines", ("text",)),
+        ("cut_lengths", (KNOWN,)),
         ("cut_hashes", (CUT, -1)),
         ("cut_hashes", (KNOWN, 1)),
         ("cut_title", (CUT, KNOWN, ["渡口"] * 65, *DRAWN, 0xFFFFFC, 2, 8, 9)),

@@ -58,7 +58,7 @@ class Cascade(Method):
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
         of_all, of_whole = text.own.sketch(form), text.whole.sketch(form)
-        of_core = of_all if core is text or core.own.lines == text.own.lines else core.own.sketch(form)
+        of_core = of_all if core is text or core.own.has_lines_of(text.own) else core.own.sketch(form)
         site_free = None
         if text.own is not text.whole and text.own.size < text.site_free.size:
             site_free = Article.of(text.site_free.sketch(form))
