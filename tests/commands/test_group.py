@@ -56,7 +56,7 @@ def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: P
         assert COMMANDS[name][1] in done.stdout
 
 
-def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_commands_and_the_version_the_compiled_module(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         parsed("--help")
     assert stopped.value.code == 0
@@ -64,9 +64,6 @@ def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]
     assert list_commands() in said
     assert all(said.count(f"\n  {name} ") == 1 for name in COMMANDS)
     assert set(GROUPS) <= set(COMMANDS)
-
-
-def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--version")
     group.run(rest, options)
     said = capsys.readouterr().out
@@ -79,16 +76,12 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("scrapy n", ["neardup"]),
-        ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
+        ("scrapy n", ["neardup"]), ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
         ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
-        ("scrapy neardup keep --la", ["--last"]),
-        ("scrapy crawl --", []),
+        ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
     ],
-)
-def test_a_shell_completes_commands_and_options(
-    words: str, found: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+)  # fmt: skip
+def test_a_shell_completes_names(words: str, found: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--completion")
     group.run(rest, options)
     given = words.split()
@@ -119,12 +112,12 @@ def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsy
     assert "scrapy neardup evaluate: error: unrecognized arguments: --quick" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["-s NEARDUP_WAIT=3 evaluate news", "evaluate news -s NEARDUP_WAIT=3"])
-def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> None:
-    group, options, rest = parsed(line)
-    assert (options.corpus, rest) == ([Path("news")], [])
-    assert group.settings is not None
-    assert group.settings["NEARDUP_WAIT"] == "3"
+def test_scrapys_own_options_are_taken_before_and_after_the_name() -> None:
+    for line in ["-s NEARDUP_WAIT=3 evaluate news", "evaluate news -s NEARDUP_WAIT=3"]:
+        group, options, rest = parsed(line)
+        assert (options.corpus, rest) == ([Path("news")], []), line
+        assert group.settings is not None, line
+        assert group.settings["NEARDUP_WAIT"] == "3", line
 
 
 def test_the_exit_code_is_that_of_the_command_and_an_error_of_ours_is_a_sentence(

@@ -42,17 +42,17 @@ def found() -> list[Candidate]:
         return find_candidates(documents, sets, make_thresholds("cascade", {}), 40)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) -> None:
-    tried = make_thresholds(name, {})
-    sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
-    assert len(sketches) == 1 or not tried.share_sketches
-    assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
-    assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
-    lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
-    assert lenient_first == list(tried.values)
-    sweep = type(tried.methods[0]).sweep
-    assert [value for value in tried.values if value in sweep] == list(sweep)
+def test_sketches_are_shared_where_the_threshold_has_no_part_in_them() -> None:
+    for name in METHODS:
+        tried = make_thresholds(name, {})
+        sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
+        assert len(sketches) == 1 or not tried.share_sketches, name
+        assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
+        assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
+        lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
+        assert lenient_first == list(tried.values), name
+        sweep = type(tried.methods[0]).sweep
+        assert [value for value in tried.values if value in sweep] == list(sweep), name
 
 
 def test_each_page_is_held_against_the_earlier_one_that_it_is_most_like(found: list[Candidate]) -> None:
@@ -77,7 +77,7 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
 
-def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list[Candidate]) -> None:
+def test_strata_hold_every_candidate_once_and_a_seed_draws_the_same(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
@@ -85,9 +85,6 @@ def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list
     for one in parts:
         assert {found[place].copy for place in one.pairs} == {one.copy}
         assert len({found[place].same_site for place in one.pairs}) == 1
-
-
-def test_the_same_seed_draws_the_same_pairs_and_every_stratum_has_one(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     first = draw_pairs(parts, tried, 18, seed=3)
@@ -189,7 +186,7 @@ def test_a_few_labels_are_not_enough_to_compare_values() -> None:
     assert (alone.deciding, alone.enough) == (12, False)
 
 
-def test_few_labels_are_enough_for_all_pairs_and_one_label_has_a_wide_interval() -> None:
+def test_few_labels_are_enough_and_none_says_anything() -> None:
     part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
     outlook = estimate_thresholds(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
     assert (outlook.enough, outlook.safe) == (True, 1.0)
@@ -197,9 +194,6 @@ def test_few_labels_are_enough_for_all_pairs_and_one_label_has_a_wide_interval()
     wrong = estimate_thresholds(part, {"2": [Answer(copy=False, weight=10.0)]}, VALUES, NOW).estimates[0].wrong
     assert (wrong.estimate, wrong.high) == (10, 10)
     assert 1 <= wrong.low < 5
-
-
-def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
     del answers["no"]
@@ -224,28 +218,26 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
     assert width(equal) < 500
 
 
-@pytest.mark.parametrize(("english", "is_refused"), [(2, False), (3, True)])
-def test_a_method_that_cannot_read_most_pages_judges_no_pairs(english: int, is_refused: bool) -> None:
+def test_a_method_that_cannot_read_most_pages_judges_no_pairs() -> None:
     """Picky refuses texts with a Latin letter in front."""
-    documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
-    pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
-    if is_refused:
-        with pytest.raises(LexiconNeeded):
-            judge_pairs(documents, pairs, [Picky()])
-    else:
-        assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)]
+    for english, is_refused in [(2, False), (3, True)]:
+        documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
+        pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
+        if is_refused:
+            with pytest.raises(LexiconNeeded):
+                judge_pairs(documents, pairs, [Picky()])
+        else:
+            assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)], english
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:
     labels = [
         Pair(a, "z", stratum=stratum, stratum_size=size, answer=answer)
         for a, stratum, size, answer in (
-            ("p", "near", 6, "copy"),
-            ("q", "near", 6, "different"),
-            ("r", "near", 6, "skip"),
+            ("p", "near", 6, "copy"), ("q", "near", 6, "different"), ("r", "near", 6, "skip"),
             ("s", "far", 50, "copy"),
         )
-    ]
+    ]  # fmt: skip
     assert [(label.a, answer.copy, answer.weight) for label, answer in weigh_answers(labels)] == [
         ("p", True, 3.0),
         ("q", False, 3.0),
