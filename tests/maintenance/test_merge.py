@@ -56,9 +56,7 @@ def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> 
 @pytest.mark.slow
 @STATES
 @given(pages(), pages())
-def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(
-    ours: list[PageEntry], theirs: list[PageEntry]
-) -> None:
+def test_a_merge_unites_urls_keeps_originals_and_is_repeatable(ours: list[PageEntry], theirs: list[PageEntry]) -> None:
     one, other = state(ours, notes=1), state(theirs, notes=2)
     gone, before = dangling(one) | dangling(other), rows(other)
     originals = [record for record in one.records() if record.is_original]
@@ -183,9 +181,8 @@ def delivered(filed: PageEntry) -> PageEntry:
     return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
 
 
-@pytest.mark.parametrize(
-    ("known", "theirs", "stays"),
-    [
+def test_which_of_two_versions_stays() -> None:
+    for known, theirs, stays in [
         (own(5, "a"), copy(3, "a", 2, 9), "ours"),  # others may stand on it
         (own(5, "a"), unjudged(3, "a", 9), "ours"),  # its text may only have failed to load
         (copy(5, "a", 4), unjudged(3, "a", 9), "ours"),
@@ -198,17 +195,15 @@ def delivered(filed: PageEntry) -> PageEntry:
         (delivered(copy(5, "a", 4)), delivered(copy(3, "a", 2, 9)), "theirs"),
         (copy(5, "a", 4), delivered(copy(3, "a", 2, 9)), "theirs"),
         (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
-    ],
-)
-def test_which_of_two_versions_stays(known: PageEntry, theirs: PageEntry, stays: str) -> None:
-    ours = state([own(4, "first here"), known])
-    merged(ours, state([own(2, "first there"), theirs]))
-    found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
-    names = {known.record.original: known.record.original, 2: 2, 3: 5}
-    assert (found.id, found.original) == (5, names[expected.original])
-    assert (found.delivered, found.sketch) == (expected.delivered, expected.sketch)
-    assert ours.last_seen("a") == max(known.seen, theirs.seen)
-    check(ours)
+    ]:
+        ours = state([own(4, "first here"), known])
+        merged(ours, state([own(2, "first there"), theirs]))
+        found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
+        names = {known.record.original: known.record.original, 2: 2, 3: 5}
+        assert (found.id, found.original) == (5, names[expected.original]), known
+        assert (found.delivered, found.sketch) == (expected.delivered, expected.sketch), known
+        assert ours.last_seen("a") == max(known.seen, theirs.seen)
+        check(ours)
 
 
 def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_witness() -> None:
@@ -347,15 +342,15 @@ def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(c
     assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a witness of nothing
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if not METHODS[name].memory_only])
-def test_two_halves_of_a_crawl_have_the_groups_of_the_whole(name: str) -> None:
-    method = make_method(name, {})
-    found = [page(f"{seed}-{turn}", story(seed, 12), title=f"标题{seed}") for turn in range(3) for seed in range(5)]
-    whole = crawl(method, found)
-    ours, theirs = crawl(method, found[:8]), crawl(method, found[8:])
-    merged(ours, theirs, method)
-    assert originals(ours) == originals(whole)
-    assert sum(one == name for name, one in originals(ours).items()) == 5
+def test_two_halves_of_a_crawl_have_the_groups_of_the_whole() -> None:
+    for name in [name for name in METHODS if not METHODS[name].memory_only]:
+        method = make_method(name, {})
+        found = [page(f"{seed}-{turn}", story(seed, 12), title=f"标题{seed}") for turn in range(3) for seed in range(5)]
+        whole = crawl(method, found)
+        ours, theirs = crawl(method, found[:8]), crawl(method, found[8:])
+        merged(ours, theirs, method)
+        assert originals(ours) == originals(whole), name
+        assert sum(one == name for name, one in originals(ours).items()) == 5
 
 
 def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
@@ -382,17 +377,13 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
 @pytest.mark.parametrize(
     "recipe",
     [
-        {},
-        {"method": "minhash"},
-        {"method": "minhash", "parameters": 5},
-        {"method": "minhash", "parameters": {"similarity": 9}},
-        {"method": "minhash", "parameters": {"unknown": 9}},
-        {"method": "minhash", "parameters": {}, "method version": 99},
-        {"method": "os.path", "parameters": {}},
+        {}, {"method": "minhash"}, {"method": "minhash", "parameters": 5},
+        {"method": "minhash", "parameters": {"similarity": 9}}, {"method": "minhash", "parameters": {"unknown": 9}},
+        {"method": "minhash", "parameters": {}, "method version": 99}, {"method": "os.path", "parameters": {}},
         {"method": ["minhash"], "parameters": {}},
         {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
     ],
-)
+)  # fmt: skip
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
     assert former_method(recipe) is None
 
