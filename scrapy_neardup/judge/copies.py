@@ -8,10 +8,11 @@ from enum import Enum
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import SimilarPage, is_older
+from scrapy_neardup.judge.matching import SimilarPage, describe_decision, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.evidence import evidence as make_evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
@@ -37,10 +38,22 @@ def reserve(
         record = replace(record, since=known.age)
     likeness, match = evidence_of or (verdict.likeness, verdict.match)
     evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
+    if verdict.kind is Kind.UNIQUE and evidence is not None:
+        evidence = _add_near_miss(context, evidence)
     if policy.preference is not None and record.keys:
         evidence = policy.preference.add_evidence(context, evidence)
     replaces = known.id if known else 0
     return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, copied_from))
+
+
+def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:
+    """Note the most similar page that this one was nearly a copy of, and why it is none."""
+    rejected = context.search_result.rejected
+    if rejected is None or context.person_says_keep:
+        return evidence
+    old, overused_keys = rejected.compared, context.search_result.overused_keys
+    why = describe_decision(context.method, rejected.comparison, context.fingerprint, old.sketch, overused_keys)
+    return replace(evidence, near_miss=old.url, near_why=why)
 
 
 def drop_again(

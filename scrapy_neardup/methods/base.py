@@ -256,7 +256,6 @@ class Method(ABC):
         """Explain how ``compare`` decides on two pages; None for a method with nothing but a similarity."""
         return None
 
-    @final
     def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
         """Return the deciding rule as a sentence."""
         if explanation := self.explain(new, old, common):

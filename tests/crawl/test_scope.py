@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.cli.opening import find_state, settings_of
-from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
+from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there, warn_of_shared_state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
@@ -106,26 +105,24 @@ def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure() -> None:
         assert said in str(refused.value)
 
 
-def test_a_project_keeps_to_its_state_until_somebody_says_otherwise(
+def test_a_spider_that_begins_beside_a_state_of_the_project_is_warned(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shared = default_url(folder / ".scrapy" / "neardup")
     begin(shared)
-    with caplog.at_level(logging.INFO):
-        for settings, url, told in [
-            (config(), shared, "All spiders of this project share"),
-            (config(NEARDUP_SCOPE="project"), shared, ""),
-            (config(NEARDUP_SCOPE="spider"), "", "this spider starts its own state"),
-            (config(NEARDUP_STORE="memory:"), "memory:", ""),
-        ]:
-            caplog.clear()
-            found = state_url(settings, named("one"))
-            assert (found == url) is bool(url)
-            log_scope(settings, found)
-            assert [told in message for message in caplog.messages] == [True] * bool(told)
-    begin(state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    for settings, is_warned in [
+        (config(NEARDUP_SCOPE="project"), False),
+        (config(), True),
+        (config(NEARDUP_STORE="memory:"), False),
+    ]:
+        caplog.clear()
+        found = state_url(settings, named("one"))
+        assert (found == shared) is (settings.scope == "project")
+        warn_of_shared_state(settings, found)
+        assert ["this spider starts its own state" in message for message in caplog.messages] == [True] * is_warned
+    begin(state_url(config(), named("one")))
     caplog.clear()
-    log_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    warn_of_shared_state(config(), state_url(config(), named("one")))
     assert caplog.messages == []
 
 

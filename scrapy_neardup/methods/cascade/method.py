@@ -179,6 +179,11 @@ class Cascade(Method):
         )
         return Explanation(features, score(f, p), p.base, found.decision)
 
+    def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
+        # A crawl asks this too, so it leaves out features that only people read.
+        one, other = self._unpack(new.sketch), self._unpack(old)
+        return FineCheck(self.parameters, new, one, other, common).judgement().decision
+
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
         p = self.parameters
