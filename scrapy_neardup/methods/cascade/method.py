@@ -41,7 +41,7 @@ class Cascade(Method):
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
     sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
-    witness_below: ClassVar[float] = 0.9
+    variant_below: ClassVar[float] = 0.9
 
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
