@@ -74,7 +74,7 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
 
-def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list[Candidate]) -> None:
+def test_strata_hold_every_candidate_once_and_a_seed_draws_the_same(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
@@ -82,9 +82,6 @@ def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list
     for one in parts:
         assert {found[place].copy for place in one.pairs} == {one.copy}
         assert len({found[place].same_site for place in one.pairs}) == 1
-
-
-def test_the_same_seed_draws_the_same_pairs_and_every_stratum_has_one(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     first = draw_pairs(parts, tried, 18, seed=3)
@@ -186,7 +183,7 @@ def test_a_few_labels_are_not_enough_to_compare_values() -> None:
     assert (alone.deciding, alone.enough) == (12, False)
 
 
-def test_few_labels_are_enough_for_all_pairs_and_one_label_has_a_wide_interval() -> None:
+def test_few_labels_are_enough_and_none_says_anything() -> None:
     part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
     outlook = estimate_thresholds(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
     assert (outlook.enough, outlook.safe) == (True, 1.0)
@@ -194,9 +191,6 @@ def test_few_labels_are_enough_for_all_pairs_and_one_label_has_a_wide_interval()
     wrong = estimate_thresholds(part, {"2": [Answer(copy=False, weight=10.0)]}, VALUES, NOW).estimates[0].wrong
     assert (wrong.estimate, wrong.high) == (10, 10)
     assert 1 <= wrong.low < 5
-
-
-def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
     del answers["no"]
