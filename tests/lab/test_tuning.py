@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import LexiconNeeded
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
     draw_pairs,
     find_candidates,
-    judge_pairs,
     make_strata,
     make_thresholds,
     measure_urgency,
@@ -28,7 +26,6 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.urls import site_of
 from tests.lab.corpus import article, document, drafts
-from tests.lab.methods import Picky
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
@@ -216,18 +213,6 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
 
     assert width(unequal) > 1.8 * width(equal)
     assert width(equal) < 500
-
-
-def test_a_method_that_cannot_read_most_pages_judges_no_pairs() -> None:
-    """Picky refuses texts with a Latin letter in front."""
-    for english, is_refused in [(2, False), (3, True)]:
-        documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
-        pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
-        if is_refused:
-            with pytest.raises(LexiconNeeded):
-                judge_pairs(documents, pairs, [Picky()])
-        else:
-            assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)], english
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:
