@@ -43,7 +43,7 @@ def judge_part(
     part: int,
     pages: Iterable[pa.RecordBatch],
     given: pa.Table,
-    memory: dict[int, Judgement] | None = None,
+    memory: dict[int, KnownJudgement] | None = None,
 ) -> pa.Table:
     """Judge the pages of a part, and return what they ask and leave behind.
 
@@ -64,7 +64,7 @@ def judge_part(
             if known is not None and store.answers_alike(known.questions):
                 store.repeat(known.effects)
             else:
-                known = Judgement(pack_verdict(_judge(detector, stored)), store.questions, store.effects)
+                known = KnownJudgement(pack_verdict(_judge(detector, stored)), store.questions, store.effects)
             if known.has_candidates:
                 memory[stored.rank] = known
             store.verdicts[stored.rank] = known.verdict
@@ -78,7 +78,7 @@ _Question = tuple[_Call, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class KnownJudgement:
     """The verdict on a page, all that was asked for it with the answers, and what was written.
 
     It stays true while the answers do.
@@ -358,10 +358,6 @@ class PartStore(PageStore):
 
     def _flag(self, flags: int) -> None:
         self._counted[self.rank] = self._counted.get(self.rank, 0) | flags
-
-    def _note_record(self, record: Record, replaces: int) -> None:
-        self._written[self.rank] = record, replaces
-        self._urls[self._hash(record.url)] = self.rank
 
     def _hash(self, url: str) -> int:
         return last_id(self._rows.url_key(url))
