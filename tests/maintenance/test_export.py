@@ -40,13 +40,13 @@ Change = Callable[[list[dict[str, Any]]], object]
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
 
 ORIGINAL = Record(0x1A, "https://a.example/渡口", 0x1A, 1.0, (0, 2**40 - 1), b"\x00\xff sketch")
-WITNESS = Record(0x1B, "https://b.example/", 0x1A, 52428 / 65535, (7,), b"other")
+VARIANT = Record(0x1B, "https://b.example/", 0x1A, 52428 / 65535, (7,), b"other")
 COPY = Record(0x1C, "https://c.example/", 0x1A, 1.0)
 UNJUDGED = Record(0x1D, "https://d.example/", 0x1D, 0.0, (), b"\x01" * 8)
 LIKE = Record(0x1E, "https://e.example/", 0x1E)
 TOLD = Evidence("excerpt", 0x1A, 0.2, 0.9512, 812, "渡轮", ("渡轮明天开航。",), "")
 KINDS = [
-    PageEntry(ORIGINAL, 1714521600), PageEntry(WITNESS, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
+    PageEntry(ORIGINAL, 1714521600), PageEntry(VARIANT, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
     PageEntry(COPY, 0, Evidence()), PageEntry(UNJUDGED, 2**32 - 1), PageEntry(LIKE, 1714521602, TOLD),
 ]  # fmt: skip
 GOLDEN = """\
@@ -112,7 +112,7 @@ def test_an_imported_state_is_the_same_and_makes_the_same_file(
     check(copy)
 
 
-def test_a_line_leaves_out_default_values() -> None:
+def test_a_line_leaves_out_defaults_and_keeps_the_decimals_of_a_similarity() -> None:
     plain = PageEntry(Record(26, "", 26), 0)
     assert page_to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
     full = PageEntry(Record(28, "u", 26, 0.5, (1,), b"\x01", True, True, 5, 6, 7), 0)
@@ -122,9 +122,6 @@ def test_a_line_leaves_out_default_values() -> None:
         "since",
     }
     assert page_from_data(data) == full
-
-
-def test_the_decimals_of_a_similarity_tell_each_step() -> None:
     for step in (0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535):
         record = Record(5, "", 4, step / 65535)
         back = page_from_data(json.loads(json.dumps(page_to_data(PageEntry(record, 0))))).record
