@@ -31,10 +31,8 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
     (b'{"a": 1} {"b": 2}', "not JSON: Extra data at character 10"),
     (b'{"text": "\xd0\xcf"}', "not UTF-8: invalid continuation byte at byte 11"),
     (b'\xef\xbb\xbf{"text": "t"}', "not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 1"),
-    (b"[1, 2]", "not an object but a list"),
-    (b"null", "not an object but null"),
-    (b'"text"', "not an object but a string"),
-    (b"1.5", "not an object but a number"),
+    (b"[1, 2]", "not an object but a list"), (b"null", "not an object but null"),
+    (b'"text"', "not an object but a string"), (b"1.5", "not an object but a number"),
     (b"true", "not an object but true or false"),
     (b'{"a": ' + DEEP + b"}", "JSON with lists or objects nested too deeply"),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
@@ -213,14 +211,11 @@ ENTITIES = b'<!DOCTYPE i [<!ENTITY x "expanded"><!ENTITY f SYSTEM "%s">]>'
     (b"<a><value>1</value><value></value></a>", {"a": ["1", ""]}),
     (b"<a><value><value>1</value></value></a>", {"a": [["1"]]}),
     (b"<a>\n  <b>1</b>\n <c>2</c></a>", {"a": {"b": "1", "c": "2"}}),
-    (b"<t>1</t><t>2</t><t>3</t>", {"t": ["1", "2", "3"]}),
-    (b"<t><value>1</value></t><t>2</t>", {"t": [["1"], "2"]}),
+    (b"<t>1</t><t>2</t><t>3</t>", {"t": ["1", "2", "3"]}), (b"<t><value>1</value></t><t>2</t>", {"t": [["1"], "2"]}),
     (b"<a>The <b>old</b> ferry</a>", {"a": "The old ferry"}),
     (b"<a>x<!-- no part --><?nor this?>y</a><!-- nor -->", {"a": "xy"}),
-    (b"<a>&lt;p&gt; &amp; &#28193;</a>", {"a": "<p> & \u6e21"}),
-    (b"<a><![CDATA[<p>]]></a>", {"a": "<p>"}),
-    (b'<n:a xmlns:n="urn:n">1</n:a>', {"a": "1"}),
-    (b"", {}),
+    (b"<a>&lt;p&gt; &amp; &#28193;</a>", {"a": "<p> & \u6e21"}), (b"<a><![CDATA[<p>]]></a>", {"a": "<p>"}),
+    (b'<n:a xmlns:n="urn:n">1</n:a>', {"a": "1"}), (b"", {}),
 ])  # fmt: skip
 def test_fields_of_xml(tmp_path: Path, item: bytes, expected: dict[str, Any]) -> None:
     file = tmp_path / "feed.xml"

@@ -48,12 +48,9 @@ def batch(detector: Detector) -> Batch:
 
 
 @pytest.mark.parametrize(("record", "name"), [
-    (entry(id="a17", url="http://a.example/"), "a17"),
-    (entry(id=17), "17"),
-    (entry(id=True, url=" http://a.example/ "), "http://a.example/"),
-    (entry(id=" ", url=""), "feed.jsonl#1"),
-    (entry(7), "feed.jsonl#7"),
-    (entry(unit=""), "feed.jsonl"),
+    (entry(id="a17", url="http://a.example/"), "a17"), (entry(id=17), "17"),
+    (entry(id=True, url=" http://a.example/ "), "http://a.example/"), (entry(id=" ", url=""), "feed.jsonl#1"),
+    (entry(7), "feed.jsonl#7"), (entry(unit=""), "feed.jsonl"),
 ])  # fmt: skip
 def test_a_record_is_known_by_its_id_else_its_url_else_its_place(batch: Batch, record: Entry, name: str) -> None:
     assert batch.judge(record).verdict.url == name

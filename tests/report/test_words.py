@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2] / "scrapy_neardup"
 
 
 def placeholders(pattern: str) -> set[str]:
-    """The placeholders of a pattern."""
     return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
 
 
