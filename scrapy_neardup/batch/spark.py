@@ -76,7 +76,7 @@ class SparkRunner(LocalRunner):
         given_type, flags = _spark_type(GIVEN), "part int, judged boolean"
         number, own_number, first = len(parts), len(own), own[0].number
         rows = session.range(0, number, 1, number).mapInArrow(partial(_load, parts), _spark_type(ROWS))
-        named = rows.repartition("hash").mapInArrow(partial(_answer, parts, options.make_method().common), given_type)
+        named = rows.repartition(number, "hash").mapInArrow(partial(_answer, parts, options.make_method().common), given_type)
         named = named.persist()
         try:
             needed = named.filter(f"kind = {_NEEDED}").repartitionById(number, "part").sortWithinPartitions("part")
