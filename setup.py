@@ -22,8 +22,8 @@ setup(
     ext_modules=[
         Extension(
             "scrapy_neardup.hashing._kernels",
-            sorted(map(str, Path("scrapy_neardup/hashing").glob("_kernels*.c"))),
-            depends=["scrapy_neardup/hashing/_kernels.h"],
+            ["scrapy_neardup/hashing/_kernels.c"],
+            depends=sorted(map(str, Path("scrapy_neardup/hashing").glob("_kernels*.h"))),
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
             libraries=["m"] if os.name == "posix" else [],
             py_limited_api=LIMITED,

@@ -29,7 +29,7 @@ from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.opening import close_store, open_store, url_of
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import line_logger
-from scrapy_neardup.workers.tasks import MAX_SECONDS
+from scrapy_neardup.workers.messages import MAX_SECONDS
 
 logger = line_logger(__name__)
 

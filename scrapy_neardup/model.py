@@ -195,7 +195,7 @@ ROW: Final = "listing"
 
 
 class Kind(str, Enum):
-    """The six verdicts; the value is the name in stats, logs and tags."""
+    """The seven verdicts; the value is the name in stats, logs and tags."""
 
     #: No earlier page has the same article. The item passes.
     UNIQUE = "unique"
@@ -206,6 +206,9 @@ class Kind(str, Enum):
     UNCHANGED = "unchanged"
     #: The URL is known, and its text is new. The item passes, and the new text replaces the old one.
     UPDATED = "updated"
+    #: This URL was delivered, and since then only a few letters of its text changed, such as a counter. The item is
+    #: dropped (``UnchangedPage``) unless ``NEARDUP_POLICY`` lets it pass. The state keeps the delivered text.
+    MINOR_UPDATE = "minor_update"
     #: A copy that takes the place of the original of its group, see ``NEARDUP_KEEP_POLICY``. The item passes with a
     #: tag.
     BETTER = "better"
@@ -238,13 +241,13 @@ class Verdict:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the page is a duplicate or unchanged."""
-        return self.kind in (Kind.DUPLICATE, Kind.UNCHANGED)
+        """Whether the page is a duplicate, unchanged or a minor update."""
+        return self.kind in (Kind.DUPLICATE, Kind.UNCHANGED, Kind.MINOR_UPDATE)
 
     @property
     def similar_id(self) -> str:
         """The same 16 hexadecimal digits for all pages of a group; empty for a page outside the state."""
-        group = self.match.id if self.match and self.is_copy else self.group or self.id
+        group = self.group or (self.match.id if self.match and self.is_copy else self.id)
         return f"{group:016x}" if group else ""
 
     @property

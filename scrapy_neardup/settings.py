@@ -12,7 +12,6 @@ from typing import Any
 
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
 from scrapy_neardup.kv.options import Options, read_options
 from scrapy_neardup.methods import Method, make_method
@@ -26,26 +25,24 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.urls import parse_url, placeholders_checked
 from scrapy_neardup.untrusted import line_logger
+from scrapy_neardup.workers.messages import MAX_SECONDS, ReadingOptions
 from scrapy_neardup.workers.pool import WorkerPool, default_size
-from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, ReadingOptions, WorkerOptions
 
 logger = line_logger(__name__)
 
 #: The item field that holds each part of a page; empty for none.
-DEFAULT_FIELDS = {
-    **{part: part for part in ("url", "title", "keywords", "description", "text", "html")},
-    "part": "",
-}
+DEFAULT_FIELDS = {**{part: part for part in ("url", "title", "keywords", "description", "text", "html")}, "part": ""}
 #: What can happen to an item.
 ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
 #: As many workers as cores and memory allow, started once a crawl needs them.
 AUTO = "auto"
-DEFAULT_POLICY = {
+DEFAULT_POLICY: Mapping[Likeness | Kind, str] = {
     Likeness.IDENTICAL: DROP,
     Likeness.NEAR: DROP,
     Likeness.RETITLED: DROP,
     Likeness.EXCERPT: TAG,
     Likeness.SAME_TITLE: TAG,
+    Kind.MINOR_UPDATE: DROP,
 }
 #: A worker has this many times NEARDUP_MAX_SECONDS for a page, as the machine may be busy and nobody waits for it.
 _TIMES = 4
@@ -185,8 +182,8 @@ def _fields(name: str, value: Any) -> dict[str, str]:
     return {**DEFAULT_FIELDS, **given}
 
 
-def _policy(name: str, value: Any) -> dict[Likeness, str]:
-    given, kinds = _mapping(name, value), {likeness.value: likeness for likeness in Likeness}
+def _policy(name: str, value: Any) -> dict[Likeness | Kind, str]:
+    given, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
     for kind, action in given.items():
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
@@ -232,10 +229,10 @@ class Config:
     #: Drop copies. With ``False`` nothing is dropped, and every item gets its verdict in the field
     #: ``NEARDUP_TAG_FIELD``.
     drop: bool = _setting(boolean, True)
-    #: What happens to each kind of copy: ``drop``; ``tag`` (the item passes with its verdict); ``pass`` (the item
-    #: passes as it is). Kinds that you leave out keep their default. Example: ``{"retitled": "tag", "excerpt":
-    #: "drop"}``.
-    policy: Mapping[Likeness, str] = _setting(_policy, DEFAULT_POLICY)
+    #: What happens to each kind of copy, and to a ``minor_update``: ``drop``; ``tag`` (the item passes with its
+    #: verdict); ``pass`` (the item passes as it is). Kinds that you leave out keep their default. Example:
+    #: ``{"retitled": "tag", "excerpt": "drop"}``.
+    policy: Mapping[Likeness | Kind, str] = _setting(_policy, DEFAULT_POLICY)
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
     #: ``sqlite:///path``, ``memory:``, and on a server ``redis://host:6379/0?state=name``, ``rediss://…``,
@@ -346,6 +343,8 @@ class Config:
         """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
             return TAG
+        if verdict.kind is Kind.MINOR_UPDATE:
+            return self.policy[Kind.MINOR_UPDATE]
         if verdict.likeness is not None:
             return self.policy[verdict.likeness]
         return DROP if verdict.is_copy else PASS
@@ -386,13 +385,13 @@ class Config:
 
     def deciding(self, method: Method) -> dict[str, Any]:
         """Parameters and settings that change verdicts but no fingerprint; two crawls of a state may differ in them."""
-        policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
+        policy = {f"NEARDUP_POLICY {kind.value}": action for kind, action in self.policy.items()}
         return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
 
     @property
     def reading(self) -> ReadingOptions:
         """How workers read pages."""
-        return ReadingOptions(self.max_html, self.max_text, self.extractor)
+        return ReadingOptions(self.max_html, self.max_text, self.extractor, self.max_seconds)
 
     @property
     def many_workers(self) -> int:
@@ -404,31 +403,15 @@ class Config:
             return self.workers
         return 0 if self.extractor else default_size()
 
-    def make_page_pool(self, hashes: Keyed | None) -> WorkerPool | None:
-        """Workers that read pages, but give back those that may take long; None if they are to be read here.
-
-        ``hashes``: of the state. With them the workers also make fingerprints, if they can import the method.
-        """
+    def make_page_pool(self) -> WorkerPool | None:
+        """Workers that read pages, but give back those that may take long; None if they are to be read here."""
         if not (self.many_workers and self.reading.can_be_sent):
             return None
-        fingerprints = FingerprintOptions(self.method, self.parameters, hashes) if hashes is not None else None
-        if fingerprints is not None and not fingerprints.can_be_sent:
-            fingerprints = None
-        reading = replace(self.reading, only_quick=True)
-        return WorkerPool(WorkerOptions(_TIMES * self.max_seconds, reading, fingerprints), self.many_workers)
-
-    def make_text_pool(self, hashes: Keyed, size: int) -> WorkerPool | None:
-        """Workers that fingerprint texts for a state with these hashes; None if they cannot import the method."""
-        fingerprints = FingerprintOptions(self.method, self.parameters, hashes)
-        if not (size and fingerprints.can_be_sent):
-            return None
-        return WorkerPool(WorkerOptions(_TIMES * self.max_seconds, None, fingerprints), size, "neardup-text")
+        return WorkerPool(replace(self.reading, seconds=_TIMES * self.max_seconds, only_quick=True), self.many_workers)
 
     def make_risky_pool(self) -> WorkerPool | None:
         """One worker that reads pages that may take long; None if it cannot import the extractor."""
-        if not self.reading.can_be_sent:
-            return None
-        return WorkerPool(WorkerOptions(self.max_seconds, self.reading), 1, "neardup-risky")
+        return WorkerPool(self.reading, 1, "neardup-risky") if self.reading.can_be_sent else None
 
 
 #: Each NEARDUP_* setting: its field of ``Config``, and its reader.

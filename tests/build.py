@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -103,13 +103,14 @@ def make_detector(
     also_copies: Set[Likeness] = frozenset(),
     min_letters: int = 40,
     who: str = "test",
+    passes: Callable[[Verdict], bool] | None = None,
     **parameters: Any,
 ) -> Detector:
     """The detector of one more crawl, which ``drops`` copies or lets them pass. Parameters are the method's."""
     chosen = Policy(
         min_letters=min_letters,
         also_copies=also_copies,
-        passes=lambda verdict: not (drops and verdict.is_copy),
+        passes=passes or (lambda verdict: not (drops and verdict.is_copy)),
         keep=keep,
         preference=make_preference(policy),
     )
@@ -153,7 +154,6 @@ def summary(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
 
 
 def find_record(store: PageStore, of: Page) -> Record:
-    """The record of a page that must be in the state."""
     found = store.find(of.url)
     assert found is not None
     return found
@@ -257,7 +257,6 @@ def judge_pages(
 
 
 def read_records(url: str) -> dict[str, Record]:
-    """All pages of a state by URL."""
     with open_state(url) as store:
         return {record.url: record for record in store.records()}
 

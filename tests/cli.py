@@ -38,12 +38,10 @@ class Result(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """The JSON that it printed."""
         return json.loads(self.out)
 
     @property
     def rows(self) -> list[Any]:
-        """The lines of JSON that it printed."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 

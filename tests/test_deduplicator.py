@@ -395,15 +395,12 @@ def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_r
     [
         ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
         ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
-        ({"text": ["a", "b"]}, "text is ['a', 'b'], a list"),
-        ({"html": 5}, "html is 5"),
-        ({"url": 5, "text": FERRY}, "url is 5"),
-        ({"title": 5, "text": FERRY}, "title is 5"),
-        ({"keywords": [5], "text": FERRY}, "keywords is 5"),
-        ({"content_type": 5, "html": b"x"}, "content_type is 5"),
+        ({"text": ["a", "b"]}, "text is ['a', 'b'], a list"), ({"html": 5}, "html is 5"),
+        ({"url": 5, "text": FERRY}, "url is 5"), ({"title": 5, "text": FERRY}, "title is 5"),
+        ({"keywords": [5], "text": FERRY}, "keywords is 5"), ({"content_type": 5, "html": b"x"}, "content_type is 5"),
     ],
     ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
-)
+)  # fmt: skip
 def test_other_types_than_text_are_refused(given: dict[str, Any], words: str) -> None:
     with Deduplicator() as dedup:
         assert words in said(lambda: dedup.check(**given), UsageError)

@@ -21,6 +21,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
+READMES = ("README.md", "README.zh-CN.md")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -48,14 +49,12 @@ ON = True
 
 
 def environments() -> list[str]:
-    """The environments of tox, in its order."""
     tox = configparser.ConfigParser()
     tox.read_string(read("setup.cfg"))
     return tox["tox:tox"]["envlist"].replace(",", " ").split()
 
 
 def commands(found: dict[Any, Any]) -> list[str]:
-    """All that the jobs of a workflow run."""
     return [step["run"] for job in found["jobs"].values() for step in job.get("steps", []) if "run" in step]
 
 
@@ -81,7 +80,6 @@ def test_all_versions_are_tested_on_linux_and_the_oldest_and_newest_everywhere()
 
 
 def python_of(job: dict[Any, Any]) -> str:
-    """The version that a job sets up."""
     [version] = [
         str(step["with"]["python-version"]) for step in job["steps"] if "python-version" in step.get("with", {})
     ]
@@ -156,41 +154,18 @@ def test_package_changelog_and_citation_name_the_same_release() -> None:
     assert citation["version"] == scrapy_neardup.__version__
 
 
-def test_every_extra_that_is_named_is_there() -> None:
-    for name in ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"]:
-        named = {
-            extra
-            for extras in re.findall(r"(?:scrapy-neardup|\.)\[([\w,]+)\]", read(name))
-            for extra in extras.split(",")
-        }
-        assert named <= set(EXTRAS), name
-
-
-def test_every_extra_but_that_for_tests_stands_in_the_readme() -> None:
-    for name in ["README.md", "README.zh-CN.md"]:
-        named = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-        assert set(EXTRAS) - named == {"test", "all"}, name
-
-
-def test_all_extras_are_all_that_are_for_users() -> None:
+def test_every_extra_that_is_named_is_there_and_all_for_users_are_named() -> None:
     """LevelDB is a dependency where it has a wheel; elsewhere it needs a compiler, which nobody is to meet unasked."""
-    [own] = EXTRAS["all"]
-    named = re.fullmatch(r"scrapy-neardup\[([\w,]+)\]", own)
-    assert named is not None
-    assert set(named[1].split(",")) == set(EXTRAS) - {"all", "docs", "leveldb", "test"}
-    assert 'pip install ".[all]"' in read("README.md")
-    assert 'pip install ".[all]"' in read("README.zh-CN.md")
-
-
-def test_the_extra_test_includes_the_extra_docs() -> None:
+    users = set(EXTRAS) - {"all", "docs", "test"}
+    assert EXTRAS["all"] == [f"scrapy-neardup[{','.join(sorted(users - {'leveldb'}))}]"]
     assert set(EXTRAS["docs"]) <= set(EXTRAS["test"])
-
-
-def test_the_package_names_only_extras_that_are_there() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "scrapy_neardup").rglob("*.py")]
-    named = {extra for source in sources for extra in re.findall(r"scrapy-neardup\[(\w+)\]", source)}
-    assert named
-    assert named <= set(EXTRAS)
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "scrapy_neardup").rglob("*.py")}
+    for name, text in {**sources, **{name: read(name) for name in (*READMES, "CONTRIBUTING.md")}}.items():
+        named = re.findall(r"(?:scrapy-neardup|\.)\[([\w,]+)\]", text)
+        assert {extra for extras in named for extra in extras.split(",")} <= set(EXTRAS), name
+    for name in READMES:
+        assert 'pip install ".[all]"' in read(name)
+        assert {*users, "docs"} == {extra for extra in {*users, "docs"} if f"`{extra}`" in read(name)}, name
 
 
 def test_hooks_and_the_test_command_run_the_same_checks() -> None:

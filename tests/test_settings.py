@@ -55,20 +55,16 @@ READ = [
     ("NEARDUP_POLICY", {"retitled": "tag"}, "policy", {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
     ("NEARDUP_POLICY", '{"retitled": "tag"}', "policy", {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
     (
-        "NEARDUP_POLICY",
-        '{"excerpt": "drop", "near": "pass"}',
-        "policy",
+        "NEARDUP_POLICY", '{"excerpt": "drop", "near": "pass"}', "policy",
         {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"},
     ),
-    ("NEARDUP_POLICY", dict.fromkeys(Likeness, "tag"), "policy", dict.fromkeys(Likeness, "tag")),
+    ("NEARDUP_POLICY", dict.fromkeys(DEFAULT_POLICY, "tag"), "policy", dict.fromkeys(DEFAULT_POLICY, "tag")),
     ("NEARDUP_STORE", "memory:", "store", "memory:"),
     ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
     ("NEARDUP_STORE", "", "store", ""),
     ("NEARDUP_STORE_OPTIONS", {"cache": "64MB", "bloom": 0}, "store_options", Options(cache=64 * 2**20, bloom=0)),
     (
-        "NEARDUP_STORE_OPTIONS",
-        {"cache": 0, "write_buffer": "64kB", "open_files": 50_000},
-        "store_options",
+        "NEARDUP_STORE_OPTIONS", {"cache": 0, "write_buffer": "64kB", "open_files": 50_000}, "store_options",
         Options(0, 65_536, 10, 50_000),
     ),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)s/%20%(run)03d", "store", "leveldb:///srv/%(name)s/%20%(run)03d"),
@@ -115,17 +111,13 @@ READ = [
     ("NEARDUP_DROPPED_FEED", "", "dropped_feed", {}),
     ("NEARDUP_DROPPED_FEED", "d.jsonl", "dropped_feed", {"d.jsonl": {"format": "jsonl"}}),
     (
-        "NEARDUP_DROPPED_FEED",
-        " s3://bucket/%(name)s/%(time)s.CSV ",
-        "dropped_feed",
+        "NEARDUP_DROPPED_FEED", " s3://bucket/%(name)s/%(time)s.CSV ", "dropped_feed",
         {"s3://bucket/%(name)s/%(time)s.CSV": {"format": "csv"}},
     ),
     ("NEARDUP_DROPPED_FEED", Path("feeds/d.json"), "dropped_feed", {"feeds/d.json": {"format": "json"}}),
     ("NEARDUP_DROPPED_FEED", {Path("a"): {"format": "json"}}, "dropped_feed", {"a": {"format": "json"}}),
     (
-        "NEARDUP_DROPPED_FEED",
-        {"a.x": {"format": "xml", "overwrite": True}},
-        "dropped_feed",
+        "NEARDUP_DROPPED_FEED", {"a.x": {"format": "xml", "overwrite": True}}, "dropped_feed",
         {"a.x": {"format": "xml", "overwrite": True}},
     ),
     ("NEARDUP_DROPPED_FEED", '{"a.x": {"format": "xml"}}', "dropped_feed", {"a.x": {"format": "xml"}}),
@@ -138,7 +130,7 @@ READ = [
     ("NEARDUP_ON_STORE_ERROR", "pass", "on_store_error", "pass"),
     ("NEARDUP_STRICT", "True", "strict", True),
     ("NEARDUP_LANG", "zh", "lang", "zh"),
-]
+]  # fmt: skip
 
 REFUSED = [
     ("DROP_DUPLICATES", "perhaps", "True or False"),
@@ -230,6 +222,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         policy={
             Likeness.IDENTICAL: "drop", Likeness.NEAR: "drop", Likeness.RETITLED: "drop", Likeness.EXCERPT: "tag",
             Likeness.SAME_TITLE: "tag",
+            Verdicts.MINOR_UPDATE: "drop",
         },
         store="",
         scope="",
@@ -269,7 +262,6 @@ def test_every_setting_is_tried_here() -> None:
 
 
 def refusal(settings: Mapping[str, Any]) -> str:
-    """The message that refuses these settings; empty if they are accepted."""
     try:
         Config.from_settings(settings)
     except SettingsError as error:
@@ -385,12 +377,13 @@ OUTCOMES = [
     (Verdicts.DUPLICATE, None, DROP, DROP, DROP, DROP),
     (Verdicts.UNCHANGED, None, DROP, DROP, DROP, DROP),
     (Verdicts.UPDATED, None, PASS, PASS, PASS, PASS),
+    (Verdicts.MINOR_UPDATE, None, DROP, DROP, TAG, PASS),
     (Verdicts.UNJUDGED, None, PASS, PASS, PASS, PASS),
 ]
 
 
 def test_a_policy_decides_the_action_for_each_verdict() -> None:
-    policies = [{}, *({one.value: action for one in Likeness} for action in ACTIONS)]
+    policies = [{}, *({one.value: action for one in DEFAULT_POLICY} for action in ACTIONS)]
     configs = [Config.from_settings({"NEARDUP_POLICY": policy}) for policy in policies]
     assert ACTIONS == (DROP, TAG, PASS)
     keeps = [Config.from_settings({"NEARDUP_POLICY": policy, "DROP_DUPLICATES": False}) for policy in policies]

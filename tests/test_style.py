@@ -29,7 +29,6 @@ class Class:
 
 
 def classes() -> dict[str, Class]:
-    """Every class of the package by its name."""
     found = {}
     for file in FILES:
         for node in ast.walk(tree(file)):
@@ -103,32 +102,3 @@ def test_no_two_classes_that_others_use_have_one_name() -> None:
     found = Counter(one.name for tree in trees for one in definitions(tree) if isinstance(one, ast.ClassDef))
     twice = sorted(name for name, many in found.items() if many > 1 and not name.startswith("_"))
     assert not twice, f"Two things of one name: {', '.join(twice)}"
-
-
-def test_the_search_finds_missing_docstrings() -> None:
-    known = {"Heir": Class(("Base",), frozenset()), "Base": Class((), frozenset({"known"}))}
-    source = '''
-def call(): ...
-def _call(): ...
-async def documented():
-    """It does."""
-    def inner(): ...
-if True:
-    class One: ...
-class Heir:
-    """It is."""
-    def unknown(self): ...
-    def known(self): ...
-    def _own(self): ...
-    @property
-    def small(self):
-        return 1
-    @property
-    def large(self):
-        a = self
-        b = a
-        return b
-'''
-    expected = ["module", "module: call", "module: One", "module: Heir.unknown", "module: Heir.large"]
-    assert list(silent(ast.parse(source), known)) == expected
-    assert list(silent(ast.parse('"""It is."""'), known)) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +27,6 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Sentences
 from scrapy_neardup.untrusted import line_logger
-from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 logger = line_logger(__name__)
 #: Flags in ``count`` of a verdict's row: the sentences of the page count for its site, and everywhere; the page counts
@@ -67,13 +66,14 @@ def _judge(detector: Detector, stored: StoredPage) -> Verdict:
         return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
 
 
-class StoredFingerprint(PreparedFingerprint):
+@dataclass(frozen=True)
+class StoredFingerprint:
     """A fingerprint made without boilerplate, which counts if none of its sentences is boilerplate."""
 
-    def __init__(self, fingerprint: Fingerprint) -> None:
-        super().__init__(fingerprint)
+    fingerprint: Fingerprint
 
     def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
+        """See ``detector.PreparedFingerprint``."""
         made = self.fingerprint
         if counts.is_common(made.sentences).any():
             return method.for_state(page, counts)

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import blake2b
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.judging import judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
 from scrapy_neardup.batch.routing import answer, attach, needed_records
-from scrapy_neardup.batch.runs import BatchRun, Part
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.batch.tables import GIVEN, NEEDED, PAGES, RECORD_BITS, ROWS, Topic
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Malformed, Skipped
@@ -115,14 +115,14 @@ class LocalRunner:
             done += records
             self._inform(f"{done:,} records read")
 
-    def _round(self, parts: Sequence[Part], own: Sequence[Part]) -> int:
+    def _round(self, parts: Sequence[ArchivePart], own: Sequence[ArchivePart]) -> int:
         """Give the parts of this run what all parts left behind; return how many were judged."""
         shuffle, options = self._run.folder / "shuffle", self._run.options
         shutil.rmtree(shuffle, ignore_errors=True)
         shuffle.mkdir()
         list(self._map(partial(_answer_slice, shuffle, parts, options.make_method().common), range(_SLICES)))
         list(self._map(partial(_send_records, shuffle, len(parts)), parts))
-        judged = sum(self._map(partial(_judge, shuffle, options, parts), own))
+        judged = sum(self._map(partial(_judge, shuffle, options), own))
         shutil.rmtree(shuffle)
         return judged
 
@@ -190,35 +190,38 @@ def _write_pages(path: Path, batches: Iterable[pa.RecordBatch], counted: _Counte
 # Rounds. Files of the shuffle have a batch for each part that gets it.
 
 
-def _answer_slice(shuffle: Path, parts: Sequence[Part], common: int, slice: int) -> None:
+def _answer_slice(shuffle: Path, parts: Sequence[ArchivePart], common: int, slice: int) -> None:
     """Answer what parts ask for with hashes of one slice."""
-    given = answer(pa.Table.from_batches([_batch(part.rows, slice) for part in parts], ROWS), common)
+    given = answer(_table_of((part.rows for part in parts), slice, ROWS), common)
     counts = given.filter(pc.is_in(given["kind"], pa.array([Topic.COUNT, Topic.BITS], pa.uint8())))
-    _write_by(shuffle / f"counts-{slice:03}", counts, counts["part"].to_numpy(), len(parts))
     needed = needed_records(given)
-    _write_by(shuffle / f"needed-{slice:03}", needed, source_parts(needed, parts), len(parts))
+    for name, rows, groups in (
+        ("counts", counts, counts["part"].to_numpy()),
+        ("needed", needed, source_parts(needed, parts)),
+    ):
+        _write_by(shuffle / f"{name}-{slice:03}", rows, groups, len(parts))
 
 
-def source_parts(needed: pa.Table, parts: Sequence[Part]) -> Any:
+def source_parts(needed: pa.Table, parts: Sequence[ArchivePart]) -> Any:
     """Return the numbers of the parts that hold the NEEDED records."""
     firsts = np.array([part.first for part in parts], np.uint64)
     return np.searchsorted(firsts, needed["source"].to_numpy(), "right") - 1
 
 
-def _send_records(shuffle: Path, count: int, part: Part) -> None:
+def _send_records(shuffle: Path, count: int, part: ArchivePart) -> None:
     """Send the records of a part to the parts that need them."""
-    needed = pa.Table.from_batches([_batch(file, part.number) for file in sorted(shuffle.glob("needed-*"))], NEEDED)
-    needed = needed.group_by(NEEDED.names).aggregate([])
-    sent = attach(pa.Table.from_batches([record_rows(part)]), needed)
-    _write_by(shuffle / f"records-{part.number:06}", sent, sent["part"].to_numpy(), count)
+    needed = _table_of(shuffle.glob("needed-*"), part.number, NEEDED).group_by(NEEDED.names).aggregate([])
+    if len(needed):
+        sent = attach(record_rows(part), needed)
+        _write_by(shuffle / f"records-{part.number:06}", sent, sent["part"].to_numpy(), count)
 
 
-def _judge(shuffle: Path, options: BatchOptions, parts: Sequence[Part], part: Part) -> bool:
-    files = [*shuffle.glob("counts-*"), *(shuffle / f"records-{one.number:06}" for one in parts[: part.number])]
-    return rejudge(options, part, pa.Table.from_batches([_batch(file, part.number) for file in files], GIVEN))
+def _judge(shuffle: Path, options: BatchOptions, part: ArchivePart) -> bool:
+    files = [*shuffle.glob("counts-*"), *shuffle.glob("records-*")]
+    return rejudge(options, part, _table_of(files, part.number, GIVEN))
 
 
-def rejudge(options: BatchOptions, part: Part, given: pa.Table) -> bool:
+def rejudge(options: BatchOptions, part: ArchivePart, given: pa.Table) -> bool:
     """Judge a part unless it was judged with the same GIVEN rows, in any order; return whether it was judged."""
     given = given.sort_by([(name, "ascending") for name in ("kind", "hash", "source")]).combine_chunks()
     digest = _digest(given)
@@ -230,7 +233,8 @@ def rejudge(options: BatchOptions, part: Part, given: pa.Table) -> bool:
     kinds = rows["kind"].to_numpy()
     slices[kinds == Topic.RECORD] = _RECORDS
     slices[kinds == Topic.VERDICT] = _VERDICTS
-    _write_by(part.rows, rows, slices, _VERDICTS + 1, digest)
+    with replace_file(part.rows) as draft:
+        _write_by(draft, rows, slices, _VERDICTS + 1, digest)
     return True
 
 
@@ -250,38 +254,43 @@ def _digest_of(rows: Path) -> str:
 
 
 def _write_by(path: Path, table: pa.Table, groups: Any, count: int, digest: str = "") -> None:
-    """Write a batch for each of ``count`` groups; ``groups`` has the group of each row."""
+    """Write a batch for each of ``count`` groups; ``groups`` has the group of each row. No file, if there is no row."""
+    if not (len(table) or digest):
+        return
     order = np.argsort(groups, kind="stable")
     table = table.take(pa.array(order)).combine_chunks()
-    ends = np.searchsorted(groups[order], np.arange(count + 1))
+    ends = np.searchsorted(groups[order], np.arange(count + 1)).tolist()
     schema = table.schema.with_metadata({"given": digest})
-    with replace_file(path) as draft, pa.ipc.new_file(str(draft), schema, options=_COMPRESSED) as writer:
-        for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            batches = table.slice(low, high - low).replace_schema_metadata(schema.metadata).to_batches()
-            writer.write_batch(batches[0] if batches else pa.RecordBatch.from_pylist([], schema))
+    empty = pa.RecordBatch.from_pylist([], schema)
+    with pa.ipc.new_file(str(path), schema, options=_COMPRESSED) as writer:
+        for low, high in pairwise(ends):
+            rows = table.slice(low, high - low).to_batches()
+            writer.write_batch(rows[0].replace_schema_metadata(schema.metadata) if rows else empty)
 
 
-def _batch(path: Path, number: int) -> pa.RecordBatch:
-    """Return a batch of a file; an empty one of ROWS if there is no file, because a part is not judged yet."""
-    if not path.exists():
-        return pa.RecordBatch.from_pylist([], ROWS)
-    with pa.OSFile(str(path)) as file:
-        return pa.ipc.open_file(file).get_batch(number).replace_schema_metadata(None)
+def _table_of(files: Iterable[Path], number: int, schema: pa.Schema) -> pa.Table:
+    """Return the batches with this number of all files that exist."""
+    batches = list[pa.RecordBatch]()
+    for path in files:
+        if path.exists():
+            with pa.OSFile(str(path)) as file:
+                batches.append(pa.ipc.open_file(file).get_batch(number).replace_schema_metadata(None))
+    return pa.Table.from_batches(batches, schema)
 
 
-def asked_rows(part: Part) -> pa.Table:
+def asked_rows(part: ArchivePart) -> pa.Table:
     """Return what a part asks and leaves behind, as ROWS without records and verdicts."""
-    return pa.Table.from_batches([_batch(part.rows, slice) for slice in range(_SLICES)], ROWS)
+    return pa.concat_tables(_table_of([part.rows], slice, ROWS) for slice in range(_SLICES))
 
 
-def verdict_rows(part: Part) -> pa.RecordBatch:
+def verdict_rows(part: ArchivePart) -> pa.Table:
     """Return the verdicts of a part, as ROWS in the order of their ranks."""
-    return _batch(part.rows, _VERDICTS)
+    return _table_of([part.rows], _VERDICTS, ROWS)
 
 
-def record_rows(part: Part) -> pa.RecordBatch:
+def record_rows(part: ArchivePart) -> pa.Table:
     """Return the records of a part, as ROWS in the order of the pages that wrote them."""
-    return _batch(part.rows, _RECORDS)
+    return _table_of([part.rows], _RECORDS, ROWS)
 
 
 def skipped_records(run: BatchRun) -> Counter[str]:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from scrapy_neardup.batch.tables import PAGES, rank_of
@@ -24,7 +25,6 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.text.prose import why_unjudged
 from scrapy_neardup.untrusted import line_logger
-from scrapy_neardup.workers.speculation import NeedsState, SpeculativeCounts
 
 logger = line_logger(__name__)
 #: Pages of one record batch.
@@ -136,15 +136,31 @@ def fingerprint(method: Method, page: Page, min_letters: int) -> Fingerprint | N
     """Return the fingerprint of a page without boilerplate; None if it has none, or only the state can make it."""
     if page.row or page.unread or why_unjudged(page.text, min_letters):
         return None
-    counts = SpeculativeCounts(frozenset(), frozenset())
+    counts = _NoBoilerplate()
     try:
         made = method.for_state(page, counts)
-    except NeedsState:
+    except Exception:  # the judge tries again, with the state, and reports it
         return None
-    except Exception:  # the judge tries again, and reports it
-        return None
-    asked = {number for one in counts.assumptions for number in one.sentences.tolist()}
-    return made if asked <= set(made.sentences.tolist()) else None
+    return made if counts.asked <= set(made.sentences.tolist()) else None
+
+
+class _NoBoilerplate:
+    """Stands in for the ``SiteCounts`` of a state, and notes the sentences that a method asks about."""
+
+    def __init__(self) -> None:
+        self.asked = set[int]()
+
+    def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """See ``SiteCounts``: nothing is boilerplate."""
+        self.asked.update(sentences.tolist())
+        return np.zeros(len(sentences), np.bool_)
+
+    is_own = is_common
+
+    def _refuse(self, *_: object) -> Any:
+        raise NotImplementedError("Only a state can tell.")
+
+    pages = stood_on = forms = _refuse
 
 
 def tabulate(records: Iterable[ReadRecord], options: BatchOptions) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.judging import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
 from scrapy_neardup.batch.local import record_rows, verdict_rows
 from scrapy_neardup.batch.pages import StoredPage, stored_pages
-from scrapy_neardup.batch.runs import BatchRun, Part
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.batch.tables import PAGES, RECORD_BITS, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
@@ -52,7 +52,7 @@ class JudgedRecord:
     counted: int
 
 
-def judged_records(parts: Sequence[Part], columns: Sequence[str] = PAGES.names) -> Iterator[JudgedRecord]:
+def judged_records(parts: Sequence[ArchivePart], columns: Sequence[str] = PAGES.names) -> Iterator[JudgedRecord]:
     """Return the pages of parts, with these columns of PAGES and nothing in the others, and their verdicts."""
     for part in parts:
         rows = verdict_rows(part)
@@ -137,7 +137,7 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
 class _Ids:
     """The ids of pages in a state, in the order of their ranks."""
 
-    def __init__(self, parts: Sequence[Part], first: int) -> None:
+    def __init__(self, parts: Sequence[ArchivePart], first: int) -> None:
         self._ranks = np.concatenate([record_rows(part)["source"].to_numpy() for part in parts] or [np.zeros(0)])
         self._first = first
 

@@ -24,7 +24,7 @@ _MANIFEST = "run.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ArchivePart:
     """A part: its number, the rank of its first page, and the files with its pages. ``rows``: what it left behind."""
 
     number: int
@@ -95,12 +95,12 @@ class BatchRun:
         return (self.folder / "complete").exists()
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ArchivePart]:
         """All parts, those of earlier runs first."""
         return [*(self.previous.parts if self.previous else ()), *self.own_parts]
 
     @property
-    def own_parts(self) -> list[Part]:
+    def own_parts(self) -> list[ArchivePart]:
         """The parts of this run alone. Small files make one part together."""
         first = len(self.previous.parts) if self.previous else 0
         groups: list[list[Path]] = []
@@ -113,7 +113,7 @@ class BatchRun:
             groups[-1].append(file)
             size += pages
         return [
-            Part(number, _first_rank(files[0]), tuple(files), self.folder / "rows" / f"{number:06}.arrow")
+            ArchivePart(number, _first_rank(files[0]), tuple(files), self.folder / "rows" / f"{number:06}.arrow")
             for number, files in enumerate(groups, first)
         ]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: The module of each command, and its line in the help, in the order of the help.
 COMMANDS = {
     "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."),
+    "batch": ("batch", "Judge archives larger than memory, on all cores or on Spark; the run can go on later."),
     "report": (
         "report",
         "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",

@@ -68,17 +68,6 @@ def flag(name: str, help: str) -> Option:
     return option(name, help, action="store_true")
 
 
-def exclusive(*options: Option) -> Option:
-    """Return options that exclude each other."""
-
-    def add(parser: argparse._ActionsContainer) -> None:
-        group = parser.add_mutually_exclusive_group()
-        for one in options:
-            one(group)
-
-    return add
-
-
 def number(minimum: int) -> Callable[[str], int]:
     """Return a type for an option: a whole number, at least ``minimum``."""
 

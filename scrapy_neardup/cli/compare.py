@@ -36,9 +36,7 @@ from scrapy_neardup.inspect.pair import (
     KnownPair,
     PairComparison,
     PairSide,
-    RecordedPair,
     inspect_pair,
-    inspect_recorded_pair,
 )
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.former import state_recipe
@@ -73,8 +71,8 @@ pages:
                         {"id": "42", "title": "…", "text": "…"} per line; also .gz, .bz2, .xz, .zst
   https://a.example/    a page of the state; its text is shown if the crawl kept it (NEARDUP_KEEP = "texts")
 
-  Without NEARDUP_KEEP = "texts" the state keeps no text of a dropped copy. With its original, in either order, the
-  command then shows the verdict recorded at crawl time.
+  Without NEARDUP_KEEP = "texts" the state keeps no text of a dropped copy, so name a file with it. The recorded verdict
+  is shown by scrapy neardup explain.
 
   A is the earlier page; B is judged against it. Method, extractor and other settings come from the project, if the
   command runs in one.
@@ -106,10 +104,6 @@ def compare(arguments: argparse.Namespace) -> int:
         sides.append(Side(name, replace(page, site=site_of(url)) if page and url else page))
     in_state = [side.page is None for side in sides]
     with _open_state(arguments, method, config, needed=any(in_state)) as (store, why_none):
-        recorded = inspect_recorded_pair(store, arguments.a, arguments.b) if store and all(in_state) else None
-        if recorded is not None:
-            present(arguments, recorded, _recorded_lines(recorded))
-            return 0
         a, b = (find_side(side.name, store) if side.page is None and store else side for side in sides)
         pair = inspect_pair(method, config, a, b, store, why_none, arguments.limit)
     present(arguments, pair, _lines(pair, arguments.limit, coloured=is_coloured()))
@@ -225,21 +219,3 @@ def _text_lines(side: PairSide, limit: int, *, coloured: bool) -> Iterator[str]:
     if side.cut:
         rest = f", and {side.shared_left} more common sentences" if side.shared_left else ""
         yield f"\n(cut after {limit:,} of {side.characters:,} characters{rest}; --limit 0 shows all)"
-
-
-def _recorded_lines(pair: RecordedPair) -> Iterator[str]:
-    yield pair.sentence
-    for name, side in (("A", pair.a), ("B", pair.b)):
-        url = side["name"] or ""
-        yield _name_line(name, url, pair.title if url == pair.copy else "")
-    if not pair.is_of_original:
-        yield f"Both are copies of {to_line(pair.original)}. Copies are compared with originals only."
-    yield f"This verdict is from {pair.first_seen}, when the copy was first seen. Its text is not kept."
-    if pair.shared:
-        yield from ("", "It shares with its original, among others:")
-        yield from (f"  {to_line(one)}" for one in pair.shared)
-    yield ""
-    yield (
-        "For features and marked texts, name a file with the copy, or set this before the next crawl: "
-        'NEARDUP_KEEP = "texts".'
-    )

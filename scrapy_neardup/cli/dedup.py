@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -37,6 +36,7 @@ from scrapy_neardup.judge.policy import Preference, make_preference
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.page.source import Answer
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
@@ -45,14 +45,11 @@ from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
-from scrapy_neardup.workers.pool import WorkerPool, default_size
-from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
+from scrapy_neardup.workers.pool import WorkerPool
+from scrapy_neardup.workers.prefetch import read_ahead
 
-#: With NEARDUP_WORKERS = "auto", workers start only after so many pages, or characters of text.
+#: With NEARDUP_WORKERS = "auto", workers start only after so many pages.
 _FEW = 100
-_FEW_CHARACTERS = 2_000_000
-#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
-_SWITCH_INTERVAL = 0.0005
 
 
 @command(
@@ -71,7 +68,7 @@ _SWITCH_INTERVAL = 0.0005
     format_option("the inputs"),
     option("--output-format", "(default: by the suffix of OUT)", choices=WRITERS, default=""),
     flag("--spreadsheet", "CSV, TSV: put a ' before cells that are formulas"),
-    option("--workers N", "read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)"),
+    option("--workers N", "read HTML in N worker processes; auto: one per core (default: NEARDUP_WORKERS)"),
     flag("--json", "print the counts as one JSON object"),
     fields_option(
         "Names of the fields, if they differ from these.",
@@ -142,7 +139,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
     tally = Tally()
     with (
         _open_state(arguments.store, method, config) as store,
-        _open_pools(store, config) as (risky_pool, page_pool, text_pool),
+        _open_pools(config) as (risky_pool, page_pool),
     ):
         policy = replace(
             config.make_policy(),
@@ -169,8 +166,8 @@ def deduplicate(arguments: argparse.Namespace) -> int:
                 reads_all=is_exact,
             )
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
-            prepared = _read_ahead(progress(records, what="records"), batch, page_pool, text_pool, config)
-            passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
+            answered = _read_ahead(progress(records, what="records"), batch, page_pool, config)
+            passed = _judge(answered, batch, detector.policy.passes, rejects, tally)
             if preference is not None and not arguments.tag:
                 passed = leave_out_superseded(passed)
             for judged, line, place in passed:
@@ -239,59 +236,40 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
 
 
 @contextmanager
-def _open_pools(
-    store: PageStore, config: Config
-) -> Iterator[tuple[WorkerPool | None, WorkerPool | None, WorkerPool | None]]:
-    """Start workers: for risky HTML, for other HTML, and for texts; None for what this process does itself.
-
-    By default one worker fingerprints texts. It keeps a core busy; more would wait, because judging is slower.
-    """
-    text_workers = min(default_size() // 2, 1) if config.workers == AUTO else int(config.workers)
-    pools = (
-        config.make_risky_pool(),
-        config.make_page_pool(None if store.is_shared else store.hashes),
-        None if store.is_shared else config.make_text_pool(store.hashes, text_workers),
-    )
+def _open_pools(config: Config) -> Iterator[tuple[WorkerPool | None, WorkerPool | None]]:
+    """Start workers for risky HTML and for other HTML; None for what this process does itself."""
+    pools = config.make_risky_pool(), config.make_page_pool()
     with ExitStack() as stack:
         for pool in filter(None, pools):
             stack.enter_context(closing(pool))
-        if pools[2]:
-            stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-            sys.setswitchinterval(_SWITCH_INTERVAL)
         yield pools
 
 
 def _read_ahead(
-    records: Iterable[InputRecord],
-    batch: Batch,
-    page_pool: WorkerPool | None,
-    text_pool: WorkerPool | None,
-    config: Config,
-) -> Iterator[tuple[InputRecord, ReadAhead]]:
-    """Yield the records, each with what workers have made of it."""
-    if not (page_pool or text_pool):
-        return ((record, NOTHING) for record in records)
-    few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
-    prefetcher = Prefetcher(batch.coming, page_pool, text_pool, first_pages=few, first_characters=few_characters)
-    return prefetcher.read(records)
+    records: Iterable[InputRecord], batch: Batch, pool: WorkerPool | None, config: Config
+) -> Iterator[tuple[InputRecord, Answer | None]]:
+    """Yield the records, each with the answer of a worker that read it."""
+    if pool is None:
+        return ((record, None) for record in records)
+    return read_ahead(records, batch.coming, pool, first_pages=_FEW if config.workers == AUTO else 0)
 
 
 def _judge(
-    entries: Iterator[tuple[InputRecord, ReadAhead]],
+    entries: Iterator[tuple[InputRecord, Answer | None]],
     batch: Batch,
     passes: Callable[[Verdict], bool],
     rejects: Rejects,
     tally: Tally,
 ) -> Iterator[PassedRecord]:
     """Yield the records that pass."""
-    for entry, ahead in entries:
+    for entry, answer in entries:
         if isinstance(entry, Malformed):
             rejects.add(entry)
             continue
         if isinstance(entry, Skipped):
             tally.skipped[entry.why] += 1
             continue
-        judged = batch.judge(entry, ahead)
+        judged = batch.judge(entry, answer)
         tally.add(judged.verdict, entry.fields)
         if passes(judged.verdict):
             yield PassedRecord(judged, entry.line, entry.place)

@@ -68,7 +68,8 @@ class Tally:
 
     def as_lines(self, place: str, words: Words) -> Iterator[str]:
         """Yield the counts as text; ``place`` is the output."""
-        kinds = (kind.value for kind in Kind if kind is not Kind.BETTER or self.verdicts[kind.value])
+        rare = (Kind.MINOR_UPDATE, Kind.BETTER)
+        kinds = (kind.value for kind in Kind if kind not in rare or self.verdicts[kind.value])
         verdicts = words("comma").join(words(f"verdict.{kind}", self.verdicts[kind]) for kind in kinds)
         yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):

@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 
-from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, exclusive, option
+from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
     format_count,
@@ -23,10 +23,7 @@ from scrapy_neardup.cli.output import (
     format_parts,
     is_coloured,
     present,
-    save,
     to_line,
-    write,
-    write_html,
 )
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
@@ -35,14 +32,23 @@ from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
-from scrapy_neardup.report.figures import language_of
-from scrapy_neardup.report.html import check_template
-from scrapy_neardup.report.marked import render_marked_page
-from scrapy_neardup.report.words import ENGLISH, Words
+from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.text.marking import Mark, Part
-from scrapy_neardup.untrusted import SENTENCE, one_line
+from scrapy_neardup.untrusted import one_line
 
 _STDIN = "-"
+_MAIN = "trafilatura's main text has {held} of {letters} of the visible prose"
+#: Why a page was read in its way; see ``Reading.explain``.
+_READINGS = {
+    "extractor": "NEARDUP_EXTRACTOR gave {letters}, which are judged unchanged.",
+    "no_prose": "none of its {many} visible lines is prose.",
+    "no_text": "it shows no text.",
+    "no_main": "trafilatura finds no main text, so only the {letters} of visible prose are judged.",
+    "article": "{main}, and is also judged on its own.",
+    "menu": "{main}, but it is ignored: more than {share} of it are links, as in a menu.",
+    "too_few": "{main}, so it is ignored: it would need {least} letters.",
+    "too_little": "{main}, so it is ignored: it would need {share} of them.",
+}
 #: Length of the longest role.
 _WIDTH = max(len(role.value) for role in LineRole)
 
@@ -53,10 +59,7 @@ _WIDTH = max(len(role.value) for role in LineRole)
     option("--url URL", "the address of the page in a file; it shows the site"),
     *STATE,
     STRICT,
-    exclusive(
-        option("--html FILE", "write the page with its parts marked (-: standard output)"),
-        JSON,
-    ),
+    JSON,
     examples="""\
 roles of a line:
   article               judged, and part of the article: trafilatura's main text, if it is plausible
@@ -71,20 +74,14 @@ the state:
   The command uses the state of a crawl here, if it exists, is free and has the same settings. It asks only for
   boilerplate. The page is neither compared with the state nor added to it.
 
---html:
-  Writes the page with its parts marked, as one file that loads nothing: no scripts, styles, images or forms.
-
 examples:
   scrapy neardup extract https://a.example/ferry
   scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
-  scrapy neardup extract saved.html --html marked.html
   curl https://a.example/ferry | scrapy neardup extract - --json | jq .reader
 """,
 )
 def extract_text(arguments: argparse.Namespace) -> int:
     """Print the text of the page, and why it is read so."""
-    if arguments.html:
-        check_template()
     config = config_of(arguments)
     method = config.make_method()
     served = _read_source(arguments)
@@ -97,10 +94,7 @@ def extract_text(arguments: argparse.Namespace) -> int:
                 f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
                 f"({error.reason}). In a crawl its items pass unjudged."
             ) from None
-    if arguments.html:
-        _save_html(found, arguments.html, config.lang)
-    else:
-        present(arguments, _data(found), _lines(found, coloured=is_coloured()))
+    present(arguments, _data(found), _lines(found, coloured=is_coloured()))
     return 0
 
 
@@ -122,18 +116,6 @@ def _read_source(arguments: argparse.Namespace) -> PageResponse:
         ) from None
 
 
-def _save_html(found: ExtractedPage, name: str, language: str) -> None:
-    """Write the page with its parts marked, by default in its own language."""
-    page = found.page
-    words = Words(language or language_of([(page.title or page.text[:SENTENCE], page.url)]))
-    html = render_marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
-    if name == _STDIN:
-        write_html(html)
-    else:
-        size = save(html, Path(name))
-        write(f"{name}: {page.reader}, {format_count(len(found.lines), 'line')} ({size}).\n")
-
-
 def _data(found: ExtractedPage) -> dict[str, Any]:
     page = found.page
     return {
@@ -145,7 +127,7 @@ def _data(found: ExtractedPage) -> dict[str, Any]:
         "canonical": page.canonical or None,
         "site": page.site or None,
         "reader": page.reader,
-        "why": _describe_reading(found.reading, ENGLISH),
+        "why": _describe_reading(found.reading),
         "judged": not found.reason,
         "reason": found.reason or None,
         "letters": found.letters,
@@ -170,7 +152,7 @@ def _data(found: ExtractedPage) -> dict[str, Any]:
 
 def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
     yield to_line(found.page.url) or "standard input"
-    yield format_facts((name, to_line(value) or "(none)") for name, value in _facts(found, ENGLISH))
+    yield format_facts((name, to_line(value) or "(none)") for name, value in _facts(found))
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
         # Without colours the role says that all of a line is boilerplate.
@@ -181,52 +163,49 @@ def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
         yield "It shows no text."
 
 
-def _facts(found: ExtractedPage, words: Words) -> Iterator[tuple[str, str]]:
+def _facts(found: ExtractedPage) -> Iterator[tuple[str, str]]:
     page = found.page
-    values = {
-        "title": page.title,
-        "headline": " / ".join(page.headline.split("\n")),
-        "keywords": ", ".join(page.keywords),
-        "description": page.description,
-        "canonical": page.canonical,
-        "site": page.site,
-        "reader": f"{page.reader}: {_describe_reading(found.reading, words)}",
-        "judged": _describe_judgement(found, words),
-        "state": _describe_state(found, words),
-    }
-    yield from ((words(f"fact.{name}"), value) for name, value in values.items())
+    yield "title", page.title
+    yield "headline (h1)", " / ".join(page.headline.split("\n"))
+    yield "keywords", ", ".join(page.keywords)
+    yield "description", page.description
+    yield "canonical", page.canonical
+    yield "site", page.site
+    yield "reader", f"{page.reader}: {_describe_reading(found.reading)}"
+    yield "judged", _describe_judgement(found)
+    yield "state", _describe_state(found)
 
 
-def _describe_reading(reading: Reading, words: Words) -> str:
+def _describe_reading(reading: Reading) -> str:
     """Return why the page was read in this way."""
     name, numbers = reading.explain()
     shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
-    letters = {"letters": words("letters", int(numbers["letters"]))} if "letters" in numbers else {}
-    return words(f"reading.{name}", **{**shown, **letters})
+    if "letters" in numbers:
+        shown["letters"] = format_count(int(numbers["letters"]), "letter")
+    return _READINGS[name].format(**shown, main=_MAIN.format(**shown) if "held" in shown else "")
 
 
-def _describe_judgement(found: ExtractedPage, words: Words) -> str:
+def _describe_judgement(found: ExtractedPage) -> str:
     """Return what a crawl would do before it looks for earlier pages."""
     if found.reason:
-        return words("judged.no", reason=found.reason, why=words(f"reason.{found.reason}"))
-    letters = words("letters", found.letters)
+        return f"no ({found.reason}): {ENGLISH(f'reason.{found.reason}')}."
+    letters = format_count(found.letters, "letter")
     if found.own is None or found.own >= found.letters:
-        return words("judged.yes", letters=letters)
+        return f"yes, by its {letters}."
     boilerplate = max(0, found.letters - found.own - found.quoted)
-    left_out = [words("judged.quotes", found.quoted)] if found.quoted else []
-    left_out += [words("judged.boilerplate", boilerplate)] if boilerplate or not left_out else []
-    return words("judged.part", own=f"{found.own:,}", letters=letters, left_out=words("comma").join(left_out))
+    left_out = [f"{found.quoted:,} are quotes"] if found.quoted else []
+    left_out += [f"{boilerplate:,} are boilerplate to the state"] if boilerplate or not left_out else []
+    return f"yes, by {found.own:,} of its {letters}; {', '.join(left_out)}."
 
 
-def _describe_state(found: ExtractedPage, words: Words) -> str:
+def _describe_state(found: ExtractedPage) -> str:
     if found.location is None:
-        return words("marked.no_state", why=found.why_no_state)
-    lines = words("marked.lines", sum(one.pages > 0 for one in found.lines))
+        return f"none, so no boilerplate is known. {found.why_no_state}"
+    lines = f"{format_count(sum(one.pages > 0 for one in found.lines), 'line')} with boilerplate here."
     if not found.page.site:
-        return words("marked.state_without_site", location=found.location, lines=lines)
-    pages = words("pages", found.site_pages)
-    pages = words("marked.or_more", pages=pages) if found.site_pages >= MOST_COUNTED else pages
-    return words("marked.state", location=found.location, site=found.page.site, pages=pages, lines=lines)
+        return f"{found.location}; the site is unknown; {lines}"
+    pages = format_count(found.site_pages, "page") + " or more" * (found.site_pages >= MOST_COUNTED)
+    return f"{found.location}; it has counted {pages} of the site {found.page.site}; {lines}"
 
 
 #: A crawl of one page must leave no trace.

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,28 +28,27 @@ from scrapy_neardup.cli.output import (
     is_coloured,
     present,
     progress,
-    save,
     to_line,
     warn,
     write,
 )
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.candidates import Stratum, draw_pairs, find_candidates, make_strata, make_thresholds
-from scrapy_neardup.lab.documents import Spool, open_spool, read_kept_documents
+from scrapy_neardup.lab.documents import Document, Spool, open_spool, read_kept_documents
 from scrapy_neardup.lab.estimates import ENOUGH, Figure, Tuning, tune
 from scrapy_neardup.lab.evaluate import find_overrides
 from scrapy_neardup.lab.exact import Alike, open_gram_file
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
-from scrapy_neardup.report.html import check_template
-from scrapy_neardup.report.tuning import Question, QuestionSide, make_question, render_questions
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES
-from scrapy_neardup.text.marking import Mark, Part, truncate
-from scrapy_neardup.untrusted import clean_text, shell_word
+from scrapy_neardup.text.marking import Mark, Part, mark_differences, truncate
+from scrapy_neardup.untrusted import clean_text
 
 #: Words that a reader may type, and their labels.
 _LABELS = {"y": COPY, "yes": COPY, "n": DIFFERENT, "no": DIFFERENT, "s": SKIP, "skip": SKIP}
 _QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
+#: Characters of a text that are compared, and shown at most.
+_COMPARED = 6_000
 #: A value is better if it is so probable.
 _CLEAR = 0.9
 
@@ -64,10 +62,9 @@ _CLEAR = 0.9
     option(
         "-o FILE", "file for the answers (default: %(default)s)", dest="output", type=Path, default=Path("labels.jsonl")
     ),
-    option("--html FILE", "write the pairs as an HTML page, and ask nothing", type=Path),
     option(
         "--labels FILE",
-        "read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
+        "read labels, and ask nothing; may be repeated",
         type=Path,
         action="append",
         default=[],
@@ -82,10 +79,8 @@ how it works:
   copy, without knowing the verdict of the method. Then the command shows what each threshold would have done to all
   pages, with 95 % intervals, and the settings to paste.
 
-  on the terminal  y, n, s (skip) or q (quit), then Enter. Each answer is saved to the file (-o) at once. The same
-                   command again goes on with the rest.
-  --html FILE      the same as one HTML page without network: keys y, n, s, and a button that saves the labels (extra:
-                   report). Read the labels with --labels.
+  Type y, n, s (skip) or q (quit), then Enter. Each answer is saved to the file (-o) at once. The same command again
+  goes on with the rest.
 
 input:
   FEED is any input of `scrapy neardup dedup`, or a state (leveldb:///path, sqlite:///path) whose crawls kept texts
@@ -99,22 +94,19 @@ columns:
 
 examples:
   scrapy neardup tune crawl.jsonl
-  scrapy neardup tune crawl.jsonl --html pairs.html
   scrapy neardup tune crawl.jsonl --labels labels.jsonl
   scrapy neardup tune crawl.jsonl --labels labels.jsonl --method simhash --cost 5
   scrapy neardup evaluate crawl.jsonl --pairs labels.jsonl --method all
 """,
 )
 def find_threshold(arguments: argparse.Namespace) -> int:
-    """Ask for labels or write the HTML page, or print what the labels mean."""
+    """Ask for labels, and print what they mean."""
     if not 0 < arguments.cost < 1e6:
         raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
     config = config_of(arguments)
     name, parameters = parse_method(arguments.method) if arguments.method else (config.method, dict(config.parameters))
     tried = make_thresholds(name, parameters)
-    if arguments.html:
-        check_template()
-    elif not arguments.labels and arguments.output.exists():
+    if not arguments.labels and arguments.output.exists():
         read_answers(arguments.output, "stratum_size")  # raises for another kind of file, before the feed is read
     with _documents(arguments.feed, config) as documents, open_gram_file() as sets:
         found = find_candidates(documents, sets, tried, config.min_letters, progress)
@@ -123,25 +115,13 @@ def find_threshold(arguments: argparse.Namespace) -> int:
                 f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune. Name a larger feed."
             )
         parts = make_strata(found, tried)
-        draws = draw_pairs(parts, tried, arguments.pairs, arguments.seed)
         labels = [pair for path in arguments.labels for pair in read_answers(path, "stratum_size")]
-        if arguments.html or not arguments.labels:
-            questions = [_make_question(documents, found[place].alike, stratum) for place, stratum in draws]
-            if arguments.html:
-                _write_page(arguments, config, questions, labels)
-                return 0
-            labels = _ask_for_labels(arguments, questions)
+        if not arguments.labels:
+            drawn = draw_pairs(parts, tried, arguments.pairs, arguments.seed)
+            labels = _ask_for_labels(arguments, documents, [(found[place].alike, stratum) for place, stratum in drawn])
         tuning = tune(documents, found, parts, tried, labels, arguments.cost)
     present(arguments, _data(tuning), _report_lines(tuning, config))
     return 0
-
-
-def _make_question(spool: Spool, found: Alike, stratum: Stratum) -> tuple[Pair, Question]:
-    """Return two documents as a pair without answer, and as a question."""
-    documents = spool[found.a], spool[found.b]
-    pair = replace(compare_documents(found, *documents), stratum=stratum.name, stratum_size=stratum.size)
-    a, b = ((one.id, one.page.title, one.url, one.page.text) for one in documents)
-    return pair, make_question(a, b, pair.row())
 
 
 @contextmanager
@@ -160,43 +140,22 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
         yield documents
 
 
-def _write_page(
-    arguments: argparse.Namespace, config: Config, pairs: list[tuple[Pair, Question]], labels: list[Pair]
-) -> None:
-    """Write the HTML page with the pairs that have no label yet."""
-    files = arguments.labels
-    labelled = {(one.a, one.b) for one in labels}
-    left = [question for pair, question in pairs if (pair.a, pair.b) not in labelled]
-    if not left:
-        raise NearDupError(
-            f"All {format_count(len(pairs), 'pair')} have labels. Draw others with --seed or --pairs, or leave --html "
-            "out."
-        )
-    names = (f"labels{f'-{number}' if number > 1 else ''}.jsonl" for number in count(1))
-    file = next(name for name in names if all(name != known.name for known in files))
-    method = ("--method", arguments.method) if arguments.method else ()
-    read = [word for path in (*files, file) for word in ("--labels", str(path))]
-    command = " ".join(map(shell_word, ("scrapy", "neardup", "tune", arguments.feed, *method, *read)))
-    save(render_questions(left, command, file, config.lang), arguments.html)
-    without = len(pairs) - len(left)
-    more = f", without {format_count(without, 'pair')} that have labels" if without else ""
-    write(
-        f"{arguments.html}: {format_count(len(left), 'pair')}{more}. Open it in a browser, save the labels "
-        f"at the end, and run\n  {command}\n"
-    )
-
-
-def _ask_for_labels(arguments: argparse.Namespace, pairs: list[tuple[Pair, Question]]) -> list[Pair]:
+def _ask_for_labels(arguments: argparse.Namespace, documents: Spool, drawn: list[tuple[Alike, Stratum]]) -> list[Pair]:
     """Ask for the labels that the file does not have yet, and return all of them."""
-    file = AnswerFile(arguments.output)
-    left = [(pair, question) for pair, question in pairs if not file.has(pair)]
+    file, sides = AnswerFile(arguments.output), [(documents[alike.a], documents[alike.b]) for alike, _ in drawn]
+    pairs = [
+        replace(compare_documents(alike, *both), stratum=stratum.name, stratum_size=stratum.size)
+        for (alike, stratum), both in zip(drawn, sides, strict=True)
+    ]
+    left = [(pair, both) for pair, both in zip(pairs, sides, strict=True) if not file.has(pair)]
     known = len(pairs) - len(left)
     if known:
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
-    for place, (pair, question) in enumerate(left):
+    for place, (pair, both) in enumerate(left):
         write(f"\n{'─' * 72}\nPair {known + place + 1} of {len(pairs)}\n")
-        for when, side in zip(("EARLIER", "LATER"), question.sides, strict=True):
-            write(_format_side(when, side, arguments.limit, is_coloured()))
+        parts = mark_differences(*(clean_text(one.page.text[:_COMPARED]) for one in both))
+        for when, document, own in zip(("EARLIER", "LATER"), both, parts, strict=True):
+            write(_format_side(when, document, own, arguments.limit, is_coloured()))
         answer = _read_label()
         if answer is None:
             warn(f"tune: {format_count(len(left) - place, 'pair')} left. To go on, run the same command again.")
@@ -217,12 +176,12 @@ def _read_label() -> str | None:
             return None
 
 
-def _format_side(when: str, side: QuestionSide, limit: int, coloured: bool) -> str:
-    parts = truncate(list(side.parts), limit) if limit else side.parts
-    more = side.letters - sum(len(part.text) for part in parts)
+def _format_side(when: str, document: Document, parts: list[Part], limit: int, coloured: bool) -> str:
+    parts = truncate(parts, limit) if limit else parts
+    more = len(document.page.text) - sum(len(part.text) for part in parts)
     rest = f"… ({more:,} more characters)\n" if more > 0 else ""
     text = "".join(_format_part(part, coloured) for part in parts)
-    return f"\n{when}: {to_line(side.title)}\n{to_line(side.url or side.id)}\n\n{text}\n{rest}\n"
+    return f"\n{when}: {to_line(document.page.title)}\n{to_line(document.url or document.id)}\n\n{text}\n{rest}\n"
 
 
 def _format_part(part: Part, coloured: bool) -> str:

@@ -74,10 +74,7 @@ class FeedWatch:
     """
 
     def __init__(
-        self,
-        exporter: FeedExporter | None,
-        seal: Callable[[Sequence[int]], None],
-        deliveries: Deliveries | None = None,
+        self, exporter: FeedExporter | None, seal: Callable[[Sequence[int]], None], deliveries: Deliveries | None = None
     ) -> None:
         """``seal`` gets the ids of pages whose feeds are all stored. ``deliveries`` hears of stored feeds before."""
         self._exporter = exporter

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
-from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites
+from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites, MinorUpdateSites
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.crawl.waiting import Event
@@ -23,8 +23,6 @@ from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger, one_line
-from scrapy_neardup.workers.speculation import PreparedFingerprint
-from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote import RemoteCrawl
@@ -87,6 +85,7 @@ class Judge:
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
         self._low_text = LowTextSites()
+        self._minor_updates = MinorUpdateSites(notes)
         self._turns = Turns()
         #: Digests of the pages that are not judged yet.
         self._bodies: Counter[int] = Counter()
@@ -230,6 +229,7 @@ class Judge:
         if verdict.reader:
             self._notes.count(stats.extraction(verdict.reader))
             self._low_text.see(verdict)
+        self._minor_updates.see(verdict)
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
 
@@ -245,13 +245,13 @@ class Judge:
                 turn.leave()  # the server keeps the order of the pages of all crawlers
             async with self._make_judgement() as judgement:
                 while not self._outage.happened:
-                    ruling = await judgement.check(*read) if read else self._check_bytes(made, judgement.given_up)
+                    ruling = await judgement.check(read) if read else self._check_bytes(made, judgement.given_up)
                     if ruling is None:
                         read = await self._read(made, turn)
                         await turn.comes()
                     elif isinstance(ruling, Ruled):
                         if self._watch is not None:
-                            self._watch.see(ruling.page or (read.page if read else Page(_url_of(made))), ruling)
+                            self._watch.see(ruling.page or read or Page(_url_of(made)), ruling)
                         if ruling.reservation is not None:
                             turn.stay_until(ruling.reservation.when_settled)
                         return ruling
@@ -280,8 +280,8 @@ class Judge:
         url = _url_of(made)
         return self._detector.check_bytes(url, site_of(url), _body_of(made), given_up)
 
-    async def _read(self, made: Page | UnreadPage, turn: Turn) -> ReadPage:
-        return ReadPage(made) if isinstance(made, Page) else await self._reader.read(made, turn)
+    async def _read(self, made: Page | UnreadPage, turn: Turn) -> Page:
+        return made if isinstance(made, Page) else await self._reader.read(made, turn)
 
 
 class LocalJudgement:
@@ -297,12 +297,9 @@ class LocalJudgement:
     async def __aexit__(self, *_: object) -> None:
         """Nothing is open."""
 
-    async def check(self, page: Page, prepared: PreparedFingerprint | None = None) -> Ruling:
+    async def check(self, page: Page) -> Ruling:
         """Judge the page. Raises StoreError."""
-        ruling = self._detector.check(page, prepared=prepared, given_up=self.given_up)
-        if prepared is not None:
-            self._detector.learn(page, prepared)
-        return ruling
+        return self._detector.check(page, self.given_up)
 
     async def wait(self, by: Reservation, seconds: float) -> None:
         """Wait until a page before this one is settled, or give it up."""

@@ -57,7 +57,12 @@ class DuplicateRateMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermo
 class SuspiciousDropsMonitor(LimitMonitor):
     """Fails after warnings that a site lost unusually many pages: up to three for each site."""
 
-    stat_names = (stats.SUSPICIOUS_TITLES, stats.SUSPICIOUS_JUMP, stats.SUSPICIOUS_DELIVERED)
+    stat_names = (
+        stats.SUSPICIOUS_TITLES,
+        stats.SUSPICIOUS_JUMP,
+        stats.SUSPICIOUS_DELIVERED,
+        stats.SUSPICIOUS_MINOR_UPDATES,
+    )
     setting = "SPIDERMON_NEARDUP_MAX_SUSPICIOUS_DROPS"
 
 

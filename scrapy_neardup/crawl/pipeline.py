@@ -40,7 +40,7 @@ class DuplicatePage(_Dropped):
 
 
 class UnchangedPage(_Dropped):
-    """The item is dropped because its page is the same as when its URL was last seen."""
+    """The item is dropped because its URL was delivered with the same text, or nearly the same (``minor_update``)."""
 
 
 class NearDupPipeline:

@@ -103,7 +103,6 @@ class Session:
             source,
             config,
             notes,
-            hashes=store.hashes if remote is None else None,
             is_unchanged=remote.is_unchanged if remote is not None else None,
         )
         self.judge = Judge(
@@ -233,12 +232,7 @@ class Session:
 
 
 def _open_detector(
-    config: Config,
-    store_url: str,
-    extractor: Extractor | None,
-    who: str,
-    job: str,
-    on_expired: Callable[[int], None],
+    config: Config, store_url: str, extractor: Extractor | None, who: str, job: str, on_expired: Callable[[int], None]
 ) -> Detector:
     """A detector on the state, which is open from here on. Raises SettingsError or StoreError."""
     method = config.make_method()

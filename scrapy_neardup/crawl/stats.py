@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scrapy_neardup.maintenance.tables import count_verdicts
+from scrapy_neardup.model import Kind
 from scrapy_neardup.report.words import Words
 
 #: Pages that were judged: the sum of the verdicts.
@@ -35,6 +36,8 @@ SUSPICIOUS_TITLES = "neardup/suspicious_drops/titles"
 SUSPICIOUS_JUMP = "neardup/suspicious_drops/jump"
 #: Sites with a warning because many pages that earlier crawls delivered were dropped.
 SUSPICIOUS_DELIVERED = "neardup/suspicious_drops/delivered"
+#: Sites with a warning because most of their known pages came as minor updates.
+SUSPICIOUS_MINOR_UPDATES = "neardup/suspicious_drops/minor_updates"
 #: Items written to ``NEARDUP_DROPPED_FEED``.
 DROPPED_FEED = "neardup/dropped_feed"
 #: Errors of the feed ``NEARDUP_DROPPED_FEED``.
@@ -66,6 +69,9 @@ STATE_PAGES = "neardup/state/pages"
 #: Size of the state.
 STATE_BYTES = "neardup/state/bytes"
 
+#: Verdicts that summaries leave out if there is none.
+RARE_VERDICTS = (Kind.MINOR_UPDATE.value, Kind.BETTER.value, "rows")
+
 # No stat is both set and counted, because exporters of metrics refuse such a mixture.
 
 #: The unit of each stat that is set. Those of time and state are set every few seconds.
@@ -87,6 +93,7 @@ COUNTERS = {
     SUSPICIOUS_TITLES: "sites",
     SUSPICIOUS_JUMP: "sites",
     SUSPICIOUS_DELIVERED: "sites",
+    SUSPICIOUS_MINOR_UPDATES: "sites",
     DROPPED_FEED: "items",
     DROPPED_FEED_FAILED: "errors",
     DRY_DROPPED: "items",
@@ -128,7 +135,7 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     """
     words = Words(language or "en")
     counts = count_verdicts(own_counts(numbers))
-    counts = {kind: many for kind, many in counts.items() if many or kind not in ("better", "rows")}
+    counts = {kind: many for kind, many in counts.items() if many or kind not in RARE_VERDICTS}
     phrases = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
     back = "".join(words(phrase, many=many) for stat, phrase in phrases if (many := numbers.get(stat, 0)))
     dry = DRY_DROPPED in numbers

@@ -14,14 +14,11 @@ from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.waiting import Event
-from scrapy_neardup.errors import ExtractionError, NoWorker
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.errors import NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import PageContent, PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.source import Answer, PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.workers.pool import WorkerPool
-from scrapy_neardup.workers.speculation import PreparedFingerprint
-from scrapy_neardup.workers.tasks import ReadPage, ReadTask
 
 #: Seconds of reading after which later pages may overtake a page.
 PATIENCE = 0.5
@@ -152,46 +149,45 @@ class AsyncPageReader:
         self._start_after = start_after
         self._is_unchanged = is_unchanged
 
-    async def read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
+    async def read(self, draft: UnreadPage, turn: Turn) -> Page:
         """The page of a draft. Raises ExtractionError. Later pages overtake a page that may take long."""
         read = await self._read_quickly(draft, turn)
-        if isinstance(read, ReadPage):
+        if isinstance(read, Page):
             return read
         if self._is_unchanged is not None:
             mark = self._source.hash_html(read)
             if await self._is_unchanged(read.content.url, mark):
-                return ReadPage(self._source.skip(read, mark, "too_slow"))
+                return self._source.skip(read, mark, "too_slow")
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._risky_pool is None:
-            return ReadPage(self._timed(self._source.read, read))
+            return self._timed(self._source.read, read)
         self._notes.count(stats.APART)
-        result = await self._run(self._risky_pool, read.content, turn)
-        assert not isinstance(result, RiskyPage)
-        return ReadPage(self._source.finish(read, result.page if isinstance(result, ReadPage) else result))
+        answer = await self._run(self._risky_pool, read.content, turn)
+        assert not isinstance(answer, RiskyPage)
+        return self._source.finish(read, answer)
 
     def close(self) -> None:
         """End the workers; pages that they have not read are too slow."""
         for pool in self._pools:
             pool.close()
 
-    async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> ReadPage | UnreadPage:
+    async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> Page | UnreadPage:
         """The page, or the draft of a page that may take long."""
         pool = self._page_pool  # None once another page finds that no worker can start
         if pool is not None and self.spent >= self._start_after:
-            result = await self._run(pool, draft.content, turn)
+            answer = await self._run(pool, draft.content, turn)
             self._report_replaced(pool)
-            if not isinstance(result, NoWorker):
-                answer, prepared = result if isinstance(result, ReadPage) else (result, None)
-                return _as_read_page(self._source.read_quickly(draft, answer), prepared)
+            if not isinstance(answer, NoWorker):
+                return self._source.read_quickly(draft, answer)
             self._page_pool = None
             self._notes.warn_once(
                 "workers",
-                "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import NEARDUP_EXTRACTOR "
-                "or NEARDUP_METHOD, move it to a module that they can import.",
-                str(result).rstrip("."),
+                "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import "
+                "NEARDUP_EXTRACTOR, move it to a module that they can import.",
+                str(answer).rstrip("."),
             )
-        return _as_read_page(self._timed(self._source.read_quickly, draft))
+        return self._timed(self._source.read_quickly, draft)
 
     def _timed(self, read: Callable[[UnreadPage], _Read], draft: UnreadPage) -> _Read:
         started = perf_counter()
@@ -200,7 +196,7 @@ class AsyncPageReader:
         finally:
             self.spent += perf_counter() - started
 
-    async def _run(self, pool: WorkerPool, raw: PageContent, turn: Turn) -> ReadPage | RiskyPage | ExtractionError:
+    async def _run(self, pool: WorkerPool, raw: PageContent, turn: Turn) -> Answer:
         """What a worker makes of a page. Later pages overtake it if that takes long."""
         done, wake, started, seconds = Event(), _make_waker(), perf_counter(), 0.0
 
@@ -215,7 +211,7 @@ class AsyncPageReader:
             turn.end()
             wake(done.happen)
 
-        future = pool.submit(ReadTask(raw), start)
+        future = pool.submit(raw, start)
         future.add_done_callback(finish)
         await done.wait(_FOREVER)
         self.spent += seconds
@@ -225,14 +221,8 @@ class AsyncPageReader:
         if replaced := pool.replaced:
             self._notes.stats.set_value(stats.REPLACED, replaced)
             self._notes.warn_once(
-                "replaced",
-                "A worker that reads pages %s. Another one replaces it.",
-                pool.why_replaced,
+                "replaced", "A worker that reads pages %s. Another one replaces it.", pool.why_replaced
             )
-
-
-def _as_read_page(read: Page | UnreadPage, prepared: PreparedFingerprint | None = None) -> ReadPage | UnreadPage:
-    return ReadPage(read, prepared) if isinstance(read, Page) else read
 
 
 def _make_waker() -> Callable[[Callable[[], None]], None]:
@@ -255,13 +245,9 @@ def make_page_reader(
     config: Config,
     notes: Notes,
     *,
-    hashes: Keyed | None = None,
     is_unchanged: IsUnchanged | None = None,
 ) -> AsyncPageReader:
-    """The reader for a crawl with these settings; the caller closes it.
-
-    ``hashes``: of the state, if workers may make fingerprints. ``is_unchanged``: see ``AsyncPageReader``.
-    """
+    """The reader for a crawl with these settings; the caller closes it. ``is_unchanged``: see ``AsyncPageReader``."""
     if config.many_workers and not config.reading.can_be_sent:
         notes.warn_once(
             "workers",
@@ -272,7 +258,7 @@ def make_page_reader(
         source,
         notes,
         risky_pool=config.make_risky_pool(),
-        page_pool=config.make_page_pool(hashes),
+        page_pool=config.make_page_pool(),
         start_after=_START_AFTER if config.workers == AUTO else 0.0,
         is_unchanged=is_unchanged,
     )

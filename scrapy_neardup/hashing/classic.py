@@ -31,85 +31,67 @@ two Chinese characters stay below bit 48 in PJW, 44 in BKDR, 43 in DJB and 28 in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 
-#: State of a walk: an int for one text, or an array of uint64 for the same place in many words. Not typed, because
-#: numpy's annotations turn the shift of a uint64 into a signed number.
-_State = Any
-#: State, bytes (an int or an array each), width -> the state after each byte. An int is cut to the width by the mask,
-#: an array also by its own 64 bits.
-_Walk = Callable[[_State, Iterable[_State], int], Iterator[_State]]
-
 _WIDTHS = (32, 64)
-#: Longer words, in bytes, are hashed one by one: the longest word sets the width of the matrix.
-_SHORT = 64
-#: Words hashed at once: a few MB.
-_BATCH = 4096
 
 
-def _rs(state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
-    mask, factor = (1 << bits) - 1, 63689
+def _rs(data: bytes, bits: int) -> int:
+    mask, value, factor = (1 << bits) - 1, 0, 63689
     for byte in data:
-        state = (state * factor + byte) & mask
+        value = (value * factor + byte) & mask
         factor = factor * 378551 & mask
-        yield state
+    return value
 
 
-def _js(state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
-    mask = (1 << bits) - 1
+def _js(data: bytes, bits: int) -> int:
+    mask, value = (1 << bits) - 1, 1315423911
     for byte in data:
-        state = (state ^ ((state << 5) + byte + (state >> 2))) & mask
-        yield state
+        value = (value ^ ((value << 5) + byte + (value >> 2))) & mask
+    return value
 
 
-def _fold(group: int | None, state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
+def _fold(group: int | None, data: bytes, bits: int) -> int:
     """PJW and ELF: fold the highest group of bits onto the second lowest; PJW's group is an eighth of the word."""
     group = group or bits // 8
-    down, kept = bits - 2 * group, (1 << bits - group) - 1
+    down, kept, value = bits - 2 * group, (1 << bits - group) - 1, 0
     highest = kept ^ (1 << bits) - 1
     for byte in data:
-        state = (state << group) + byte
-        state = (state ^ (state & highest) >> down) & kept
-        yield state
+        value = (value << group) + byte
+        value = (value ^ (value & highest) >> down) & kept
+    return value
 
 
-def _multiply(factor: int, state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
+def _multiply(factor: int, first: int, data: bytes, bits: int) -> int:
     """BKDR, SDBM and DJB: the bytes are the digits of a number, modulo the word."""
-    mask = (1 << bits) - 1
+    mask, value = (1 << bits) - 1, first
     for byte in data:
-        state = (state * factor + byte) & mask
-        yield state
+        value = (value * factor + byte) & mask
+    return value
 
 
-def _ap(state: _State, data: Iterable[_State], bits: int) -> Iterator[_State]:
-    mask = (1 << bits) - 1
-    odd = False
-    for byte in data:
-        if odd:
-            state = (state ^ ~((state << 11) + (byte ^ state >> 5))) & mask
+def _ap(data: bytes, bits: int) -> int:
+    mask, value = (1 << bits) - 1, 0xAAAAAAAA
+    for place, byte in enumerate(data):
+        if place % 2:
+            value = (value ^ ~((value << 11) + (byte ^ value >> 5))) & mask
         else:
-            state = (state ^ state << 7 ^ byte * (state >> 3)) & mask
-        odd = not odd
-        yield state
+            value = (value ^ value << 7 ^ byte * (value >> 3)) & mask
+    return value
 
 
-#: Name -> first state and walk.
-_HASHES: dict[str, tuple[int, _Walk]] = {
-    "rs": (0, _rs),
-    "js": (1315423911, _js),
-    "pjw": (0, partial(_fold, None)),
-    "elf": (0, partial(_fold, 4)),
-    "bkdr": (0, partial(_multiply, 131)),
-    "sdbm": (0, partial(_multiply, 65599)),
-    "djb": (5381, partial(_multiply, 33)),
-    "ap": (0xAAAAAAAA, _ap),
+_HASHES: dict[str, Callable[[bytes, int], int]] = {
+    "rs": _rs,
+    "js": _js,
+    "pjw": partial(_fold, None),
+    "elf": partial(_fold, 4),
+    "bkdr": partial(_multiply, 131, 0),
+    "sdbm": partial(_multiply, 65599, 0),
+    "djb": partial(_multiply, 33, 5381),
+    "ap": _ap,
 }
 
 #: Names of the hashes.
@@ -126,69 +108,8 @@ def classic_hash(name: str, text: str, bits: int = 32) -> int:
     >>> hex(classic_hash("sdbm", "网页", bits=64))
     '0xc359fceff5476482'
     """
-    start, walk = _find_hash(name, bits)
-    return _last_state(start, walk, _utf8(text), bits)
-
-
-def classic_hashes(name: str, words: Sequence[str], bits: int = 32) -> npt.NDArray[np.uint64]:
-    """Return ``classic_hash`` of each word; shape (len(words),).
-
-    The 400 words of a page take 0.1 to 0.2 ms. Raises SettingsError for an unknown name or width.
-
-    >>> classic_hashes("djb", ["", "网页", "ferry"]).tolist()
-    [5381, 812006617, 258873837]
-    """
-    start, walk = _find_hash(name, bits)
-    encoded = [_utf8(word) for word in words]
-    values = np.empty(len(encoded), np.uint64)
-    for first in range(0, len(encoded), _BATCH):
-        batch = encoded[first : first + _BATCH]
-        values[first : first + _BATCH] = _hash_batch(start, walk, batch, bits)
-    return values
-
-
-def _hash_batch(start: int, walk: _Walk, batch: list[bytes], bits: int) -> npt.NDArray[np.uint64]:
-    lengths = np.fromiter(map(len, batch), np.intp, len(batch))
-    long = np.flatnonzero(lengths > _SHORT)
-    if not long.size:
-        return _hash_short(start, walk, batch, lengths, bits)
-    lengths[long] = 0
-    values = _hash_short(start, walk, [word if len(word) <= _SHORT else b"" for word in batch], lengths, bits)
-    values[long] = [_last_state(start, walk, batch[place], bits) for place in long]
-    return values
-
-
-def _hash_short(
-    start: int, walk: _Walk, batch: list[bytes], lengths: npt.NDArray[np.intp], bits: int
-) -> npt.NDArray[np.uint64]:
-    """Hash short words through one matrix with a row for each place.
-
-    The walk runs on over the padding; a word's hash is the state at its end.
-    """
-    width = int(lengths.max())
-    padded = np.array(batch, dtype=f"S{width or 1}").view(np.uint8).reshape(len(batch), -1)
-    states = np.empty((width + 1, len(batch)), np.uint64)
-    states[0] = start
-    for place, state in enumerate(walk(states[0], padded.T[:width].astype(np.uint64), bits), 1):
-        states[place] = state
-    at_their_ends: npt.NDArray[np.uint64] = states[lengths, np.arange(len(batch))]
-    return at_their_ends
-
-
-def _last_state(start: int, walk: _Walk, data: bytes, bits: int) -> int:
-    state = start
-    for state in walk(start, data, bits):  # noqa: B007 - the last one is the result
-        pass
-    return state
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
-def _find_hash(name: str, bits: int) -> tuple[int, _Walk]:
     if name not in _HASHES:
         raise SettingsError(f"There is no classic hash {name!r}. Use one of: {', '.join(CLASSIC)}.")
     if bits not in _WIDTHS:
         raise SettingsError(f"A classic hash cannot have {bits!r} bits. Use one of: 32, 64.")
-    return _HASHES[name]
+    return _HASHES[name](text.encode("utf-8", "replace"), bits)

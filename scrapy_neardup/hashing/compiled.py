@@ -1,6 +1,6 @@
 """The compiled module: the same results as the Python functions that call it, but faster.
 
-Those functions define what it does, and work without it. It is built from ``_kernels*.c`` at installation if there is a
+Those functions define what it does, and work without it. It is built from ``_kernels.c`` at installation if there is a
 C compiler. NEARDUP_PURE=1 in the environment switches it off.
 """
 
@@ -12,21 +12,18 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 20
+_VERSION = 21
 
 
 class Kernels(Protocol):
-    """The functions of the module. ``key`` comes from ``prepared``, ``known`` from ``characters``.
+    """The functions of the module. ``known`` comes from ``characters``.
 
     A cut text (``cut``) comes from ``cut_text`` or ``cut_without``, with the number and the hash of its letters.
     """
 
     VERSION: int
 
-    def prepared(self, secret: bytes, /) -> bytes:
-        """Prepare a secret."""
-
-    def hash_texts(self, key: bytes, texts: list[str], /) -> list[int]:
+    def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]:
         """See ``Keyed.every``."""
 
     def characters(self, block: Callable[[int], bytes], /) -> Any:
@@ -41,13 +38,13 @@ class Kernels(Protocol):
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
         """See ``PythonBackend.has_prose``."""
 
-    def strings(self, strings: tuple[str, ...], /) -> Any:
+    def strings(self, strings: list[str], /) -> Any:
         """Prepare a search, see ``PythonBackend.make_search``."""
 
     def holds_any(self, text: str, strings: Any, /) -> bool:
         """Whether a text holds one of the prepared strings."""
 
-    def cut_text(self, known: Any, text: str, key: bytes, fold: bool, /) -> tuple[Any, int, int] | None:
+    def cut_text(self, known: Any, text: str, secret: bytes, fold: bool, /) -> tuple[Any, int, int] | None:
         """Cut a text into sentences; None if ``fold`` is asked and takes more than this table."""
 
     def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None:
@@ -62,11 +59,21 @@ class Kernels(Protocol):
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
         """See ``SegmentedText.line_hashes``: 4 bytes each."""
 
-    def cut_sketch(self, cut: Any, offset: int, base: int, /, *form: int) -> tuple[Any, ...]:
-        """Return the fields of ``TextSketch``; ``form`` are those of ``SketchForm``."""
+    def cut_sketch(self, cut: Any, offset: int, base: int, form: tuple[int, ...], /) -> tuple[Any, ...]:
+        """Return the fields of ``TextSketch``; ``form``: a ``SketchForm``."""
 
     def cut_title(
-        self, cut: Any, words: list[str], offset: int, base: int, mask: int, flag: int, longest: int, most: int, /
+        self,
+        cut: Any,
+        known: Any,
+        words: list[str],
+        offset: int,
+        base: int,
+        mask: int,
+        flag: int,
+        longest: int,
+        most: int,
+        /,
     ) -> bytes | None:
         """See ``SegmentedText.pack_words``; None if a word has spaces around it. At most 64 words."""
 
@@ -87,14 +94,19 @@ class Kernels(Protocol):
     def core_words(self, known: Any, text: str, lexicon: Any, count: int, unknown: float, /) -> list[str]:
         """See ``lexicon.core_words``; words without a weight weigh ``unknown``."""
 
-    def are_common(self, asked: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
+    def are_common(self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
         """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""
 
     def fingerprint64(self, data: bytes, /) -> int:
         """See ``farmhash.python_fingerprint``."""
 
-    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
-        """See ``Counts.note``: the site's table, a bit or None, the other table, the page's number or None."""
+    def count_page(
+        self, noted: bytes, numbered: bool, block: int, of_site: int, offset: int, base: int, /, *tables: Any
+    ) -> bool:
+        """See ``Counts.note``. ``numbered``: the last of the noted is the page's number.
+
+        ``tables``: the site's table, a bit or None, the other table.
+        """
 
 
 def _load() -> Kernels | None:

@@ -27,7 +27,7 @@ class Keyed:
     The same secret gives the same hashes in every process, on every machine and in every release.
     """
 
-    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret")
+    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "secret")
 
     def __init__(self, secret: bytes = b"") -> None:
         self.secret = secret
@@ -37,8 +37,6 @@ class Keyed:
         #: The two numbers that hash n-grams, as the compiled module takes them.
         self.drawn = offset, base | 1
         self._offset, self._base = map(np.uint64, self.drawn)
-        #: The prepared secret of the compiled module; empty without it.
-        self.key = b"" if compiled.kernels is None else compiled.kernels.prepared(secret)
 
     def of(self, text: str) -> int:
         """Return 64 bits of a text's UTF-8 bytes; lone surrogates are replaced.
@@ -63,7 +61,7 @@ class Keyed:
     def every(self, texts: Collection[str]) -> list[int]:
         """Return 64 bits of each text as Python integers."""
         if compiled.kernels is not None:
-            return compiled.kernels.hash_texts(self.key, list(texts))
+            return compiled.kernels.hash_texts(self.secret, list(texts))
         hashed = [self._hash.copy() for _ in texts]
         for one, text in zip(hashed, texts, strict=True):
             one.update(_utf8(text))

@@ -31,7 +31,6 @@ class ExtractedPage:
     ``why_no_state``.
     """
 
-    html: str
     page: Page
     reading: Reading
     lines: list[Line]
@@ -65,7 +64,6 @@ def inspect_extraction(
     simplified = method.parameters.simplified
     count_pages = _boilerplate_counts(fingerprint, page.site, method, store)
     return ExtractedPage(
-        html=html,
         page=page,
         reading=found.reading,
         lines=classify_lines(found.blocks, found.reading, count_pages, simplified=simplified),

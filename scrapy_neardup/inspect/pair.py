@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.inspect import HIDDEN, INLINE, kind_and_title, utc_time
+from scrapy_neardup.inspect import HIDDEN, INLINE
 from scrapy_neardup.inspect.pages import KnownSite, inspect_site
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
@@ -16,7 +16,6 @@ from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match,
 from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
 
 #: More sentences than a sketch holds.
@@ -234,73 +233,3 @@ def _side(side: Side, parts: list[Part] | None, limit: int) -> PairSide:
     text = [{"text": one.text, "mark": one.mark.value or None} for one in shown]
     shared, shared_shown = (sum(part.mark is Mark.SHARED for part in some) for some in (parts, shown))
     return PairSide(side.name, title, length, length > shown_length, text, shown, shared - shared_shown)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedPair:
-    """The verdict of a crawl on a copy that cannot be compared again, with its original or another copy of that.
-
-    ``copy``: the URL of the copy. ``is_of_original``: whether the other page is the original.
-    """
-
-    verdict: Kind
-    kind: str | None
-    reason: None
-    sentence: str
-    remembered: bool
-    original: str
-    first_seen: str | None
-    similarity: float
-    containment: float | None
-    shared: tuple[str, ...]
-    features: None
-    a: dict[str, str | None]
-    b: dict[str, str | None]
-    store: str
-    copy: str = field(metadata=HIDDEN)
-    title: str = field(metadata=HIDDEN)
-    is_of_original: bool = field(metadata=HIDDEN)
-
-
-def inspect_recorded_pair(store: PageStore, a: str, b: str) -> RecordedPair | None:
-    """Return the recorded verdict on two pages of the state if they cannot be compared again.
-
-    The state then keeps neither text nor sketch of one of them. Returns None also for pages of different groups.
-    """
-    one, two = store.find(a), store.find(b)
-    if one is None or two is None or one.id == two.id or one.original != two.original:
-        return None
-    copy, other, names = (two, one, "BA") if _is_bare(store, two) else (one, two, "AB")
-    original = store.record(copy.original)
-    if original is None or not _is_bare(store, copy):
-        return None
-    evidence, is_of_original = store.evidence(copy.id), other.id == original.id
-    kind, title = kind_and_title(evidence)
-    named, similarity = f"duplicate ({kind})" if kind else "duplicate", f"similarity {copy.similarity:.2f}"
-    sentence = f"{named}: {names[0]} and {names[1]} are copies of one page; {names[0]} has {similarity} to it."
-    if is_of_original:
-        sentence = f"{named}: {names[0]} is a copy of {names[1]}, {similarity}."
-    return RecordedPair(
-        verdict=Kind.DUPLICATE,
-        kind=kind,
-        reason=None,
-        sentence=sentence,
-        remembered=True,
-        original=original.url,
-        first_seen=utc_time(copy.first_seen),
-        similarity=round(copy.similarity, 4),
-        containment=round(evidence.containment, 4) if evidence else None,
-        shared=evidence.shared if evidence else (),
-        features=None,
-        a={"name": a, "text": None},
-        b={"name": b, "text": None},
-        store=store.location,
-        copy=copy.url,
-        title=title or "",
-        is_of_original=is_of_original,
-    )
-
-
-def _is_bare(store: PageStore, record: Record) -> bool:
-    kept = store.evidence(record.id)
-    return record.is_light and not (kept and kept.text)

@@ -23,6 +23,7 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.untrusted import shell_word
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 
@@ -137,8 +138,9 @@ def find_side(url: str, store: PageStore) -> Side:
         f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page no longer in the state"
     )
     raise NearDupError(
-        f"The state has no text of {url}. It knows only that it is a copy{whose}. Compare it with its original, name "
-        'a file with its text, or set NEARDUP_KEEP = "texts" before the next crawl.'
+        f"The state has no text of {url}. It knows only that it is a copy{whose}; for the recorded verdict run: "
+        f"scrapy neardup explain {shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "
+        '"texts" before the next crawl.'
     )
 
 

@@ -141,6 +141,19 @@ class Context:
             return None
         return self.match(SimilarPage(comparison=self.known_comparison, original=known, compared=known))
 
+    @lazy
+    def is_minor_update(self) -> bool:
+        """Whether only a few letters differ from the delivered version of the page."""
+        known = self.known
+        if known is None or known.former or not known.is_delivered:
+            return False
+        return self.method.is_minor_update(self.fingerprint, known.sketch)
+
+    @property
+    def kind_of_update(self) -> Kind:
+        """The verdict on a new version that passes."""
+        return Kind.MINOR_UPDATE if self.is_minor_update else Kind.UPDATED
+
     @property
     def person_says_keep(self) -> bool:
         """Whether a manual verdict says that the page is no copy."""

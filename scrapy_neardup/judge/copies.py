@@ -217,11 +217,6 @@ class Role(Enum):
         """Whether it leads the group."""
         return self in (Role.BETTER, Role.LEADING)
 
-    @property
-    def kind(self) -> Kind:
-        """Its verdict, if it belongs to the group."""
-        return {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
-
 
 def find_role(context: Context, nearest: SimilarPage, overused_keys: frozenset[int]) -> Role:
     """The place of a copy of ``nearest.original``; overused keys are no evidence."""
@@ -288,9 +283,9 @@ def pass_in_group(context: Context, role: Role, nearest: SimilarPage, fingerprin
         body=page.body,
     )
     if role is Role.BETTER:
-        verdict = context.verdict(role.kind, id, match, likeness=likeness, group=group)
+        verdict = context.verdict(Kind.BETTER, id, match, likeness=likeness, group=group)
     else:
-        verdict = context.verdict(role.kind, id, context.previous or match, group=group)
+        verdict = context.verdict(context.kind_of_update, id, context.previous or match, group=group)
     return reserve(
         context,
         verdict,

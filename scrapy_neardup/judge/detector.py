@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from time import perf_counter
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
@@ -19,13 +20,20 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import has_source, judge
 from scrapy_neardup.judge.same_bytes import judge_bytes, knows_bytes
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.prose import why_unjudged
-from scrapy_neardup.workers.speculation import PreparedFingerprint
+
+
+class PreparedFingerprint(Protocol):
+    """A fingerprint that was made without the state."""
+
+    def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
+        """Return the fingerprint of a page, made anew if the state knows better."""
+
 
 #: Steps of expiry in a row without an expired page, after which the end of a crawl tries no more.
 _IDLE = 1000
@@ -89,16 +97,13 @@ class Detector:
 
     # Judging. Each of these raises StoreError if the state fails; then nothing is reserved.
 
-    def check(
-        self, page: Page, prepared: PreparedFingerprint | None = None, given_up: Collection[Reservation] = ()
-    ) -> Ruling:
+    def check(self, page: Page, given_up: Collection[Reservation] = ()) -> Ruling:
         """Judge a page, and reserve it if it passes.
 
-        ``prepared``: a worker's fingerprint, which counts only if the state agrees. ``given_up``: pages in flight that
-        took too long. The page is judged without them; if it would be unique, it is unjudged (``in_flight``) and still
-        reserved.
+        ``given_up``: pages in flight that took too long. The page is judged without them; if it would be unique, it is
+        unjudged (``in_flight``) and still reserved.
         """
-        ruling = self.judge(page, self.fingerprint(page, prepared), self.in_flight, given_up)
+        ruling = self.judge(page, self.fingerprint(page), self.in_flight, given_up)
         if isinstance(ruling, Ruled) and ruling.reservation is not None:
             self.in_flight.add(ruling.reservation)
         return ruling
@@ -189,10 +194,6 @@ class Detector:
             return self.method.for_state(page, known)
         finally:
             self.spent["method"] += perf_counter() - begun
-
-    def learn(self, page: Page, prepared: PreparedFingerprint) -> None:
-        """Correct what workers assume, where the state says something else of this page."""
-        prepared.learn(page.site, self.store.on_site(page.site))
 
     # What becomes of a page.
 

@@ -12,7 +12,6 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote import RemoteCrawl
@@ -28,15 +27,9 @@ class ImmediateJudge:
     def __init__(self, detector: Detector) -> None:
         self.detector = detector
 
-    def judge(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
-        """Judge a page, which counts from then on, permanently if ``sealed``.
-
-        ``prepared``: a worker's fingerprint; on a server there is none.
-        """
-        verdict = self.detector.judge_now(page, sealed=sealed, prepared=prepared)
-        if prepared is not None:  # only now: this page may be the one that makes a sentence boilerplate
-            self.detector.learn(page, prepared)
-        return verdict
+    def judge(self, page: Page, *, sealed: bool) -> Verdict:
+        """Judge a page, which counts from then on, permanently if ``sealed``."""
+        return self.detector.judge_now(page, sealed=sealed)
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether ``judge_bytes`` may give a verdict, so that reading the page can wait."""
@@ -73,7 +66,7 @@ class ServerImmediateJudge(ImmediateJudge):
             self._stop()
             raise
 
-    def judge(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
+    def judge(self, page: Page, *, sealed: bool) -> Verdict:
         """As above; the page is unjudged (``in_flight``) if another crawler takes too long."""
         return self._run(self._judge(page, sealed=sealed))
 

@@ -10,7 +10,6 @@ from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Page, Verdict
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +76,7 @@ class PageJudgement(Protocol):
     def given_up(self) -> Collection[Reservation]:
         """The pages in flight that took too long; this one is judged without them."""
 
-    async def check(self, page: Page, prepared: PreparedFingerprint | None = None) -> Ruling:
+    async def check(self, page: Page) -> Ruling:
         """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
 
     async def wait(self, by: Reservation, seconds: float) -> None:

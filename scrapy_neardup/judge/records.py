@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scrapy_neardup.errors import ExtractionError, PageError, StoreError
+from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.files import Entry
 from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
@@ -17,8 +17,6 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import Answer, ContentReader, PageContent, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger
-from scrapy_neardup.workers.prefetch import NOTHING, ReadAhead, Ready
-from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 logger = line_logger(__name__)
 
@@ -106,40 +104,43 @@ class Batch:
             hashes_items=detector.store.is_shared,
         )
         self._reader = RecordReader(source, fields, id_field)
+        self._html_field = fields["html"]
         #: How many records with each body are read ahead and not judged yet.
         self._upcoming: Counter[int] = Counter()
 
-    def coming(self, entry: Entry) -> PageContent | Page | None:
-        """What a worker needs to read the page of a record, or the page of a record with its own text.
+    def coming(self, entry: Entry) -> PageContent | None:
+        """What a worker needs to read the page of a record.
 
-        None if a worker has nothing to do: the record is no page, or its bytes will be known. Call it in the order of
-        the records.
+        None if a worker has nothing to do: the record has its own text or is no page, or its bytes will be known. Call
+        it in the order of the records.
         """
+        if not entry.html and not entry.fields.get(self._html_field):
+            return None
         name = self._reader.name(entry)
         try:
             made = self._reader.draft(entry, name)
             if isinstance(made, Page):
-                return made
+                return None
             is_known = made.body and (self._upcoming[made.body] or self._now.may_know(name, made.body))
         except Exception:  # it happens again when the record is judged, and is reported then
             return None
         self._upcoming[made.body] += 1
         return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.content
 
-    def judge(self, entry: Entry, found: ReadAhead = NOTHING) -> Judged:
+    def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
         """Judge a record; one with wrong content is unjudged. Raises StoreError.
 
-        ``found``: what workers made of it.
+        ``answer``: of a worker that read it.
         """
         name = self._reader.name(entry)
         page = Page(name)
         try:
-            made = found.page or self._reader.draft(entry, name)
+            made = self._reader.draft(entry, name)
             verdict = self._verdict_by_bytes(made, entry, name)
             if verdict is None or (entry.html and self._passes(verdict)):
-                page = self._reader.read(made, name, found.answer)
+                page = self._reader.read(made, name, answer)
             if verdict is None:
-                verdict = self._verdict(page, entry, found.ready)
+                verdict = self._verdict(page, entry)
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
         except StoreError:
@@ -149,18 +150,14 @@ class Batch:
             verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
         return Judged(verdict, output_fields(entry, page))
 
-    def _verdict(self, page: Page, entry: Entry, ready: Ready) -> Verdict:
-        if isinstance(ready, ExtractionError):  # it was too much for two workers
-            page, ready = replace(page, text="", unread=ready.reason), None
-        verdict = self._judge(page, ready)
+    def _verdict(self, page: Page, entry: Entry) -> Verdict:
+        verdict = self._now.judge(page, sealed=False)
         if verdict.kind is not Kind.UNJUDGED:
             return verdict
         # The mark of a text takes as long as all other reading, and few pages need it, so it is made only now.
         marked = self._reader.add_item_hash(page, entry)
-        return self._judge(marked, ready) if marked is not page else verdict  # without a mark, nothing was written
-
-    def _judge(self, page: Page, ready: PreparedFingerprint | None) -> Verdict:
-        return self._now.judge(page, sealed=False, prepared=ready)
+        # Without a mark, nothing was written.
+        return self._now.judge(marked, sealed=False) if marked is not page else verdict
 
     def _verdict_by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
         if isinstance(made, Page) or not made.body:

@@ -32,7 +32,6 @@ from scrapy_neardup.server.store import BATCH, RedisStore
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 #: Seconds between two looks at a page of another crawler that blocks one of ours: the first, and at most.
 _SOON, _LATE = 0.01, 0.2
@@ -176,12 +175,12 @@ class RemoteJudgement:
         if self._is_registered and not self._is_reserved:
             self._crawl.start(self.unregister())
 
-    async def check(self, page: Page, prepared: PreparedFingerprint | None = None) -> Ruling:
+    async def check(self, page: Page) -> Ruling:
         """Judge the page by what the server has now. If it is blocked, wait and call again. Raises StoreError."""
         if self._is_registered:
             await self._look_up()
         else:
-            self._page, self._fingerprint = page, self._crawl.detector.fingerprint(page, prepared)
+            self._page, self._fingerprint = page, self._crawl.detector.fingerprint(page)
             await self._register()
         while True:
             earlier = await self._fetch_earlier()

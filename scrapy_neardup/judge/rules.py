@@ -79,8 +79,12 @@ def keep_uncompared(context: Context, known: Record) -> Ruled:
 
 
 def _keep_record(context: Context, known: Record, verdict: Verdict, copied_from: tuple[Record, ...] = ()) -> Ruled:
-    """Give the verdict on a page whose record stays, with a new digest of its bytes. ``copied_from``: seen too."""
-    renewed = replace(known, body=context.page.body or known.body)
+    """Give the verdict on a page whose record stays. If it is unchanged, the record gets the digest of its bytes.
+
+    ``copied_from``: seen too.
+    """
+    body = context.page.body if verdict.kind is Kind.UNCHANGED else 0
+    renewed = replace(known, body=body or known.body)
     return Ruled(verdict, write=lambda: context.store.touch(known, copied_from=copied_from, renewed=renewed))
 
 
@@ -140,11 +144,22 @@ def judge_unchanged(context: Context) -> Ruled | None:
     return keep_delivered(context, known, context.known_comparison)
 
 
-def keep_delivered(context: Context, known: Record, comparison: Comparison) -> Ruled:
-    """Rule that a page that was delivered is unchanged."""
+def judge_minor_update(context: Context) -> Ruled | None:
+    """The page was delivered, only a few letters of it differ, and the policy drops such updates.
+
+    The state keeps the delivered version. So small edits that add up pass as an update.
+    """
+    if context.known is None or not context.is_minor_update:
+        return None
+    ruled = keep_delivered(context, context.known, context.known_comparison, Kind.MINOR_UPDATE)
+    return None if context.policy.passes(ruled.verdict) else ruled
+
+
+def keep_delivered(context: Context, known: Record, comparison: Comparison, kind: Kind = Kind.UNCHANGED) -> Ruled:
+    """Rule that a page that was delivered is unchanged, or a minor update."""
     original = representative_of(context.store, known) or known
     match = context.match(SimilarPage(comparison=comparison, original=original, compared=known))
-    verdict = context.verdict(Kind.UNCHANGED, known.id, match)
+    verdict = context.verdict(kind, known.id, match)
     return _keep_record(context, known, verdict, representative_and_original(context.store, original))
 
 
@@ -215,7 +230,7 @@ def pass_as_original(context: Context) -> Ruled:
     is_copy = nearest is not None and context.counts_as_copy(nearest.comparison)
     by_hand = is_copy and context.person_says_keep
     if previous is not None:
-        verdict = context.verdict(Kind.UPDATED, id, previous, by_hand=by_hand)
+        verdict = context.verdict(context.kind_of_update, id, previous, group=id, by_hand=by_hand)
     elif nearest is not None:
         likeness = None if is_copy else nearest.comparison.likeness
         verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)
@@ -236,6 +251,7 @@ RULES: tuple[Rule, ...] = (
     wait_for_same_url,
     judge_former,
     judge_unchanged,
+    judge_minor_update,
     judge_manual_copy,
     judge_little_text,
     judge_copy,
@@ -246,7 +262,7 @@ RULES: tuple[Rule, ...] = (
 
 
 #: Rules that never apply to a new URL. Most URLs are new, so skipping these saves time.
-_FOR_KNOWN_URLS: tuple[Rule, ...] = (judge_former, judge_unchanged, judge_returned_copy)
+_FOR_KNOWN_URLS: tuple[Rule, ...] = (judge_former, judge_unchanged, judge_minor_update, judge_returned_copy)
 _FOR_NEW_URLS = tuple(rule for rule in RULES if rule not in _FOR_KNOWN_URLS)
 
 

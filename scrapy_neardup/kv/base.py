@@ -316,7 +316,7 @@ class FileEngine(Engine):
 
     @abstractmethod
     def close_files(self) -> str:
-        """Close the database; return a digest of its file for the witness. A second call does nothing."""
+        """Close the database. Return a digest of its files for the witness; empty if they are as they were found."""
 
     def close(self, last: Changes | None = None) -> None:
         """``CheckedStore`` and ``Snapshot`` close an engine step by step."""

@@ -86,7 +86,7 @@ class CheckedStore(WrappedStore):
         finally:
             try:
                 digest = self._engine.close_files()
-                if self._witness is not None and self._engine.is_accepted and self.tally.closed:
+                if digest and self._witness is not None and self.tally.closed:
                     self._witness.close(self.tally, digest)
             except OSError as error:
                 raise self.out_of_reach(error) from error

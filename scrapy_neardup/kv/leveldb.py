@@ -2,20 +2,16 @@
 
     <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently
     <location>/db/         LevelDB's files
-    <location>/seal.json   after a clean close: name and size of every file, checksum of all but tables
-    <location>/witness     how far the state had come: see ``Witness``
+    <location>/witness     how far the state had come: see ``Witness``; after a clean close also a digest of the files
 
 LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes files that the manifest does
-not name. So the seal is compared before LevelDB opens. Without a seal, as after a kill, ``FileLinks`` keeps the files
-until all rows are verified.
+not name. So unless the files are as the last close left them, a copy of them is opened until the state is accepted.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
-import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -24,65 +20,17 @@ from types import TracebackType
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Row, after
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, after
 from scrapy_neardup.kv.checkpoint import checkpoint
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.salvage import damaged_leveldb
-from scrapy_neardup.kv.tally import CLOSED, Witness
-
-# LevelDB changes files when it opens. It never writes into an existing file, so a hard link to each keeps them all at
-# no cost.
-#     <location>/db.before     complete or absent; it counts if it is there, as an opening was cut short
-#     <location>/db.draft      being made
-#     <location>/db.after      being removed
-
+from scrapy_neardup.kv.tally import Witness
 
 #: Files without data.
 NOISE = ("LOCK", "LOG", "LOG.old")
 #: Endings of tables.
 _TABLES = (".ldb", ".sst")
-
-
-class FileLinks:
-    """Hard links to the files of a directory, if the file system has such links."""
-
-    def __init__(self, files: Path) -> None:
-        self._files = files
-        self._kept, self._draft, self._gone = (
-            files.with_name(files.name + ending) for ending in (".before", ".draft", ".after")
-        )
-
-    def take(self) -> None:
-        """Keep the files."""
-        shutil.rmtree(self._draft, ignore_errors=True)
-        try:
-            self._draft.mkdir()
-            for file in self._files.iterdir():
-                if file.name not in NOISE:
-                    os.link(file, self._draft / file.name)
-        except OSError:
-            shutil.rmtree(self._draft, ignore_errors=True)
-        else:
-            self._draft.rename(self._kept)
-
-    def drop(self) -> None:
-        """Drop the links. Raises OSError."""
-        if self._kept.exists():
-            self._kept.rename(self._gone)
-        shutil.rmtree(self._gone, ignore_errors=True)
-
-    def restore(self) -> None:
-        """Put the files back. Raises OSError."""
-        if self._kept.exists():
-            shutil.rmtree(self._gone, ignore_errors=True)
-            if self._files.exists():
-                self._files.rename(self._gone)
-            self._kept.rename(self._files)
-        shutil.rmtree(self._gone, ignore_errors=True)
-        shutil.rmtree(self._draft, ignore_errors=True)
-
-
 _WITNESS = "witness"
 #: Bytes of a table. With LevelDB's 2 MB, 10 million pages need more files than may be open.
 _TABLE = 8 * 2**20
@@ -122,7 +70,7 @@ class LevelDB(FileEngine):
     @classmethod
     def pieces(cls, location: str) -> tuple[Path, ...]:
         root = Path(location)
-        return root / "db", root / "seal.json", root / _WITNESS
+        return root / "db", root / _WITNESS
 
     @classmethod
     def lock_of(cls, location: str) -> Path:
@@ -147,37 +95,45 @@ class LevelDB(FileEngine):
         self._guard = _Guard(self)
         self._root = Path(location)
         self._files = self._root / "db"
-        self._seal = self._root / "seal.json"
-        self._links = FileLinks(self._files)
         self._db: Any = None
 
     def is_new(self) -> bool:
         with self._guard:
-            self._links.restore()
             # A process killed while it made a new state leaves a manifest at most.
             return not _holds_pages(self._files)
 
     def open(self, witness: Witness | None) -> None:
         with self._guard:
-            self._open(new=not _holds_pages(self._files))
+            if self.is_new() or (witness is not None and not witness.newest.sequence):  # or making it was cut short
+                self.open_at(self._files, new=True)
+            elif self._is_as_closed(witness):
+                self.is_untouched = True
+                self.open_at(self._files)
+            else:
+                try:
+                    self._open_copy()
+                except Moving:
+                    raise self.damaged("its file CURRENT, or the manifest that it names, is missing") from None
 
-    def _open(self, *, new: bool) -> None:
-        sealed = self._seal.read_bytes() if self._seal.exists() else None
-        if sealed is not None:
-            self._check_seal(sealed, self._files)
-        if sealed is None and not new and not (self._files / "CURRENT").exists():
-            raise self.damaged("its file CURRENT is missing")
-        self.is_untouched = sealed is not None
-        if not new and sealed is None:
-            self._links.take()
-        # Before LevelDB changes a file; a kill right then would leave a seal that does not fit.
-        self._seal.unlink(missing_ok=True)
+    def _is_as_closed(self, witness: Witness | None) -> bool:
+        return witness is not None and witness.digest == _digest(self._files)
+
+    def _open_copy(self) -> None:
+        """Open a copy of the files as they are at this moment. Raises Moving, StoreDamaged, StoreError."""
+        self._scratch = ScratchDirectory(self._root)
+        copy = self._scratch.path / "db"
         try:
-            self.open_at(self._files, new=new)
-        except BaseException:
-            if sealed is not None:
-                self._seal.write_bytes(sealed)
-            self._links.restore()
+            checkpoint(self._files, copy)
+            self.open_at(copy)
+        except BaseException as error:
+            self.close_snapshot()
+            if isinstance(error, ValueError):
+                raise self.damaged(str(error)) from None
+            if isinstance(error, OSError):
+                raise StoreError(
+                    f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be "
+                    "read and that the disk is not full."
+                ) from error
             raise
 
     def open_at(self, files: Path, *, new: bool = False) -> None:
@@ -197,47 +153,29 @@ class LevelDB(FileEngine):
             )
 
     def accept(self) -> None:
-        with self._guard:
-            self._links.drop()
+        if self._scratch is not None:
+            self.close_snapshot()
+            self.open_at(self._files)
         super().accept()
 
     def close_files(self) -> str:
-        if not self._db.closed:
-            with self._guard:
-                self._db.close()
-                if not self.is_accepted:
-                    self._links.restore()
-                if self.is_accepted or self.is_untouched:
-                    self._write_seal()
-        return CLOSED
+        changed = self._scratch is None
+        self.close_snapshot()
+        return _digest(self._files) if changed else ""
 
     def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
         with self._guard:
-            kept = self._root / "db.before"  # it counts if it is there; see ``FileLinks``
-            files = kept if kept.exists() else self._files
-            if not _holds_pages(files):
+            if not _holds_pages(self._files):
                 return False
-            sealed = self._seal.read_bytes() if self._seal.exists() else None
-            self._scratch = ScratchDirectory(self._root)
-            copy = self._scratch.path / "db"
-            try:
-                checkpoint(files, copy)
-            except ValueError as error:
-                raise self.damaged(str(error)) from None
-            except OSError as error:
-                raise StoreError(
-                    f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be "
-                    "read and that the disk is not full."
-                ) from error
-            if sealed is not None and not is_held:
-                self._check_seal(sealed, files)
-                self.is_untouched = True
-            self.open_at(copy)
+            is_untouched = not is_held and self._is_as_closed(witness)
+            self._open_copy()
+            self.is_untouched = is_untouched
             return True
 
     def close_snapshot(self) -> None:
         if self._db is not None and not self._db.closed:
-            self._db.close()
+            with self._guard:
+                self._db.close()
         super().close_snapshot()
 
     # Hot paths avoid the context manager.
@@ -333,25 +271,6 @@ class LevelDB(FileEngine):
             for _ in range(2):
                 self._db.compact_range(start=_FIRST, stop=_LAST)
 
-    def _write_seal(self) -> None:
-        packed = json.dumps(_inventory(self._files), sort_keys=True)
-        draft = self._seal.with_suffix(".draft")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._seal)
-
-    def _check_seal(self, packed: bytes, files: Path) -> None:
-        try:
-            sealed = dict(json.loads(packed))
-        except (TypeError, ValueError):
-            raise self.damaged("its seal.json cannot be read") from None
-        found = _inventory(files) if files.exists() else {}
-        changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
-        if changed:
-            raise self.damaged(f"these files have changed or are missing since it was closed: {', '.join(changed)}")
-
 
 class _Guard:
     """Translates errors. A class, because generators are slow."""
@@ -373,12 +292,14 @@ def _holds_pages(files: Path) -> bool:
     return files.is_dir() and any(file.suffix in (".log", *_TABLES) for file in files.iterdir())
 
 
-def _inventory(files: Path) -> dict[str, list[int]]:
-    """Return the size of every data file, and a checksum except for tables, which LevelDB verifies."""
-    found = {}
-    for file in files.iterdir():
-        if file.name in NOISE:
-            continue
-        table = file.suffix in _TABLES
-        found[file.name] = [file.stat().st_size, 0 if table else zlib.crc32(file.read_bytes())]
-    return found
+def _digest(files: Path) -> str:
+    """Return a checksum of the names and sizes of all data files, and of the contents of all but tables.
+
+    LevelDB has checksums in its tables. Raises OSError.
+    """
+    found = []
+    for file in sorted(files.iterdir()):
+        if file.name not in NOISE:
+            is_table = file.suffix in _TABLES
+            found.append((file.name, file.stat().st_size, 0 if is_table else zlib.crc32(file.read_bytes())))
+    return f"{len(found)}:{zlib.crc32(repr(found).encode()):08x}"

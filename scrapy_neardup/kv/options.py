@@ -60,7 +60,7 @@ def read_options(name: str, value: Mapping[str, Any]) -> Options:
                 f"The options are: {', '.join(known)}."
             )
         limits = known[option].metadata
-        number = _bytes(said) if limits["size"] else said
+        number = parse_size(said) if limits["size"] else said
         if type(number) is not int or not limits["low"] <= number <= limits["high"]:
             kind = "a size" if limits["size"] else "a whole number"
             low, high = (format_size(limits[end]) if limits["size"] else f"{limits[end]:,}" for end in ("low", "high"))
@@ -70,7 +70,7 @@ def read_options(name: str, value: Mapping[str, Any]) -> Options:
     return Options(**found)
 
 
-def _bytes(said: object) -> int | None:
+def parse_size(said: object) -> int | None:
     """Parse a size; None if it is none."""
     if type(said) is int:
         return said

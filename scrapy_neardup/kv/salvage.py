@@ -54,10 +54,7 @@ def damaged_leveldb(root: Path, folder: Path) -> Iterator[DamagedCopy]:
     held = lock(root / "lock", str(root))
     try:
         with copying(root):
-            kept = root / "db.before"  # by an opening that was cut short: see ``FileLinks`` in kv/leveldb
-            shutil.copytree(
-                kept if kept.exists() else root / "db", copy, ignore=shutil.ignore_patterns("LOCK", "LOG", "LOG.old")
-            )
+            shutil.copytree(root / "db", copy, ignore=shutil.ignore_patterns("LOCK", "LOG", "LOG.old"))
     finally:
         held.release()
     # In its own process, because LevelDB may abort.

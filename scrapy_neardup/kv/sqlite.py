@@ -29,7 +29,7 @@ from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Mo
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.salvage import damaged_sqlite
-from scrapy_neardup.kv.tally import CLOSED, Witness, check_bytes
+from scrapy_neardup.kv.tally import Witness, check_bytes
 
 #: "ndup" in the header, so that we never write to another program's database.
 APPLICATION = 0x6E647570
@@ -216,7 +216,7 @@ class SQLite(FileEngine):
     def close_files(self) -> str:
         with self._guard():
             self._db.close()
-            return CLOSED if _has_bytes(self._log) or not self.is_accepted else digest(self._path)
+            return digest(self._path) if self.is_accepted and not _has_bytes(self._log) else ""
 
     def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
         """Begin a read transaction, during which the log of a crawl only grows; or copy the file of a closed state."""

@@ -93,7 +93,7 @@ def check_bytes(key: bytes, value: bytes) -> bytes:
 # A database cannot tell that its end is missing: a cut or deleted log, last week's copy and an empty directory all look
 # sound. So a small file beside it records how far it had come. Each line ends in a checksum:
 #     synced TALLY -        twice, in turns: a power cut may tear the one being written
-#     synced TALLY DIGEST   after a clean close; DIGEST: of the database's file, or "closed"
+#     synced TALLY DIGEST   after a clean close; DIGEST: of the database's files
 #     written TALLY BOOT    at every write, without waiting for the disk
 #     secret HEX            the state's own secret, which a repair needs
 # TALLY: state, writes, pages, sum over the rows, and 1 if closed. After a kill no write may be missing, so ``written``
@@ -107,8 +107,6 @@ _SLOTS = 3
 _WRITTEN = 2
 _SECRET = 3
 _OPEN = "-"
-#: The digest of a state that has none.
-CLOSED = "closed"
 
 
 class Witness:
@@ -129,7 +127,7 @@ class Witness:
         self._file.seek(_SECRET * _SLOT)
         self.secret = _read_secret(self._file.read(_SLOT))
         #: The last tally that had surely reached the disk.
-        # The last write before a close is there twice: as synced and as closed.
+        # A kill within a close leaves one line open and one closed, of the same write.
         self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
         self._boot = boot().encode() or b"-"
         written = slots[_WRITTEN]
@@ -176,8 +174,9 @@ class Witness:
             os.fsync(self._file.fileno())
             self.secret = secret
 
-    def close(self, tally: RowTally, digest: str = CLOSED) -> None:
-        """Record a close with the digest of the file. Raises OSError."""
+    def close(self, tally: RowTally, digest: str) -> None:
+        """Record a close with the digest of the files, in both lines. Raises OSError."""
+        self._sync(tally, digest)
         self._sync(tally, digest)
 
     def release(self) -> None:

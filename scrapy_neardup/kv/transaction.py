@@ -100,4 +100,4 @@ class Temporary(Transaction):
 
     def close(self, last: Changes | None = None) -> None:
         if isinstance(self.base, LevelDB):
-            self.base.close_files()
+            self.base.close_snapshot()

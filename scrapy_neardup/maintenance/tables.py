@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.maintenance.forget import PageSelection, pages_where
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.model import ROW
+from scrapy_neardup.model import ROW, Kind
 from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.table import Table
@@ -38,10 +38,11 @@ class Crawl:
 def count_verdicts(counts: Mapping[str, float]) -> dict[str, int]:
     """Count the pages of a crawl by verdict, from its stats. Rows of listings, which are not judged, are ``rows``.
 
-    >>> count_verdicts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
-    {'unique': 2, 'duplicate': 0, 'unchanged': 0, 'updated': 0, 'better': 0, 'rows': 6, 'unjudged': 1}
+    >>> counts = count_verdicts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
+    >>> {kind: many for kind, many in counts.items() if many}
+    {'unique': 2, 'rows': 6, 'unjudged': 1}
     """
-    found = {kind: int(counts.get(kind, 0)) for kind in ("unique", "duplicate", "unchanged", "updated", "better")}
+    found = {kind.value: int(counts.get(kind.value, 0)) for kind in Kind if kind is not Kind.UNJUDGED}
     reasons = {name: int(many) for name, many in counts.items() if name.startswith("unjudged/")}
     rows = reasons.pop(f"unjudged/{ROW}", 0)
     return {**found, "rows": rows, "unjudged": sum(reasons.values())}

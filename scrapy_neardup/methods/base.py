@@ -234,14 +234,6 @@ class Method(ABC):
         key of a hash in a sketch is ``key_of(hash)``.
         """
 
-    def pack_title(self, title: Any) -> str:
-        """Pack ``Fingerprint.title`` for another process; only called if fingerprints have a title."""
-        raise NotImplementedError
-
-    def unpack_title(self, packed: str) -> Any:
-        """Unpack a title in that process, under the same hashes."""
-        raise NotImplementedError
-
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         """Judge a page of ``site`` with the same bytes as an earlier page, without reading it.
 
@@ -251,6 +243,10 @@ class Method(ABC):
         if type(self).fingerprint_own is not Method.fingerprint_own:
             return None
         return self.compare(Fingerprint((), sketch), sketch, frozenset()), sketch
+
+    def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
+        """Whether a page has the title of its delivered version and nearly the same text. By default none has."""
+        return False
 
     def length(self, sketch: bytes) -> int:
         """Return the length of a page's own text in a measure of the method, or 0 if the sketch lacks it."""

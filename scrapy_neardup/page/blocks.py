@@ -95,23 +95,6 @@ def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list
     return finder.blocks, finder.sections
 
 
-def visible_texts(root: lxml.html.HtmlElement) -> list[tuple[lxml.html.HtmlElement, bool]]:
-    """Return the elements with visible text in document order. True: the text is the element's tail.
-
-    Without white space, this is the text of ``find_blocks``.
-    """
-    found = []
-    walk = etree.iterwalk(root, events=("start", "end"))
-    for event, element in walk:
-        if event == "end":
-            found.append((element, True))
-        elif is_hidden(element, element.keys()):
-            walk.skip_subtree()
-        else:
-            found.append((element, False))
-    return found[:-1]  # without the tail of the root
-
-
 def is_hidden(element: lxml.html.HtmlElement, attributes: Collection[str]) -> bool:
     """Whether an element with attributes of these names shows no text."""
     tag = element.tag

@@ -229,12 +229,6 @@ class Line:
         """The whole line."""
         return "".join(part.text for part in self.parts)
 
-    def spans(self) -> list[tuple[str, LineRole]]:
-        """Return the parts of the line with their roles."""
-        return [
-            (part.text, LineRole.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts
-        ]
-
 
 def classify_lines(
     blocks: list[Block], reading: Reading, boilerplate: Callable[[str], int], *, simplified: bool = False

@@ -215,6 +215,7 @@ class CrawlLine:
     duplicate: int = 0
     unchanged: int = 0
     updated: int = 0
+    minor_update: int = 0
     rows: int = 0
     unjudged: int = 0
     lost: int = 0

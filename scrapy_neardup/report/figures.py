@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -207,12 +206,6 @@ def is_chinese(title: str, url: str) -> bool:
     if title:
         return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
     return site_of(url).partition(":")[0].rpartition(".")[2] in _CHINESE_DOMAINS
-
-
-def language_of(pages: Iterable[tuple[str, str]]) -> str:
-    """Return the language of most pages, given by title and URL, among the languages of reports."""
-    chinese = [is_chinese(title, url) for title, url in pages]
-    return "zh" if 2 * sum(chinese) > len(chinese) else "en"
 
 
 def _bin(similarity: float) -> int:

@@ -97,7 +97,7 @@ def render_report(report: Report, language: str = "") -> str:
         "words": words.quoted_in(read_file("report.js")) | words.below("kind"),
         "rows": [_row(one, places, groups, words) for one in report.copies],
     }
-    return render("report", values, filters, data, inline_styles=True)
+    return render(values, filters, data)
 
 
 def _similar_columns(bins: Sequence[_Bin], found: Similarities) -> tuple[float, list[_Bin]]:

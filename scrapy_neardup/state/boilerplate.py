@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -171,14 +172,16 @@ class Counts(PageCounts):
         if kernels is not None:
             tables = self.here.memory, by, self.everywhere.memory
             of_site = number_of_site(site, hashes)
-            return kernels.count_page(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables, page)
+            number = b"" if page is None else page.to_bytes(4, sys.byteorder)
+            noted = plain(sentences) + number
+            return kernels.count_page(noted, page is not None, IN_BLOCK, of_site, *hashes.drawn, *tables)
         own = np.array([] if page is None else [page], np.uint32)
         if self.stood_on(own, site, hashes).any():
             return False
-        noted = np.concatenate((sentences, own))
-        self.here.note(_of_site(np.concatenate((noted, ALL_PAGES)), site, hashes), 0)
+        counted = np.concatenate((sentences, own))
+        self.here.note(_of_site(np.concatenate((counted, ALL_PAGES)), site, hashes), 0)
         if by is not None:
-            self.everywhere.note(noted, by)
+            self.everywhere.note(counted, by)
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:

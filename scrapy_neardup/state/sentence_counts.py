@@ -53,14 +53,14 @@ class Recurrence:
         ways = _BUCKETS * _WAYS
         # Sentences, sites, repeats, the way of each bucket that was filled last, changed blocks.
         sizes = 4 * ways, 4 * ways, ways, _BUCKETS, BLOCKS
-        memory = np.zeros(sum(sizes), np.uint8)
+        #: All of it, for the compiled module.
+        self.memory = bytearray(sum(sizes))
+        memory = np.frombuffer(self.memory, np.uint8)
         sentences, sites, self._repeats, self._newest, dirty = np.split(memory, np.cumsum(sizes)[:-1])
         self._sentences = sentences.view(np.uint32)
         self._sentences[:] = _buckets(slice(0, _BUCKETS)) ^ 1
         self._sites, self._dirty = sites.view(np.uint32), dirty.view(np.bool_)
         self._newest[:] = _WAYS - 1
-        #: All of it for the compiled module; numpy would make a new view on every access.
-        self.memory = memory.data
 
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site``: any hash of its site.
@@ -210,9 +210,9 @@ class Recurrence:
         return packed.tobytes()
 
 
-def plain(sentences: Sentences) -> Sentences:
-    """Return the arrays for the compiled module."""
-    return np.ascontiguousarray(sentences, np.uint32)
+def plain(sentences: Sentences) -> bytes:
+    """Return an array for the compiled module."""
+    return sentences.astype(np.uint32, copy=False).tobytes()
 
 
 def _place(block: int) -> tuple[slice, slice]:

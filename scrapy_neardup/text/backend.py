@@ -89,20 +89,20 @@ class NativeBackend(PythonBackend):
         return self._kernels.letters(self._table, normalized)
 
     def has_prose(self, text: str, line: int, needed: int) -> bool:
-        return self._kernels.has_prose(self._table, text, line, needed)
+        return self._kernels.has_prose(self._table, text, line, max(0, needed))
 
     def segment(self, text: str, hashes: Keyed, *, is_normalized: bool) -> SegmentedText:
         cut = partial(self._kernels.cut_text, self._table)
-        found = None if is_normalized else cut(text, hashes.key, True)
+        found = None if is_normalized else cut(text, hashes.secret, True)
         if found is None and not is_normalized and (expanded := _expand(text)) != text:
-            found = cut(expanded, hashes.key, True)
+            found = cut(expanded, hashes.secret, True)
         if found is None:
-            found = cut(text if is_normalized else super().fold(text), hashes.key, False)
+            found = cut(text if is_normalized else super().fold(text), hashes.secret, False)
         assert found is not None  # only a text that must be folded can be refused
-        return NativeText(self._kernels, found, hashes)
+        return NativeText(self._kernels, self._table, found, hashes)
 
     def make_search(self, *strings: str) -> Callable[[str], bool]:
-        prepared = self._kernels.strings(strings)
+        prepared = self._kernels.strings(list(strings))
         return lambda text: self._kernels.holds_any(text, prepared)
 
     @cached_property

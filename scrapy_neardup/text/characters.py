@@ -83,7 +83,8 @@ _NARROW = dict(WIDE_MARKS)
 #: Frequent characters that NFKC expands to several.
 SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"))
 
-# The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. Same names in _kernels.h.
+# The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. _kernels_texts.h has
+# the same names.
 _PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED, _LINE, _IGNORED = (1 << n for n in range(21, 30))
 _HAN, _KATAKANA = 1 << 30, 1 << 31
 #: Ranges in which only combining marks join a character before them: NFKC can take these one by one.

@@ -238,8 +238,10 @@ class PythonText(SegmentedText):
 class NativeText(SegmentedText):
     """A text inside the compiled module."""
 
-    def __init__(self, kernels: Kernels, cut: tuple[Any, int, int], hashes: Keyed) -> None:
+    def __init__(self, kernels: Kernels, known: Any, cut: tuple[Any, int, int], hashes: Keyed) -> None:
+        """``known``: the module's table of characters; ``cut``: what ``cut_text`` returns."""
         self._kernels = kernels
+        self._known = known
         self._native, self._size, self._body = cut
         self.hashes = hashes
 
@@ -264,7 +266,7 @@ class NativeText(SegmentedText):
         return self._body or super().body  # 0 if lines were left out
 
     def _make_sketch(self, form: SketchForm) -> TextSketch:
-        return TextSketch(*self._kernels.cut_sketch(self._native, *self.hashes.drawn, *form))
+        return TextSketch(*self._kernels.cut_sketch(self._native, *self.hashes.drawn, form))
 
     def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
         return np.frombuffer(self._kernels.cut_hashes(self._native, least), np.uint32)
@@ -272,11 +274,11 @@ class NativeText(SegmentedText):
     def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
         if len(words) > _MOST_WORDS:
             return None
-        return self._kernels.cut_title(self._native, words, *self.hashes.drawn, mask, flag, longest, most)
+        return self._kernels.cut_title(self._native, self._known, words, *self.hashes.drawn, mask, flag, longest, most)
 
     def missing_grams(self, hashes: list[int], shortest: int, longest: int, mask: int) -> list[int]:
         return self._kernels.cut_lacking(self._native, shortest, longest, *self.hashes.drawn, mask, hashes)
 
     def without(self, boilerplate: Set[int]) -> SegmentedText:
         found = self._kernels.cut_without(self._native, list(boilerplate))
-        return self if found is None else NativeText(self._kernels, found, self.hashes)
+        return self if found is None else NativeText(self._kernels, self._known, found, self.hashes)

@@ -1,4 +1,4 @@
-"""Worker processes that can be killed, each with a thread that waits for its answers.
+"""Worker processes that read pages and can be killed, each with a thread that waits for its answers.
 
 No limit on its input bounds the time of a parser on a hostile page, and nothing within a process can end it. So a
 worker that takes too long, grows too large or dies is replaced, and only its page is to blame.
@@ -23,13 +23,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast, get_args
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import PageContent
-from scrapy_neardup.workers.speculation import Boilerplate, UpdateCursor
-from scrapy_neardup.workers.tasks import ReadPage, ReadTask, Task, WorkerOptions, receive, send
+from scrapy_neardup.page.source import Answer, PageContent
+from scrapy_neardup.workers.messages import ReadingOptions, receive, send
 from scrapy_neardup.workers.worker import MAX_KEPT
 
 #: The paths are set before any import: ``-c`` puts the working directory before them.
@@ -46,38 +45,32 @@ _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
 #: Errors of a pipe whose other end is dead, or talks nonsense.
 _BROKEN = OSError, EOFError, ValueError, MemoryError, OverflowError
-A = TypeVar("A")
-
-
-class TaskFailed(ExtractionError):
-    """The task took too long, or two workers died of it."""
 
 
 class WorkerPool:
-    """Runs tasks in at most ``size`` workers; another worker starts when all others are busy.
+    """Reads pages in at most ``size`` workers; another worker starts when all others are busy.
 
     The threads parse nothing, because lxml crashes when two threads parse. They are daemons, so an interrupted crawl
     does not wait for the queue.
     """
 
-    def __init__(self, options: WorkerOptions, size: int, name: str = "neardup-worker") -> None:
+    def __init__(self, options: ReadingOptions, size: int, name: str = "neardup-worker") -> None:
         self.size = size
         self._options = options
         self._name = name
-        self._boilerplate = Boilerplate()
         self._workers: list[_Worker] = []
         self._threads: list[Thread] = []
-        self._queue: SimpleQueue[_QueuedTask | None] = SimpleQueue()
+        self._queue: SimpleQueue[_QueuedPage | None] = SimpleQueue()
         self._lock = Lock()
         self._unfinished = 0
         self._closed = Event()
 
-    def submit(self, task: Task[A], on_start: Callable[[], None] = lambda: None) -> Future[A | ExtractionError]:
-        """Run a task; the result is an ExtractionError if it fails. A task that waits can be cancelled.
+    def submit(self, content: PageContent, on_start: Callable[[], None] = lambda: None) -> Future[Answer]:
+        """Read a page; the result is an ExtractionError if that fails. A page that waits can be cancelled.
 
-        ``on_start`` is called in a thread when a worker begins with the task, and again if another worker retries it.
+        ``on_start`` is called in a thread when a worker begins with the page, and again if another worker retries it.
         """
-        future: Future[A | ExtractionError] = Future()
+        future: Future[Answer] = Future()
         if self._closed.is_set():
             future.set_result(_crawl_over())
             return future
@@ -87,16 +80,16 @@ class WorkerPool:
                 future.set_result(NoWorker("too_slow", error))
                 return future
             self._unfinished += 1
-        self._queue.put((task, on_start, future))
+        self._queue.put((content, on_start, future))
         return future
 
-    def read(self, raw: PageContent) -> Page:
+    def read(self, content: PageContent) -> Page:
         """Read a page, and wait for it. Raises ExtractionError."""
-        result = self.submit(ReadTask(raw)).result()
-        if isinstance(result, ExtractionError):
-            raise result
-        assert isinstance(result, ReadPage)
-        return result.page
+        answer = self.submit(content).result()
+        if isinstance(answer, ExtractionError):
+            raise answer
+        assert isinstance(answer, Page)
+        return answer
 
     @property
     def process_ids(self) -> list[int]:
@@ -114,7 +107,7 @@ class WorkerPool:
         return next((worker.why_replaced for worker in self._workers if worker.why_replaced), "")
 
     def close(self) -> None:
-        """Kill all workers; unfinished tasks fail."""
+        """Kill all workers; unfinished pages fail."""
         self._closed.set()
         for worker in self._workers:
             worker.kill()
@@ -125,7 +118,7 @@ class WorkerPool:
     def _add_worker(self) -> str:
         """Add a worker; returns the reason if the system has no more threads."""
         _share_arenas()
-        worker = _Worker(self._options, self._boilerplate, self._closed)
+        worker = _Worker(self._options, self._closed)
         try:
             if not self._threads:
                 self._start_thread(self._kill_late_workers)
@@ -146,65 +139,59 @@ class WorkerPool:
             del queued  # a page may be large
         worker.end()
 
-    def _run(self, worker: _Worker, task: Task[Any], on_start: Callable[[], None], future: Future[Any]) -> None:
-        result: Any = None
-        is_wanted = future.set_running_or_notify_cancel()
-        try:
-            if is_wanted:
-                result = worker.run(task, on_start)
-        except ExtractionError as error:
-            result = error
-        except Exception as error:  # nobody may wait forever because of a bug
-            result = ExtractionError("method_failed", f"{type(error).__name__}: {error}")
+    def _run(self, worker: _Worker, content: PageContent, on_start: Callable[[], None], future: Future[Answer]) -> None:
+        answer: Answer
+        if is_wanted := future.set_running_or_notify_cancel():
+            try:
+                answer = worker.read(content, on_start)
+            except ExtractionError as error:
+                answer = error
+            except Exception as error:  # nobody may wait forever because of a bug
+                answer = ExtractionError("method_failed", f"{type(error).__name__}: {error}")
         with self._lock:
             self._unfinished -= 1
         if is_wanted:
-            future.set_result(result)
+            future.set_result(answer)
 
     def _kill_late_workers(self) -> None:
-        """Sleep until the next deadline. New tasks get ``pause`` seconds or more, so their deadlines come later."""
+        """Sleep until the next deadline. New pages get ``pause`` seconds or more, so their deadlines come later."""
         pause = wait = min(self._options.seconds, _START_SECONDS)
         while not self._closed.wait(wait):
             now = monotonic()
             wait = min([pause, *(worker.kill_if_late(now) - now for worker in self._workers)])
 
 
-_QueuedTask = tuple[Task[Any], Callable[[], None], "Future[Any]"]
+_QueuedPage = tuple[PageContent, Callable[[], None], "Future[Answer]"]
 
 
 class _Worker:
-    """Runs one task at a time in a child process, and replaces a process that ends before its time.
+    """Reads one page at a time in a child process, and replaces a process that ends before its time.
 
-    One thread runs the tasks. Others may only kill.
+    One thread sends the pages. Others may only kill.
     """
 
-    def __init__(self, options: WorkerOptions, boilerplate: Boilerplate, closed: Event) -> None:
+    def __init__(self, options: ReadingOptions, closed: Event) -> None:
         self.replaced = 0
         self.why_replaced = ""
         self._options = options
         self._closed = closed
-        self._unit = "page" if options.reading else "text"
-        self._boilerplate = boilerplate
-        self._updates = UpdateCursor(self._boilerplate)
         self._child: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
         self._deadline = inf
         self._is_late = False
 
-    def run(self, task: Task[A], on_start: Callable[[], None]) -> A:
-        """The result of a task. Raises ExtractionError.
+    def read(self, content: PageContent, on_start: Callable[[], None]) -> Answer:
+        """Read a page. Raises ExtractionError.
 
-        A task whose process dies gets a second process: somebody else may have killed the first one, or the system, for
+        A page whose process dies gets a second process: somebody else may have killed the first one, or the system, for
         want of memory.
         """
         for _ in range(2):
             child = self._start()
             on_start()
-            answers = self._ask(child, task)
-            if answers:
-                _attach(answers[0], self._boilerplate)
-                return cast(A, answers[0])
-        raise TaskFailed("too_large", "the worker that read it died twice")
+            if (answer := self._ask(child, content)) is not None:
+                return answer
+        raise ExtractionError("too_large", "the worker that read it died twice")
 
     @property
     def process_id(self) -> int:
@@ -242,7 +229,7 @@ class _Worker:
         if self._child is not None:
             if self._child.poll() is None:
                 return self._child
-            self._replace(f"was killed by something else between two {self._unit}s")
+            self._replace("was killed by something else between two pages")
         self._is_late = False
         try:
             self._child = child = subprocess.Popen(  # noqa: S603 - our own program
@@ -261,27 +248,26 @@ class _Worker:
                 raise _crawl_over() from None
             why = str(error) or "it ended at once"
             raise NoWorker("too_slow", f"no worker could be started to read it: {why}") from None
-        self._updates = UpdateCursor(self._boilerplate)
         return child
 
-    def _ask(self, child: subprocess.Popen[bytes], task: Task[Any]) -> list[Any]:
-        """The answer as the only item; empty if the process died. Raises ExtractionError."""
-        seconds, answers, is_full = self._options.seconds, list[Any](), False
+    def _ask(self, child: subprocess.Popen[bytes], content: PageContent) -> Answer | None:
+        """Return the answer; None if the process died. Raises ExtractionError."""
+        seconds, answer, is_full = self._options.seconds, None, False
         with suppress(*_BROKEN):
-            found = self._exchange(child, (task, self._updates.take()), seconds)
-            if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], task.answers):
-                answers, is_full = [found[0]], bool(found[1])
+            found = self._exchange(child, content, seconds)
+            if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], get_args(Answer)):
+                answer, is_full = found[0], bool(found[1])
         if self._is_late:
-            self._replace(f"was ended because a {self._unit} took more than {seconds:g} s")
-            if not answers:
-                raise TaskFailed("too_slow", f"reading it takes more than {seconds:g} s")
-        elif not answers:
+            self._replace(f"was ended because a page took more than {seconds:g} s")
+            if answer is None:
+                raise ExtractionError("too_slow", f"reading it takes more than {seconds:g} s")
+        elif answer is None:
             if self._closed.is_set():
                 raise _crawl_over()
             self._replace("died")
         elif is_full:
             self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
-        return answers
+        return answer
 
     def _exchange(self, child: subprocess.Popen[bytes], message: Any, seconds: float) -> Any:
         """Send a message, and wait for the answer. Raises an error of ``_BROKEN``."""
@@ -300,13 +286,6 @@ class _Worker:
     def _replace(self, why: str) -> None:
         self.replaced, self.why_replaced = self.replaced + 1, why
         self.end()
-
-
-def _attach(result: Any, boilerplate: Boilerplate) -> None:
-    """Connect the fingerprints of a result with what learns from their wrong assumptions."""
-    for made in result if isinstance(result, list) else [getattr(result, "prepared", None)]:
-        if made is not None:
-            made.boilerplate = boilerplate
 
 
 def _pipes(child: subprocess.Popen[bytes]) -> tuple[BinaryIO, BinaryIO]:

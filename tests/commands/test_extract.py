@@ -20,7 +20,6 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageResponse
 from tests.build import open_state, state_url
 from tests.cli import Invoke, make_project, run_process
-from tests.cli import run as run_command
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 
 URL = "https://www.daybook.example/news/1"
@@ -154,7 +153,6 @@ def test_extract_does_not_change_the_state(run: Run, state: str) -> None:
 
     before = held()
     run("article.html", "--url", URL)
-    run("article.html", "--url", URL, "--html", "marked.html")
     assert held() == before
 
 
@@ -217,21 +215,6 @@ def test_a_name_without_a_file_is_refused(run: Run, name: str) -> None:
         run(name)
 
 
-def test_the_marked_page_can_be_printed(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run_command("extract", "hostile.html", "--html", "-") == 0
-    sys.stdout.flush()
-    assert capfdbinary.readouterr().out.startswith(b"<!doctype html>")
-
-
-def test_a_library_that_is_missing_to_mark_with_is_named_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert "article" in run("article.html")
-    with pytest.raises(NearDupError, match=r"Run: pip install 'scrapy-neardup\[report\]'"):
-        run("nosuch.html", "--html", "marked.html")
-
-
 class Server(BaseHTTPRequestHandler):
     """/1 leads to /2, which is the article."""
 
@@ -269,20 +252,3 @@ def test_a_url_is_fetched_as_a_crawl_would_and_nothing_is_kept(folder: Path, ser
     gone = run_process("extract", "http://127.0.0.1:1/", cwd=folder)
     assert (gone.returncode, gone.stdout, "Traceback" in gone.stderr) == (2, "", False)
     assert "refused" in gone.stderr
-
-
-def test_the_marked_page_is_in_the_language_of_the_page(folder: Path, run: Callable[..., str]) -> None:
-    body = "".join(f"<p>渡口今天早上开航，第{n}班船是空的，船工说他等了很久。</p>" for n in range(5))
-    (folder / "zh.html").write_text(f"<html><title>渡口开航</title><body>{body}</body></html>", encoding="utf-8")
-
-    def marked(name: str, **settings: str) -> str:
-        run(name, "--html", "marked.html", **settings)
-        return (folder / "marked.html").read_text(encoding="utf-8")
-
-    chinese = marked("zh.html")
-    assert '<html lang="zh">' in chinese
-    assert "是否判断" in chinese
-    assert "参与判断：" in chinese
-    assert "judged" not in chinese
-    assert '<html lang="en">' in marked("article.html")
-    assert '<html lang="en">' in marked("zh.html", NEARDUP_LANG="en")

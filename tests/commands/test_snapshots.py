@@ -96,16 +96,13 @@ LINES = {
         "compare {POWER} {AGAIN} --store TEXTS --limit 20",
         "compare {PEAR} {SHORT} --store TEXTS",
         "compare {SAME} {PEAR} --store STATE",
-        "compare {SAME} {EDITED} --store STATE",
         "compare texts.jsonl#0 texts.jsonl#4 --no-state --method shingle",
         "compare {PEAR} texts.jsonl#2 --store STATE --json",
-        "compare {PEAR} {SAME} --store STATE --json",
         "compare {PEAR} {SHORT} --store TEXTS --json",
     ],
     "extract": [
         "extract page.html --url https://daily.example/1 --store TEXTS",
         "extract page.html --json",
-        "extract page.html --html marked.html",
     ],
     "forget": [
         "forget {PEAR} {LOST} --store STATE --dry-run",
@@ -139,7 +136,6 @@ LINES = {
     ],
     "pairs": ["pairs feed.jsonl -o pairs.jsonl", "pairs texts.jsonl -o -"],
     "tune": [
-        "tune texts.jsonl --html ask.html --pairs 3",
         "tune texts.jsonl --labels labels.jsonl",
         "tune texts.jsonl --labels labels.jsonl --json",
     ],

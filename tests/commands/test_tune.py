@@ -1,4 +1,4 @@
-"""``scrapy neardup tune``: the dialogue, the page, what is read back."""
+"""``scrapy neardup tune``: the dialogue, and what is read back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import lxml.html
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
@@ -37,14 +36,14 @@ def is_copy(row: dict[str, Any]) -> bool:
     return row["a"].endswith(f"/{again}") and again % 10 <= 5
 
 
-def read_through(feed: Path, folder: Path, *, pairs: int = 20) -> Path:
-    """The labels that a reader of the page would save."""
-    assert run("tune", feed, "--html", folder / "pairs.html", "--pairs", str(pairs)) == 0
-    data = lxml.html.parse(folder / "pairs.html").getroot().get_element_by_id("data").text
-    rows = json.loads(data or "")["rows"]
-    said = [json.dumps({**row, "label": "copy" if is_copy(row) else "different"}) + "\n" for row in rows]
-    (folder / "read.jsonl").write_text("".join(said), encoding="utf-8")
-    return folder / "read.jsonl"
+def read_through(feed: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, pairs: int = 20) -> Path:
+    """The labels of a reader who knows which pages are copies."""
+    file = folder / "read.jsonl"
+    typed(monkeypatch, *["skip"] * pairs)
+    assert run("tune", feed, "-o", file, "--pairs", str(pairs)) == 0
+    said = [json.dumps({**row, "label": "copy" if is_copy(row) else "different"}) + "\n" for row in labels(file)]
+    file.write_text("".join(said), encoding="utf-8")
+    return file
 
 
 def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
@@ -70,8 +69,10 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     assert "Pair" not in invoke("tune", *options).out
 
 
-def test_labels_predict_errors_of_each_threshold(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
-    read = read_through(feed, tmp_path, pairs=1000)
+def test_labels_predict_errors_of_each_threshold(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
+) -> None:
+    read = read_through(feed, tmp_path, monkeypatch, pairs=1000)
     found = invoke("tune", feed, "--labels", read, "--json").data
     rows = labels(read)
     assert found["labels"] == found["candidates"] == len(rows)
@@ -86,27 +87,10 @@ def test_labels_predict_errors_of_each_threshold(feed: Path, tmp_path: Path, inv
     assert found["parameters"] == ({} if found["chosen"] == 0.52 else {"base": found["chosen"]})
 
 
-def test_the_page_leaves_out_pairs_that_have_labels(
-    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_tune_prints_settings_to_paste(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
-    known = tmp_path / "labels.jsonl"
-    read_through(feed, tmp_path, pairs=8).rename(known)
-    capsys.readouterr()
-    page = tmp_path / "more.html"
-    assert run("tune", feed, "--html", page, "--labels", known, "--pairs", "20") == 0
-    shown = capsys.readouterr().out
-    data = json.loads(lxml.html.parse(page).getroot().get_element_by_id("data").text or "")
-    asked = {(row["a"], row["b"]) for row in data["rows"]}
-    assert asked
-    assert asked.isdisjoint((row["a"], row["b"]) for row in labels(known))
-    assert data["labels"] == "labels-2.jsonl"  # the file that is there stays
-    assert f"--labels {known} --labels labels-2.jsonl" in shown
-    with pytest.raises(NearDupError, match="--seed"):
-        run("tune", feed, "--html", page, "--labels", known, "--pairs", "8")
-
-
-def test_tune_prints_settings_to_paste(feed: Path, tmp_path: Path, invoke: Invoke) -> None:
-    read = read_through(feed, tmp_path)
+    read = read_through(feed, tmp_path, monkeypatch)
     shown = invoke("tune", feed, "--labels", read, "--method", "minhash:n=4").out
     assert "0.75 (now)" in shown
     assert "NEARDUP_METHOD = 'minhash'" in shown

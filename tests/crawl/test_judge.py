@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import pytest
 import scrapy
 from packaging.version import Version
@@ -19,11 +18,9 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
-from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
-from scrapy_neardup.workers.tasks import ReadPage
 from tests.build import article_text, article_url, make_detector
 from tests.crawl.parts import notes, outage
 
@@ -306,7 +303,7 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
 def test_once_the_state_has_failed_nothing_is_judged_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     court = Court()
 
-    def fail(page: Page, **more: object) -> None:
+    def fail(page: Page, given_up: object) -> None:
         raise StoreError("The disk is full.")
 
     monkeypatch.setattr(court.detector, "check", fail)
@@ -322,7 +319,7 @@ def test_a_page_that_no_one_foresaw_passes_with_a_traceback_that_is_told_once(
 ) -> None:
     court = Court()
 
-    def fail(page: Page, **more: object) -> None:
+    def fail(page: Page, given_up: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(court.detector, "check", fail)
@@ -365,34 +362,3 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
-
-
-class Ahead:
-    """In the place of workers: whatever it is asked for, it has read one page, and has that fingerprint of it."""
-
-    spent = 0.0
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.prepared: PreparedFingerprint | None = None
-
-    async def read(self, draft: UnreadPage, turn: object) -> ReadPage:
-        return ReadPage(self.page, self.prepared)
-
-
-@pytest.mark.parametrize("holds", [True, False])
-def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_presumed(holds: bool) -> None:
-    """It is that of another text here, so that it can be seen which one is judged by."""
-    ahead = Ahead(Page(article_url(2), text=article_text(2)))
-    court = Court(reader=cast(AsyncPageReader, ahead))
-    kept(court, *court.pages((own(1), visit(1))))
-    made = court.detector.fingerprint(Page(article_url(1), text=article_text(1)))
-    assert made is not None
-    known, line = Boilerplate(), 7
-    known.add((None, line, not holds))
-    assumption = Assumption("is_common", np.array([line], np.uint32), np.array([not holds]))
-    ahead.prepared = PreparedFingerprint(made, (assumption,))
-    ahead.prepared.boilerplate = known
-    [page] = court.pages(({}, visit(2)))
-    assert page.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
-    assert known.updates == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"

@@ -1,10 +1,12 @@
-"""Sites whose pages give no text are named, each once."""
+"""Sites whose pages give no text, or whose texts change by themselves, are named, each once."""
 
 from __future__ import annotations
 
 import pytest
+from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.crawl.site_watch import LowTextSites
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.site_watch import LowTextSites, MinorUpdateSites
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.model import Kind, Verdict
 
@@ -62,3 +64,21 @@ def test_the_sites_that_are_watched_are_bounded(
         for number in range(25):
             sites.see(Verdict(Kind.UNJUDGED, f"http://{site}/{number}", reason="no_text"))
     assert ["river.example" in record.getMessage() for record in caplog.records] == [True]
+
+
+@pytest.mark.parametrize(("minor", "warnings"), [(10, 0), (11, 1), (30, 1)])
+def test_a_site_whose_known_pages_mostly_come_as_minor_updates_is_named_once(
+    caplog: pytest.LogCaptureFixture, minor: int, warnings: int
+) -> None:
+    stats = get_crawler().stats
+    sites = MinorUpdateSites(Notes(stats))
+    kinds = [Kind.UNIQUE] * 50 + [Kind.UNCHANGED] * 5 + [Kind.UPDATED] * 4 + [Kind.MINOR_UPDATE] * minor
+    for number, kind in enumerate(kinds):
+        sites.see(Verdict(kind, f"http://river.example/{number}"))
+    assert stats.get_value("neardup/suspicious_drops/minor_updates", 0) == warnings
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == warnings
+    for line in lines:
+        assert line.startswith("11 of 20 known pages of river.example differ")
+        assert "NEARDUP_EXTRACTOR" in line
+        assert "NEARDUP_POLICY = {'minor_update': 'tag'}" in line

@@ -33,6 +33,7 @@ OUTCOME = re.compile(r"Near-duplicates: ([\w ]+)/\w+\.\.\. (\w+)")
         ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": (0.3, 0.5)}, []),
         ({"suspicious_drops/titles": 1, "suspicious_drops/jump": 1}, {}, ["suspicious drops"]),
         ({"suspicious_drops/titles": 1, "suspicious_drops/jump": 1}, {"MAX_SUSPICIOUS_DROPS": 2}, []),
+        ({"suspicious_drops/minor_updates": 1}, {}, ["suspicious drops"]),
         ({"rolled_back": 1}, {}, ["pages rolled back"]),
         ({"unsealed": 3, "errors": 1}, {"MAX_UNSEALED": "2"}, ["pages unsealed", "errors"]),
         ({"server_gone": 1}, {}, ["server gone"]),

@@ -15,11 +15,9 @@ from packaging.version import Version
 from scrapy_neardup.crawl import turns
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turns, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
-from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import PageContent, PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.source import Answer, PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
-from scrapy_neardup.workers.tasks import ReadPage, ReadTask
 from tests.crawl.parts import notes
 from tests.page.pages import ARTICLE
 
@@ -31,20 +29,17 @@ URL = "http://river.example/ferry"
 RISKY = ARTICLE + "<br>" * 9_000
 
 
-Answer = ReadPage | RiskyPage | ExtractionError
-
-
 class Pool:
-    """In the place of a pool of workers: gives one answer to every task, from a thread."""
+    """In the place of a pool of workers: gives one answer to every page, from a thread."""
 
     def __init__(self, answer: Answer | None = None) -> None:
-        self.tasks: list[PageContent] = []
+        self.pages: list[PageContent] = []
         self.answer = answer
         self.replaced, self.why_replaced = 0, ""
         self.is_closed = False
 
-    def submit(self, task: ReadTask, on_start: Callable[[], None]) -> Future[Answer]:
-        self.tasks.append(task.raw)
+    def submit(self, content: PageContent, on_start: Callable[[], None]) -> Future[Answer]:
+        self.pages.append(content)
         future: Future[Answer] = Future()
         Thread(target=self._run, args=[on_start, future]).start()
         return future
@@ -73,21 +68,21 @@ class Desk:
         return draft
 
     def read(self, html: str = ARTICLE) -> str:
-        page = asyncio.run(self.reader.read(self.draft(html), Turns().join())).page
+        page = asyncio.run(self.reader.read(self.draft(html), Turns().join()))
         return page.text or page.unread
 
     def count(self, stat: str) -> int:
         return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
 
 
-READ = ReadPage(Page(URL, text="elsewhere"))
+READ = Page(URL, text="elsewhere")
 
 
 def test_without_workers_a_page_is_read_here_and_a_risky_page_by_its_own_worker() -> None:
     risky_pool = Pool(READ)
     desk = Desk(None, risky_pool)
     assert [desk.read(), desk.read(RISKY), desk.count("apart")] == ["here", "elsewhere", 1]
-    assert [raw.content for raw in risky_pool.tasks] == [RISKY]
+    assert [raw.content for raw in risky_pool.pages] == [RISKY]
 
 
 def test_with_workers_a_page_is_read_there_and_only_the_seconds_of_reading_count(
@@ -103,7 +98,7 @@ def test_with_workers_a_page_is_read_there_and_only_the_seconds_of_reading_count
 def test_a_page_that_a_worker_gives_back_is_read_by_the_worker_for_risky_pages() -> None:
     page_pool, risky_pool = Pool(RiskyPage(RISKY)), Pool(ExtractionError("too_slow", "why"))
     assert Desk(page_pool, risky_pool).read(RISKY) == "too_slow"
-    assert [len(page_pool.tasks), len(risky_pool.tasks)] == [1, 1]
+    assert [len(page_pool.pages), len(risky_pool.pages)] == [1, 1]
 
 
 def test_a_page_that_was_too_slow_before_is_not_read_again() -> None:
@@ -114,19 +109,19 @@ def test_a_page_that_was_too_slow_before_is_not_read_again() -> None:
     known = set[tuple[str, int]]()
     risky_pool = Pool(ExtractionError("too_slow", "why"))
     desk = Desk(None, risky_pool, is_unchanged=is_unchanged)
-    assert [desk.read(RISKY), len(risky_pool.tasks)] == ["too_slow", 1]
+    assert [desk.read(RISKY), len(risky_pool.pages)] == ["too_slow", 1]
     known.add((URL, desk.source.hash_html(desk.draft(RISKY))))
-    assert [desk.read(RISKY), len(risky_pool.tasks)] == ["too_slow", 1]
-    assert [desk.read(f"{RISKY}<p>More."), len(risky_pool.tasks)] == ["too_slow", 2]
+    assert [desk.read(RISKY), len(risky_pool.pages)] == ["too_slow", 1]
+    assert [desk.read(f"{RISKY}<p>More."), len(risky_pool.pages)] == ["too_slow", 2]
 
 
 def test_risky_pages_are_read_in_the_order_in_which_they_came() -> None:
     page_pool, risky_pool = Pool(), Pool(READ)
     desk, line = Desk(page_pool, risky_pool), Turns()
-    waiting: list[tuple[ReadTask, Future[Answer]]] = []
+    waiting: list[tuple[PageContent, Future[Answer]]] = []
 
-    def submit(task: ReadTask, on_start: Callable[[], None]) -> Future[Answer]:
-        waiting.append((task, Future()))
+    def submit(content: PageContent, on_start: Callable[[], None]) -> Future[Answer]:
+        waiting.append((content, Future()))
         return waiting[-1][1]
 
     page_pool.submit = submit  # type: ignore[method-assign]
@@ -135,13 +130,13 @@ def test_risky_pages_are_read_in_the_order_in_which_they_came() -> None:
         drafts = [desk.draft(f"{RISKY}{number}", f"{URL}/{number}") for number in range(3)]
         tasks = [asyncio.create_task(desk.reader.read(draft, line.join())) for draft in drafts]
         await asyncio.sleep(0.01)
-        for task, future in reversed(waiting):
-            future.set_result(RiskyPage(str(task.raw.content)))
+        for content, future in reversed(waiting):
+            future.set_result(RiskyPage(str(content.content)))
             await asyncio.sleep(0.01)
         await asyncio.gather(*tasks)
 
     asyncio.run(run())
-    assert [raw.url for raw in risky_pool.tasks] == [f"{URL}/{number}" for number in range(3)]
+    assert [raw.url for raw in risky_pool.pages] == [f"{URL}/{number}" for number in range(3)]
 
 
 def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
@@ -157,11 +152,11 @@ def test_if_no_worker_can_start_all_pages_are_read_here_after_one_warning(caplog
 
     async def read_two() -> list[str]:
         reads = await asyncio.gather(*(desk.reader.read(desk.draft(ARTICLE), line.join()) for _ in range(2)))
-        return [read.page.text for read in reads]
+        return [page.text for page in reads]
 
     assert asyncio.run(read_two()) == ["here", "here"]
     assert desk.read() == "here"
-    assert len(pool.tasks) == 2, "the third page is not sent"
+    assert len(pool.pages) == 2, "the third page is not sent"
     [warning] = [line for line in caplog.messages if "NEARDUP_WORKERS" in line]
     assert "the process cannot be started: no memory." in warning
     desk.reader.close()
@@ -187,8 +182,8 @@ def test_auto_starts_workers_for_our_own_reader_alone(
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.settings.default_size", lambda: 4)
     config = Config(workers=workers, extractor=extractor)
-    pools = [config.make_page_pool(None), config.make_page_pool(OPEN)]
-    assert [pool.size if pool is not None else 0 for pool in pools] == [size] * 2
+    pool = config.make_page_pool()
+    assert (pool.size if pool is not None else 0) == size
     make_page_reader(Desk(None).source, config, notes()).close()
     assert any("a function of the started script" in line for line in caplog.messages) == extractor.startswith(
         "__main__"

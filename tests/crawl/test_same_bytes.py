@@ -12,11 +12,10 @@ from packaging.version import Version
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
-from scrapy_neardup.workers.tasks import ReadPage
 from tests.build import make_detector
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import html
@@ -90,12 +89,12 @@ class Slow:
     def __init__(self, source: PageSource, court: Court) -> None:
         self.source, self.court = source, court
 
-    async def read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
+    async def read(self, draft: UnreadPage, turn: Turn) -> Page:
         self.court.read.append(draft.content.url)
         turn.begin()
         await asyncio.sleep(0.05)
         turn.end()
-        return ReadPage(self.source.read(draft))
+        return self.source.read(draft)
 
 
 URLS = [f"http://{name}.example/" for name in ("first", "second", "third")]

@@ -30,12 +30,10 @@ def pages() -> list[str]:
 
 
 def source(page: str) -> str:
-    """A page as it stands in the repository."""
     return ROOT.joinpath(page).read_text(encoding="utf-8")
 
 
 def text(page: str) -> str:
-    """A page with its generated and included parts."""
     language = "zh" if page.startswith("docs/zh/") else "en"
     return neardup_site.expanded(source(page), language) if page.startswith("docs/") else source(page)
 
@@ -63,7 +61,6 @@ class Block:
 
     @property
     def is_settings(self) -> bool:
-        """Whether it holds nothing but settings."""
         body = ast.parse(self.runnable).body
         return bool(body) and all(
             isinstance(one, ast.Assign)

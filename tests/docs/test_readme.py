@@ -19,7 +19,6 @@ __all__ = ["port"]
 
 
 def commands(name: str) -> list[str]:
-    """The lines of its blocks for a shell."""
     return [line for block in blocks(name) if block.language == "sh" for line in block.code.splitlines()]
 
 

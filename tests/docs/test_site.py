@@ -21,12 +21,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def built(make_once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
-    """Both languages, side by side."""
     return make_once("docs", build)
 
 
 def build(target: Path) -> None:
-    """Build both languages at once."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
     running = {
         language: subprocess.Popen(
@@ -42,7 +40,6 @@ def build(target: Path) -> None:
 
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
-    """The address of the built site."""
     handler = partial(_Quiet, directory=str(built))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, daemon=True)

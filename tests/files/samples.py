@@ -67,7 +67,6 @@ EXPORTERS: dict[str, Callable[[io.BytesIO], BaseItemExporter]] = {
 
 
 def export(exporter: BaseItemExporter, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write the records as a crawl writes its feed."""
     exporter.start_exporting()
     for record in records:
         exporter.export_item(dict(record))
@@ -127,7 +126,6 @@ class Archive:
         return self
 
     def bytes(self) -> bytes:
-        """The archive as it stands."""
         return self.file.getvalue()
 
 
@@ -141,7 +139,6 @@ def archive(*, gzipped: bool = False) -> bytes:
 
 
 def read(path: Path | str, format: str = "") -> list[InputRecord]:
-    """All that is read, at once."""
     return list(read_input(str(path), format))
 
 
@@ -180,5 +177,4 @@ def summaries(records: Iterable[InputRecord]) -> list[tuple[Any, ...]]:
 
 
 def lines(*objects: Any) -> bytes:
-    """JSON lines."""
     return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in objects)

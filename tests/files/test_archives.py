@@ -56,17 +56,12 @@ def test_pages_of_an_archive_have_url_date_and_type(tmp_path: Path, suffix: str)
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        ({"kind": "request"}, "a request"),
-        ({"kind": "warcinfo"}, "a warcinfo"),
-        ({"kind": "revisit"}, "a revisit"),
-        ({"kind": "metadata"}, "a metadata"),
-        ({"status": "404 Not Found"}, "status 404"),
-        ({"status": "301"}, "status 301"),
-        ({"headers": [("Content-Type", "image/PNG")]}, "image/png"),
-        ({"kind": "resource", "content_type": "text/css"}, "text/css"),
-        ({"body": b""}, "an empty page"),
+        ({"kind": "request"}, "a request"), ({"kind": "warcinfo"}, "a warcinfo"), ({"kind": "revisit"}, "a revisit"),
+        ({"kind": "metadata"}, "a metadata"), ({"status": "404 Not Found"}, "status 404"),
+        ({"status": "301"}, "status 301"), ({"headers": [("Content-Type", "image/PNG")]}, "image/png"),
+        ({"kind": "resource", "content_type": "text/css"}, "text/css"), ({"body": b""}, "an empty page"),
     ],
-)
+)  # fmt: skip
 def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[str, Any], why: str) -> None:
     made = Archive().add(record.pop("body", PAGE), **record).add(PAGE)
     (tmp_path / "crawl.warc").write_bytes(made.bytes())

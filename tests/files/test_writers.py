@@ -59,11 +59,9 @@ def test_a_line_of_json_keeps_its_bytes_before_the_tag() -> None:
     writer.write({"neardup": "old"}, {"verdict": "unique"}, b'{"neardup":  "old"}')
     writer.write({}, {"verdict": "unique"}, b"{}")
     assert file.getvalue().splitlines() == [
-        line,
-        line[:-1] + b', "neardup": {"verdict": "unique"}}',
+        line, line[:-1] + b', "neardup": {"verdict": "unique"}}', b'{"neardup": {"verdict": "unique"}}',
         b'{"neardup": {"verdict": "unique"}}',
-        b'{"neardup": {"verdict": "unique"}}',
-    ]
+    ]  # fmt: skip
     assert as_json({"half": "\ud83d桥"}) == b'{"half": "\\ud83d\\u6865"}'
     assert as_json("桥") == '"桥"'.encode()
 

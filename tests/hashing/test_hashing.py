@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from scrapy_neardup.hashing import HASH_NAME, compiled, farmhash, fingerprint64, mix64
+from scrapy_neardup.hashing import HASH_NAME, compiled, fingerprint64, mix64
 from scrapy_neardup.hashing.farmhash import python_fingerprint
 from tests.processes import answer_with_hash_seed
 
 FINGERPRINTS: dict[str, int] = {
-    "": 0x9AE16A3B2F90404F,
-    "a": 0xB3454265B6DF75E3,
-    "ferry": 0xABD7F89BDED797BC,
-    "The new ferry left the bank this morning.": 0xE0651E08DF114A58,
-    "渡口": 0x9B5118CA480A56CC,
-    "新渡口今天清晨开航，第一班船载着三十六位乘客。": 0x48A73E4F9A54C58E,
-    "新渡口今天清晨開航": 0x4234E3A3F1198BCB,
-    "渡口 ferry 7": 0xE8E428DE36FF5C36,
-    "🚢": 0x2CD0D4317475EF7D,
-    "title 开航 渡口": 0x018DD6717BF2C047,
+    "": 0x9AE16A3B2F90404F, "a": 0xB3454265B6DF75E3, "ferry": 0xABD7F89BDED797BC,
+    "The new ferry left the bank this morning.": 0xE0651E08DF114A58, "渡口": 0x9B5118CA480A56CC,
+    "新渡口今天清晨开航，第一班船载着三十六位乘客。": 0x48A73E4F9A54C58E, "新渡口今天清晨開航": 0x4234E3A3F1198BCB,
+    "渡口 ferry 7": 0xE8E428DE36FF5C36, "🚢": 0x2CD0D4317475EF7D, "title 开航 渡口": 0x018DD6717BF2C047,
     "河湾镇的渡口" * 40: 0xE2800266386D9314,
-}
+}  # fmt: skip
 
 MIXED: dict[int, int] = {
     0x0: 0x0000000000000000, 0x1: 0xB456BCFC34C2CB2C, 0x2: 0x3ABF2A20650683E7, 0xFF: 0x1200A2A61D248B28,
@@ -55,15 +46,8 @@ def test_compiled_and_in_python_the_fingerprint_is_the_same() -> None:
         assert compiled.kernels.fingerprint64(data) == python_fingerprint(data), data.hex()
 
 
-def test_without_pyfarmhash_the_package_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "farmhash", None)
-    assert farmhash._choose() in (python_fingerprint, compiled.kernels and compiled.kernels.fingerprint64)
-    monkeypatch.setattr(compiled, "kernels", None)
-    assert farmhash._choose() is python_fingerprint
-
-
 def test_it_is_the_fingerprint_of_farmhash() -> None:
-    library = pytest.importorskip("farmhash", reason="pyfarmhash has no wheel here.")
+    library = pytest.importorskip("farmhash", reason="pyfarmhash is not installed.")
     for data in make_strings(1000):
         assert python_fingerprint(data) == library.fingerprint64(data), data.hex()
 
@@ -76,13 +60,6 @@ def test_another_process_with_another_hash_seed_finds_the_same() -> None:
     )
     found = answer_with_hash_seed("4711", code, [list(FINGERPRINTS), list(MIXED)])
     assert found == [list(FINGERPRINTS.values()), list(MIXED.values())]
-
-
-@settings(deadline=None)
-@given(st.text(st.characters(exclude_categories=())))
-def test_every_text_has_one_of_64_bits(text: str) -> None:
-    assert 0 <= fingerprint64(text) < 2**64
-    assert fingerprint64(text) == fingerprint64(text)
 
 
 def test_a_lone_surrogate_counts_as_a_question_mark() -> None:
@@ -98,29 +75,7 @@ def test_a_number_is_mixed_into_the_one_that_is_written_down() -> None:
         assert mix64(np.array([value], np.uint64)).tolist() == [mixed]
 
 
-@settings(deadline=None)
-@given(st.integers(0, 2**64 - 1))
-def test_mixing_can_be_undone(value: int) -> None:
-    assert _unmix(int(mix64(np.array([value], np.uint64))[0])) == value
-
-
 def test_mixing_leaves_its_argument_alone() -> None:
     values = np.array([1, 2, 3], np.uint64)
     mix64(values)
     assert values.tolist() == [1, 2, 3]
-
-
-def test_each_bit_moves_about_half_of_the_bits() -> None:
-    values = np.random.default_rng(6).integers(0, 2**64, 500, np.uint64)
-    for bit in range(64):
-        moved = mix64(values) ^ mix64(values ^ np.uint64(1 << bit))
-        share = sum(int(one).bit_count() for one in moved) / (64 * len(values))
-        assert 0.45 < share < 0.55
-
-
-def _unmix(mixed: int) -> int:
-    """The finaliser backwards: each of its steps has an inverse modulo 2**64."""
-    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
-        mixed ^= mixed >> 33
-        mixed = mixed * pow(factor, -1, 2**64) % 2**64
-    return mixed ^ mixed >> 33

@@ -129,7 +129,6 @@ class Known:
 
     @property
     def is_filed(self) -> bool:
-        """Whether others are found by it."""
         return self.is_original or self.is_witness
 
     @property

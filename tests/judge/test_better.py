@@ -33,12 +33,10 @@ def store() -> PageStore:
 
 
 def crawl(store: PageStore, policy: KeepPolicy = HOSTS, method: str = "cascade") -> Detector:
-    """The detector of one more crawl."""
     return make_detector(store, method, policy=policy)
 
 
 def said(found: Verdict) -> tuple[Kind, str | None]:
-    """The kind, and the page that stands for the group."""
     return found.kind, found.as_tag()["original"]
 
 

@@ -174,7 +174,6 @@ class Crawls(RuleBasedStateMachine):
         self.begin_two()
 
     def alike(self, act: Callable[[Side], object]) -> object:
-        """Do the same in all stores, with the same result."""
         results = [act(side) for side in self.sides]
         assert all(result == results[0] for result in results), results
         return results[0]
@@ -238,7 +237,6 @@ class Crawls(RuleBasedStateMachine):
         self.comes_at(at, url, {"nothing": known.text, "text": text, "url": family}[change], item)
 
     def judge(self, at: int, url: str, text: Text) -> bool:
-        """Whether the page passes, and is on its way."""
         crawl = self.crawls[at]
         self.expire(1)
         expected = self.model.judge(url, text, crawl.policy)
@@ -304,9 +302,10 @@ class Crawls(RuleBasedStateMachine):
         assert verdict.by_hand is expected.by_hand
         role = Role.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
         self.seen[f"as {role.value}"] += 1
-        assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
+        kind = {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(role, Kind.UPDATED)
+        assert verdict.kind is kind, f"{verdict.sentence()}, and not {role}"
         assert int(verdict.similar_id, 16) == group
-        if role.kind is not Kind.UPDATED:
+        if kind is not Kind.UPDATED:
             assert verdict.match.url != url, "a page is never its own duplicate"
             standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
             assert standing
@@ -483,7 +482,6 @@ class Crawls(RuleBasedStateMachine):
     def a_witness_is_forgotten_and_the_copy_that_it_found_comes_again(
         self, at: int, urls: list[str], family: int
     ) -> None:
-        """Which was dropped for it, if nothing else was known before."""
         versions = (Version.FIRST, Version.WITNESS, Version.FURTHER)
         for url, version in zip(urls, versions, strict=False):
             self.comes_at(at, url, Text(family, version), "sealed")

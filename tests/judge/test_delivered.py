@@ -29,7 +29,6 @@ def store() -> PageStore:
 
 
 def crawl(store: PageStore, method: str = "cascade", *, drops: bool = False) -> Detector:
-    """The detector of one more crawl; unless it ``drops`` copies, their items pass."""
     return make_detector(store, method, drops=drops, keep=Keep.EVIDENCE)
 
 

@@ -116,7 +116,6 @@ PASSING = [Likeness.EXCERPT, Likeness.SAME_TITLE]
 
 
 def copying(store: PageStore, *also: Likeness) -> Detector:
-    """A detector to which these are copies, too."""
     return Detector(make_method("cascade", {}), store, who="test", policy=Policy(also_copies=set(also)))
 
 
@@ -234,11 +233,6 @@ def test_a_disclaimer_makes_hardly_a_copy_of_the_first_pages(
     assert set(kinds[32:]) == {Kind.UNIQUE}
 
 
-def test_pages_that_differ_in_a_tenth_pass_once_the_rest_is_boilerplate(detector: Detector, store: PageStore) -> None:
-    kinds = [kind(detector, board(number, clauses=story(9, 27))) for number in range(60)]
-    assert set(kinds[32:]) == {Kind.UNIQUE}
-
-
 @pytest.mark.parametrize("number", [0, 7, 15, 16, 30], ids="filed {}".format)
 @pytest.mark.parametrize("site", ["board.example", "mirror.example"])
 def test_a_copy_with_boilerplate_is_found_whenever_that_was_known(detector: Detector, number: int, site: str) -> None:
@@ -287,14 +281,6 @@ def test_a_page_of_boilerplate_passes_again_only_if_its_html_has_changed(detecto
         assert (found.kind, found.reason, found.likeness, found.match) == (Kind.UNJUDGED, "boilerplate", None, None)
         assert kind(detector, replace(menu, html=html)) is Kind.UNCHANGED
     assert answer(detector, replace(menu, url="http://board.example/second")).reason == "boilerplate"
-
-
-def test_a_page_of_boilerplate_alone_that_was_filed_before_that_was_known_is_unchanged(detector: Detector) -> None:
-    menu = Page("http://board.example/menu", "版面目录", text="\n".join(CLAUSES[:6]), html=99, site="board.example")
-    assert kind(detector, menu) is Kind.UNIQUE
-    for number in range(32):
-        answer(detector, board(number))
-    assert kind(detector, menu) is Kind.UNCHANGED
 
 
 def test_a_page_whose_item_is_lost_does_not_count(detector: Detector, store: PageStore) -> None:

@@ -44,7 +44,6 @@ class Crawl:
         return answer(self.detector, wanted)
 
     def sees_others(self, many: int = 40) -> None:
-        """So many pages that have nothing to do with any other."""
         for number in range(many):
             self.clock.now += 1
             assert (

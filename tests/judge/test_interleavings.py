@@ -145,7 +145,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plans(run: Run, fixed: int, until: int) -> list[list[str]]:
-    """Where somebody else could have gone, from a step on until another; at the end they only look again and again."""
     return [
         [*run.did[:at], other]
         for at in range(fixed, min(until, len(run.did)))

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.server.leases import PageLost
-from tests.judge.test_shared import Crawler, Opening, nobody_is_on_the_way, page, run
+from tests.judge.test_shared import Crawler, Opening, nobody_is_on_the_way, page
 from tests.server.redis_cluster import Cluster, caught_up, hears_again, lose_what_comes, until
 from tests.server.redis_server import as_redis_does, running
 
@@ -24,8 +24,6 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Told:
-    """What the log would say."""
-
     said: list[str] = field(default_factory=list)
 
     def gone(self, why: str) -> None:
@@ -58,7 +56,6 @@ async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], paus
 
 
 def ended(crawlers: tuple[Crawler, ...]) -> None:
-    """All is sealed, and the state holds together."""
     for crawler in crawlers:
         store, generation = crawler.store, crawler.crawl.detector.generation
         store.seal(generation, list(store.unsealed(generation)))
@@ -83,160 +80,135 @@ def slot_moves(cluster: Cluster, state: str) -> None:
 
 
 @pytest.mark.parametrize("move", [replica_takes_over, slot_moves])
-def test_verdicts_are_the_same_while_a_state_moves(cluster: Cluster, move: Callable[[Cluster, str], None]) -> None:
+async def test_verdicts_are_the_same_while_a_state_moves(
+    cluster: Cluster, move: Callable[[Cluster, str], None]
+) -> None:
     """Two crawlers judge copies of each other's pages while it goes to another node, and from there to another."""
     told = Told()
     opening = Opening(cluster, told)
-
-    async def work() -> None:
-        async with opening() as one, opening() as two:
-            coming = asyncio.ensure_future(all_come_through((one, two), [f"host{n}" for n in range(60)], 0.02))
-            for _ in range(2):
-                await asyncio.sleep(0.3)
-                await asyncio.to_thread(move, cluster, opening.state)
-            kinds = await coming
-            assert kinds.count(Kind.UNIQUE) == 3
-            assert kinds.count(Kind.DUPLICATE) == 57
-            assert one.store.pages == 60
-            assert one.link.breaks + two.link.breaks > 0
-            assert one.lost == two.lost == []
-            ended((one, two))
-
-    run(work)
+    async with opening() as one, opening() as two:
+        coming = asyncio.ensure_future(all_come_through((one, two), [f"host{n}" for n in range(60)], 0.02))
+        for _ in range(2):
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(move, cluster, opening.state)
+        kinds = await coming
+        assert kinds.count(Kind.UNIQUE) == 3
+        assert kinds.count(Kind.DUPLICATE) == 57
+        assert one.store.pages == 60
+        assert one.link.breaks + two.link.breaks > 0
+        assert one.lost == two.lost == []
+        ended((one, two))
     assert told.said.count("gone") == told.said.count("back")
 
 
-def test_a_crawl_waits_for_the_replica_of_a_node_that_was_killed_and_knows_all_that_was_there(cluster: Cluster) -> None:
+async def test_a_crawl_waits_for_the_replica_of_a_node_that_was_killed_and_knows_all_that_was_there(
+    cluster: Cluster,
+) -> None:
     told = Told()
     opening = Opening(cluster, told)
-
-    async def work() -> None:
-        async with opening() as one, opening() as two:
-            assert await all_come_through((one, two), ["a0", "a1", "a2"]) == [Kind.UNIQUE] * 3
-            waits = (await one.judged(page("waits", 5))).reservation
-            assert waits is not None
-            master = cluster.master(opening.state)
-            await asyncio.to_thread(caught_up, master)
-            master.stop()
-            kinds = await all_come_through((one, two), [f"b{number}" for number in range(12)])
-            assert kinds == [Kind.DUPLICATE] * 12
-            one.crawl.commit(waits, sealed=False)
-            await one.crawl.finish()
-            assert (await two.judged(page("copy", 5))).verdict.kind is Kind.DUPLICATE
-            await two.crawl.finish()
-            assert one.errors == one.lost == two.errors == []
-            ended((one, two))
-
-    run(work)
+    async with opening() as one, opening() as two:
+        assert await all_come_through((one, two), ["a0", "a1", "a2"]) == [Kind.UNIQUE] * 3
+        waits = await one.reserve(page("waits", 5))
+        master = cluster.master(opening.state)
+        await asyncio.to_thread(caught_up, master)
+        master.stop()
+        kinds = await all_come_through((one, two), [f"b{number}" for number in range(12)])
+        assert kinds == [Kind.DUPLICATE] * 12
+        one.crawl.commit(waits, sealed=False)
+        await one.crawl.finish()
+        assert (await two.judged(page("copy", 5))).verdict.kind is Kind.DUPLICATE
+        await two.crawl.finish()
+        assert one.errors == one.lost == two.errors == []
+        ended((one, two))
     assert told.said in (["gone", "back"], ["gone", "gone", "back", "back"])
 
 
-def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(cluster: Cluster) -> None:
+async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(cluster: Cluster) -> None:
     """The crawl goes on; nothing is taken for a copy of what is lost, and nobody waits for it."""
     opening = Opening(cluster, Told())
-
-    async def work() -> None:
-        async with opening() as one, opening() as two:
-            assert (await one.kept(page("held", 0), sealed=False)).kind is Kind.UNIQUE
-            committed = (await one.judged(page("committed", 1))).reservation
-            master, other = cluster.master(opening.state), cluster.replica(opening.state)
-            await asyncio.to_thread(caught_up, master)
-            try:
-                lose_what_comes(master, other)
-                filed = (await one.judged(page("filed", 2))).reservation
-                assert committed is not None
-                assert filed is not None
-                one.crawl.commit(committed, sealed=False)
-                await one.crawl.finish()
-                assert (await two.judged(page("early", 1))).verdict.kind is Kind.DUPLICATE
-                await two.crawl.finish()
-                master.stop()
-            finally:
-                hears_again(other)
-            await asyncio.to_thread(until, lambda: cluster.master(opening.state) is other, "the replica is the master")
-            one.crawl.commit(filed, sealed=False)
+    async with opening() as one, opening() as two:
+        assert (await one.kept(page("held", 0), sealed=False)).kind is Kind.UNIQUE
+        committed = await one.reserve(page("committed", 1))
+        master, other = cluster.master(opening.state), cluster.replica(opening.state)
+        await asyncio.to_thread(caught_up, master)
+        try:
+            lose_what_comes(master, other)
+            filed = await one.reserve(page("filed", 2))
+            one.crawl.commit(committed, sealed=False)
             await one.crawl.finish()
-            assert (len(one.lost), one.errors) == (1, [])
-            await one.crawl.catch_up()
-            assert nobody_is_on_the_way(two.store)
-            for name, family, kind in (
-                ("copy0", 0, Kind.DUPLICATE),
-                ("copy1", 1, Kind.UNIQUE),
-                ("copy2", 2, Kind.UNIQUE),
-                ("early", 1, Kind.DUPLICATE),
-                ("filed", 2, Kind.DUPLICATE),
-            ):
-                assert (await two.kept(page(name, family), sealed=False)).kind is kind, name
-            ended((one, two))
+            assert (await two.judged(page("early", 1))).verdict.kind is Kind.DUPLICATE
+            await two.crawl.finish()
+            master.stop()
+        finally:
+            hears_again(other)
+        await asyncio.to_thread(until, lambda: cluster.master(opening.state) is other, "the replica is the master")
+        one.crawl.commit(filed, sealed=False)
+        await one.crawl.finish()
+        assert (len(one.lost), one.errors) == (1, [])
+        await one.crawl.catch_up()
+        assert nobody_is_on_the_way(two.store)
+        for name, family, kind in (
+            ("copy0", 0, Kind.DUPLICATE),
+            ("copy1", 1, Kind.UNIQUE),
+            ("copy2", 2, Kind.UNIQUE),
+            ("early", 1, Kind.DUPLICATE),
+            ("filed", 2, Kind.DUPLICATE),
+        ):
+            assert (await two.kept(page(name, family), sealed=False)).kind is kind, name
+        ended((one, two))
 
-    run(work)
 
-
-def test_what_is_on_its_way_stays_so_when_a_crawl_looks_for_what_is_over(cluster: Cluster) -> None:
+async def test_what_is_on_its_way_stays_so_when_a_crawl_looks_for_what_is_over(cluster: Cluster) -> None:
     opening = Opening(cluster, Told())
-
-    async def work() -> None:
-        async with opening() as one:
-            reserved = (await one.judged(page("reserved"))).reservation
-            assert reserved is not None
-            judging = asyncio.ensure_future(one.judged(page("judging", 1)))
-            await asyncio.to_thread(cluster.replica_takes_over, opening.state)
-            with suppress(StoreError):  # the connection is the one before; as in a crawl it is tried again
-                await one.crawl._remove_revived()
+    async with opening() as one:
+        reserved = await one.reserve(page("reserved"))
+        judging = asyncio.ensure_future(one.judged(page("judging", 1)))
+        await asyncio.to_thread(cluster.replica_takes_over, opening.state)
+        with suppress(StoreError):  # the connection is the one before; as in a crawl it is tried again
             await one.crawl._remove_revived()
-            other = (await judging).reservation
-            assert other is not None
-            for reservation in (reserved, other):
-                one.crawl.commit(reservation, sealed=False)
-            await one.crawl.finish()
-            assert one.errors == one.lost == []
-            assert one.store.pages == 2
+        await one.crawl._remove_revived()
+        other = (await judging).reservation
+        assert other is not None
+        for reservation in (reserved, other):
+            one.crawl.commit(reservation, sealed=False)
+        await one.crawl.finish()
+        assert one.errors == one.lost == []
+        assert one.store.pages == 2
 
-    run(work)
 
-
-def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_took(cluster: Cluster) -> None:
+async def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_took(cluster: Cluster) -> None:
     """So a crawl that was asleep stops."""
     opening = Opening(cluster)
-
-    async def work() -> None:
-        async with opening() as one:
-            reserved = (await one.judged(page("reserved"))).reservation
-            assert reserved is not None
-            one.crawl.judgements.clear()
-            await one.crawl._remove_revived()  # as if it were over
-            one.crawl.commit(reserved, sealed=False)
-            await one.crawl.finish()
-            assert one.lost == []
-            assert [type(error) for error in one.errors] == [PageLost]
-
-    run(work)
+    async with opening() as one:
+        reserved = await one.reserve(page("reserved"))
+        one.crawl.judgements.clear()
+        await one.crawl._remove_revived()  # as if it were over
+        one.crawl.commit(reserved, sealed=False)
+        await one.crawl.finish()
+        assert one.lost == []
+        assert [type(error) for error in one.errors] == [PageLost]
 
 
 @as_redis_does
-def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.server.asynchronous.PAUSES", (0.05,))
     monkeypatch.setattr("scrapy_neardup.server.asynchronous._LATER", 0.1)
     told = Told()
-
-    async def work() -> None:
-        with running() as server:
-            async with Opening(server, told)() as crawler:
-                server.client.config_set("min-replicas-to-write", 1)
-                waiting = asyncio.ensure_future(crawler.kept(page("first")))
-                await asyncio.sleep(0.4)
-                assert told.said == ["gone"]
-                server.client.config_set("min-replicas-to-write", 0)
-                assert (await waiting).kind is Kind.UNIQUE
-                assert told.said == ["gone", "back"]
-
-    run(work)
+    with running() as server:
+        async with Opening(server, told)() as crawler:
+            server.client.config_set("min-replicas-to-write", 1)
+            waiting = asyncio.ensure_future(crawler.kept(page("first")))
+            await asyncio.sleep(0.4)
+            assert told.said == ["gone"]
+            server.client.config_set("min-replicas-to-write", 0)
+            assert (await waiting).kind is Kind.UNIQUE
+            assert told.said == ["gone", "back"]
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(3))
-def test_crawls_come_through_whatever_happens_to_the_nodes(cluster: Cluster, seed: int) -> None:
+async def test_crawls_come_through_whatever_happens_to_the_nodes(cluster: Cluster, seed: int) -> None:
     """Nodes are killed at any moment: each article is delivered, and known in the end; hardly one twice."""
     chance, told, families = random.Random(seed), Told(), 40
     opening = Opening(cluster, told)
@@ -267,30 +239,27 @@ def test_crawls_come_through_whatever_happens_to_the_nodes(cluster: Cluster, see
             with suppress(StoreError):
                 await crawler.crawl.catch_up()
 
-    async def work() -> None:
-        async with opening() as one, opening() as two, opening() as three:
-            crawlers, is_over = (one, two, three), asyncio.Event()
-            tasks = [
-                asyncio.ensure_future(kills(is_over)),
-                *(asyncio.ensure_future(upkeep(c, is_over)) for c in crawlers),
-            ]
-            for turn in range(40):
-                some = [chance.randrange(families) for _ in range(24)]
-                some = list(range(families)) if turn == 39 else some
-                await asyncio.gather(
-                    *(crawl(chance.choice(crawlers), f"t{turn}n{at}", family) for at, family in enumerate(some))
-                )
-                await asyncio.sleep(0.3)
-            is_over.set()
-            await asyncio.gather(*tasks)
-            for crawler in crawlers:
-                await crawler.crawl.finish()
-                assert crawler.errors == []
-                await crawler.crawl.catch_up()
-            known = {record.url for record in one.store.records() if record.is_original}
-            assert set(delivered) == set(range(families))
-            assert delivered.total() < 1.5 * families
-            assert len(known) >= families
-            ended(crawlers)
-
-    run(work)
+    async with opening() as one, opening() as two, opening() as three:
+        crawlers, is_over = (one, two, three), asyncio.Event()
+        tasks = [
+            asyncio.ensure_future(kills(is_over)),
+            *(asyncio.ensure_future(upkeep(c, is_over)) for c in crawlers),
+        ]
+        for turn in range(40):
+            some = [chance.randrange(families) for _ in range(24)]
+            some = list(range(families)) if turn == 39 else some
+            await asyncio.gather(
+                *(crawl(chance.choice(crawlers), f"t{turn}n{at}", family) for at, family in enumerate(some))
+            )
+            await asyncio.sleep(0.3)
+        is_over.set()
+        await asyncio.gather(*tasks)
+        for crawler in crawlers:
+            await crawler.crawl.finish()
+            assert crawler.errors == []
+            await crawler.crawl.catch_up()
+        known = {record.url for record in one.store.records() if record.is_original}
+        assert set(delivered) == set(range(families))
+        assert delivered.total() < 1.5 * families
+        assert len(known) >= families
+        ended(crawlers)

@@ -64,7 +64,6 @@ def test_it_is_noted_as_a_drop_and_a_sight_of_both(store: PageStore, monkeypatch
 
 
 def test_an_article_of_its_own_passes_though_it_is_as_alike(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where two pages share a long form, of which nothing was known when the first of them was dropped."""
     alike = Comparison(find_record(store, THIRD).similarity, 1.0, False, False, False)
     monkeypatch.setattr(Cascade, "compare", lambda *_: alike)
     assert kind(crawl(store), OWN) is Kind.UNIQUE

@@ -37,11 +37,9 @@ from scrapy_neardup.state.recipe import NO_SECRET
 from tests.build import story
 
 ONE, OTHER, MIRROR, PRINT = (
-    "http://river.example/1",
-    "http://river.example/2",
-    "http://mirror.example/1",
+    "http://river.example/1", "http://river.example/2", "http://mirror.example/1",
     "https://www.river.example/1?print=1",
-)
+)  # fmt: skip
 
 
 def html(family: int, *, lines: slice = slice(0, 14), title: str = "", nonce: str = "", more: str = "") -> str:
@@ -142,16 +140,11 @@ def filed(store: PageStore) -> set[tuple[Any, ...]]:
     urls = {record.id: record.url for record in store.records()}
     return {
         (
-            record.url,
-            urls.get(record.original),
-            record.similarity,
-            record.keys and (len(record.keys), record.leads),
-            record.sketch,
-            record.delivered,
-            replace(store.evidence(record.id) or Evidence(), shared=(), like=0),
+            record.url, urls.get(record.original), record.similarity, record.keys and (len(record.keys), record.leads),
+            record.sketch, record.delivered, replace(store.evidence(record.id) or Evidence(), shared=(), like=0),
         )
         for record in store.records()
-    }
+    }  # fmt: skip
 
 
 def state() -> PageStore:
@@ -431,15 +424,12 @@ def crawled(steps: list[Step], *, short_way: bool, **settings: Any) -> Iterator[
 
 
 POLICIES: dict[str, dict[str, Any]] = {
-    "default": {},
-    "all pass": {"passes": all_pass},
+    "default": {}, "all pass": {"passes": all_pass},
     "more are copies": {"also_copies": frozenset([Likeness.EXCERPT, Likeness.SAME_TITLE])},
-    "texts": {"keep": Keep.TEXTS},
-    "nothing": {"keep": Keep.NOTHING},
-    "hosts": {"policy": ("mirror.example", "third.example")},
-    "longest": {"policy": "longest"},
+    "texts": {"keep": Keep.TEXTS}, "nothing": {"keep": Keep.NOTHING},
+    "hosts": {"policy": ("mirror.example", "third.example")}, "longest": {"policy": "longest"},
     "simhash": {"method": "simhash"},
-}
+}  # fmt: skip
 
 
 def decided(said: tuple[Any, ...]) -> tuple[Any, ...]:

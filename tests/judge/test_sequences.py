@@ -65,201 +65,160 @@ PAGES = {
     "CHANGED": Page("http://bare.example/", "渔港", text="一张照片。", html=2, site="bare.example"),
 }
 
-SEQUENCES = {
-    "a URL with the same text is unchanged, with another text or title updated": """
-        FIRST unique; FIRST unchanged first; FIRST+ updated; RETITLED updated; COPY duplicate first;
-        COPY duplicate first
-    """,
-    "a page that only a witness is like is a copy of the original": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first
-    """,
-    "without the witness it is an original": "FIRST unique; FURTHER unique",
-    "an original that has become a copy keeps its place for its copies": """
-        FIRST unique; ANOTHER unique; ANOTHER@x duplicate another; ANOTHER=FIRST duplicate first;
-        ANOTHER@y duplicate another
-    """,
-    "a page with little text passes again only if its source has changed": """
-        BARE unjudged; BARE unchanged bare; CHANGED unjudged; CHANGED unchanged bare; CHANGED@x unjudged;
-        BARE=THIRD unique
-    """,
-    "a page without text does not take the place of its article": """
-        FIRST unique; EMPTY unjudged; FIRST unchanged first
-    """,
-    "a delivered copy is unchanged, and a dropped one a duplicate again": """
-        FIRST unique; COPY duplicate first; WITNESS duplicate first; COPY duplicate first;
-        drops no; COPY duplicate first; WITNESS duplicate first;
-        drops yes; COPY unchanged first; WITNESS unchanged first
-    """,
-    "a delivered copy with another text is judged as any page": """
-        drops no; FIRST unique; COPY duplicate first; COPY+ duplicate first; COPY+ unchanged first; COPY=THIRD updated;
-        COPY=THIRD unchanged copy
-    """,
-    "a delivered text is known after another one was dropped in its place": """
-        drops no; FIRST unique; ANOTHER unique; COPY duplicate first;
-        drops yes; COPY=ANOTHER duplicate another; COPY+ duplicate first;
-        drops no; COPY unchanged first
-    """,
-    "an original that was delivered as a copy is unchanged": """
-        drops no; FIRST unique; ANOTHER unique; ANOTHER=FIRST duplicate first; ANOTHER=FIRST unchanged first
-    """,
-    "an excerpt is an original of its own": """
-        FIRST unique; EXCERPT unique; EXCERPT@x duplicate excerpt; EXCERPT unchanged excerpt
-    """,
-    "an excerpt that was dropped passes once the policy says so": """
-        FIRST unique; also_copies excerpt; EXCERPT duplicate first; EXCERPT duplicate first; also_copies; EXCERPT unique
-    """,
-    "a forgotten page passes again": """
-        FIRST unique; COPY duplicate first; forget FIRST; COPY unique; FIRST duplicate copy
-    """,
-    "a dropped copy comes again: it is dropped, though only a forgotten witness was like it": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER duplicate first;
-        FURTHER duplicate first;
-        FURTHER@x unique
-    """,
-    "with another text it is judged as what it is now": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER+ unique
-    """,
-    "with another title, too": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; RENAMED unique
-    """,
-    "the last text that was dropped is known": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER=FIRST+ duplicate first;
-        FURTHER unique
-    """,
-    "it passes where the policy lets it": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; drops no; FURTHER unique
-    """,
-    "it passes if a person keeps it": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; keep FURTHER; FURTHER unique
-    """,
-    "it passes once its original is forgotten": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; forget FIRST; FURTHER unique
-    """,
-    "it passes once its original is another article": """
-        FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FIRST=THIRD updated;
-        FURTHER unique
-    """,
-    "a kept page passes once and is an original from then on": """
-        FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
-    """,
-    "a kept witness does so, too": """
-        FIRST unique; WITNESS duplicate first; keep WITNESS; WITNESS unique by hand; WITNESS@x duplicate witness
-    """,
-    "a kept page that is edited passes as updated": """
-        FIRST unique; keep COPY; COPY unique by hand; COPY=FIRST+ updated by hand
-    """,
-    "a kept page need be no copy at first": "FIRST unique; keep ANOTHER; ANOTHER unique; ANOTHER=COPY updated by hand",
-    "a manual verdict that is taken back does not count": "FIRST unique; keep COPY; undo COPY; COPY duplicate first",
-    "of two manual verdicts the last one counts": """
-        FIRST unique; keep ANOTHER; copy ANOTHER FIRST; ANOTHER duplicate first by hand
-    """,
-    "a manual copy is one whatever the method says": """
-        FIRST unique; WITNESS duplicate first; copy ANOTHER WITNESS; ANOTHER duplicate first by hand;
-        drops no; ANOTHER duplicate first by hand; ANOTHER unchanged first
-    """,
-    "a delivered page that is called a copy stays": """
-        FIRST unique; ANOTHER unique; copy ANOTHER FIRST; ANOTHER unchanged another; ANOTHER+ duplicate first by hand;
-        ANOTHER@x duplicate another
-    """,
-    "a copy of an unknown page is judged as any page": "copy ANOTHER FIRST; ANOTHER unique",
-    "a manual copy is one only as long as that is said": """
-        FIRST unique; copy ANOTHER FIRST; ANOTHER duplicate first by hand; copy ANOTHER COPY; ANOTHER unique
-    """,
-    "of two pages that are called copies of each other one passes": """
-        copy ANOTHER FIRST; copy FIRST ANOTHER; FIRST unique; ANOTHER duplicate first by hand; FIRST+ updated
-    """,
-    "a better page passes and leads": """
-        policy times paper; WIRE unique; PAPER better wire; BLOG duplicate paper; TIMES better paper;
-        LATE duplicate times
-    """,
-    "a page that is as good or worse is not better": """
-        policy times paper; TIMES unique; PAPER duplicate times; BLOG duplicate times; LATE@www.times duplicate times
-    """,
-    "without a policy the first one leads": "WIRE unique; PAPER duplicate wire; TIMES duplicate wire",
-    "a group is known whatever the policy is later": """
-        policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times;
-        policy; WIRE unchanged times; TIMES unchanged times; BLOG duplicate times; LATE duplicate times;
-        policy times paper; WIRE unchanged times; TIMES unchanged times
-    """,
-    "a dropped copy passes once a policy likes it better": """
-        WIRE unique; TIMES duplicate wire; policy times paper; TIMES better wire; TIMES unchanged times
-    """,
-    "updates of a superseded page pass, and the better one leads": """
-        policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged times; WIRE++ updated;
-        WIRE++ unchanged times; LATE duplicate times
-    """,
-    "a superseded page that was another article in between is delivered again": """
-        policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; WIRE+ updated; LATE duplicate times
-    """,
-    "the better page leads when it changes": """
-        policy times paper; WIRE unique; TIMES better wire; TIMES+ updated; LATE duplicate times; PAPER duplicate times
-    """,
-    "the better page that becomes another article leaves its place to the first": """
-        policy times paper; WIRE unique; TIMES better wire; TIMES=THIRD updated; LATE duplicate wire
-    """,
-    "the first page that becomes another article leaves the group to the better one": """
-        policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; LATE duplicate times
-    """,
-    "the better page that is forgotten leaves its place to the first": """
-        policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; forget TIMES; LATE duplicate wire;
-        TIMES better wire
-    """,
-    "a copy of the better page that is none of the first cannot lead": """
-        policy twig branch; STEM unique; BRANCH better stem; TWIG duplicate branch
-    """,
-    "a page waits for a copy and for another version of itself": """
-        reserve FIRST unique; COPY waits first; FIRST+ waits first; ANOTHER unique; lose FIRST; COPY unique;
-        FIRST duplicate copy
-    """,
-    "a page without text that is lost was never seen": """
-        reserve BARE unjudged; BARE waits bare; lose BARE; BARE unjudged; BARE unchanged bare
-    """,
-    "a copy in flight keeps nobody waiting who is like its original": """
-        drops no; FIRST unique; reserve COPY duplicate first; COPY waits copy; COPY@x duplicate first; lose COPY;
-        COPY duplicate first; COPY unchanged first
-    """,
-    "a page that only a witness in flight is like waits for it": """
-        drops no; FIRST unique; reserve WITNESS duplicate first; FURTHER waits witness; commit WITNESS;
-        FURTHER duplicate first
-    """,
-    "a page that is no copy by a witness does not wait for one": """
-        drops no; FIRST unique; reserve WITNESS duplicate first; REMOTE unique
-    """,
-    "a committed copy can be withdrawn": """
-        drops no; FIRST unique; COPY duplicate first; withdraw COPY; COPY duplicate first
-    """,
-    "a delivered copy whose original is withdrawn is unchanged": """
-        drops no; FIRST unique; COPY duplicate first; withdraw FIRST; COPY unchanged copy; FIRST unique
-    """,
-    "a witness counts only while its original is there": """
-        FIRST unique; WITNESS duplicate first; withdraw FIRST; FURTHER unique
-    """,
-    "a kept page waits for nobody, and others wait for it": """
-        keep COPY; reserve FIRST unique; reserve COPY unique; lose FIRST; COPY@x waits copy; commit COPY
-    """,
-    "a manual copy waits for its original": """
-        copy ANOTHER FIRST; reserve FIRST unique; ANOTHER waits first; commit FIRST; ANOTHER duplicate first by hand
-    """,
-    "two better pages wait for each other, and a worse one for none": """
-        policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire;
-        commit PAPER; TIMES better paper
-    """,
-    "a better page that is lost leaves the group as it was": """
-        policy times paper; WIRE unique; reserve TIMES better wire; lose TIMES; LATE duplicate wire
-    """,
-    "better pages that are withdrawn leave their places to those before them": """
-        policy times paper; WIRE unique; PAPER better wire; TIMES better paper; withdraw TIMES; TIMES better paper;
-        withdraw TIMES; withdraw PAPER; LATE duplicate wire
-    """,
-    "where copies are tagged all pass, and name the page that leads": """
-        drops no; policy times paper; WIRE unique; BLOG duplicate wire; TIMES better wire; LATE duplicate times;
-        WIRE unchanged times; BLOG unchanged times; TIMES unchanged times; LATE unchanged times
-    """,
-}
+
+def parse_sequences(text: str) -> dict[str, str]:
+    """The steps of each sequence by its name, which stands above them."""
+    found: dict[str, str] = {}
+    for line in text.strip().splitlines():
+        if not line.startswith(" "):
+            name, found[line] = line, ""
+        else:
+            found[name] += line
+    return found
+
+
+SEQUENCES = parse_sequences("""
+a URL with the same text is unchanged, with another text or title updated
+    FIRST unique; FIRST unchanged first; FIRST+ updated; RETITLED updated; COPY duplicate first; COPY duplicate first
+a page that only a witness is like is a copy of the original
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first
+without the witness it is an original
+    FIRST unique; FURTHER unique
+an original that has become a copy keeps its place for its copies
+    FIRST unique; ANOTHER unique; ANOTHER@x duplicate another; ANOTHER=FIRST duplicate first;
+    ANOTHER@y duplicate another
+a page with little text passes again only if its source has changed
+    BARE unjudged; BARE unchanged bare; CHANGED unjudged; CHANGED unchanged bare; CHANGED@x unjudged;
+    BARE=THIRD unique
+a page without text does not take the place of its article
+    FIRST unique; EMPTY unjudged; FIRST unchanged first
+a delivered copy is unchanged, and a dropped one a duplicate again
+    FIRST unique; COPY duplicate first; WITNESS duplicate first; COPY duplicate first; drops no; COPY duplicate first;
+    WITNESS duplicate first; drops yes; COPY unchanged first; WITNESS unchanged first
+a delivered copy with another text is judged as any page
+    drops no; FIRST unique; COPY duplicate first; COPY+ duplicate first; COPY+ unchanged first; COPY=THIRD updated;
+    COPY=THIRD unchanged copy
+a delivered text is known after another one was dropped in its place
+    drops no; FIRST unique; ANOTHER unique; COPY duplicate first; drops yes; COPY=ANOTHER duplicate another;
+    COPY+ duplicate first; drops no; COPY unchanged first
+an original that was delivered as a copy is unchanged
+    drops no; FIRST unique; ANOTHER unique; ANOTHER=FIRST duplicate first; ANOTHER=FIRST unchanged first
+an excerpt is an original of its own
+    FIRST unique; EXCERPT unique; EXCERPT@x duplicate excerpt; EXCERPT unchanged excerpt
+an excerpt that was dropped passes once the policy says so
+    FIRST unique; also_copies excerpt; EXCERPT duplicate first; EXCERPT duplicate first; also_copies; EXCERPT unique
+a forgotten page passes again
+    FIRST unique; COPY duplicate first; forget FIRST; COPY unique; FIRST duplicate copy
+a dropped copy comes again: it is dropped, though only a forgotten witness was like it
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER duplicate first;
+    FURTHER duplicate first; FURTHER@x unique
+with another text it is judged as what it is now
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER+ unique
+with another title, too
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; RENAMED unique
+the last text that was dropped is known
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER=FIRST+ duplicate first;
+    FURTHER unique
+it passes where the policy lets it
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; drops no; FURTHER unique
+it passes if a person keeps it
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; keep FURTHER; FURTHER unique
+it passes once its original is forgotten
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; forget FIRST; FURTHER unique
+it passes once its original is another article
+    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FIRST=THIRD updated;
+    FURTHER unique
+a kept page passes once and is an original from then on
+    FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
+a kept witness does so, too
+    FIRST unique; WITNESS duplicate first; keep WITNESS; WITNESS unique by hand; WITNESS@x duplicate witness
+a kept page that is edited passes as updated
+    FIRST unique; keep COPY; COPY unique by hand; COPY=FIRST+ updated by hand
+a kept page need be no copy at first
+    FIRST unique; keep ANOTHER; ANOTHER unique; ANOTHER=COPY updated by hand
+a manual verdict that is taken back does not count
+    FIRST unique; keep COPY; undo COPY; COPY duplicate first
+of two manual verdicts the last one counts
+    FIRST unique; keep ANOTHER; copy ANOTHER FIRST; ANOTHER duplicate first by hand
+a manual copy is one whatever the method says
+    FIRST unique; WITNESS duplicate first; copy ANOTHER WITNESS; ANOTHER duplicate first by hand; drops no;
+    ANOTHER duplicate first by hand; ANOTHER unchanged first
+a delivered page that is called a copy stays
+    FIRST unique; ANOTHER unique; copy ANOTHER FIRST; ANOTHER unchanged another; ANOTHER+ duplicate first by hand;
+    ANOTHER@x duplicate another
+a copy of an unknown page is judged as any page
+    copy ANOTHER FIRST; ANOTHER unique
+a manual copy is one only as long as that is said
+    FIRST unique; copy ANOTHER FIRST; ANOTHER duplicate first by hand; copy ANOTHER COPY; ANOTHER unique
+of two pages that are called copies of each other one passes
+    copy ANOTHER FIRST; copy FIRST ANOTHER; FIRST unique; ANOTHER duplicate first by hand; FIRST+ updated
+a better page passes and leads
+    policy times paper; WIRE unique; PAPER better wire; BLOG duplicate paper; TIMES better paper;
+    LATE duplicate times
+a page that is as good or worse is not better
+    policy times paper; TIMES unique; PAPER duplicate times; BLOG duplicate times; LATE@www.times duplicate times
+without a policy the first one leads
+    WIRE unique; PAPER duplicate wire; TIMES duplicate wire
+a group is known whatever the policy is later
+    policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; policy; WIRE unchanged times;
+    TIMES unchanged times; BLOG duplicate times; LATE duplicate times; policy times paper; WIRE unchanged times;
+    TIMES unchanged times
+a dropped copy passes once a policy likes it better
+    WIRE unique; TIMES duplicate wire; policy times paper; TIMES better wire; TIMES unchanged times
+updates of a superseded page pass, and the better one leads
+    policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged times; WIRE++ updated;
+    WIRE++ unchanged times; LATE duplicate times
+a superseded page that was another article in between is delivered again
+    policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; WIRE+ updated; LATE duplicate times
+the better page leads when it changes
+    policy times paper; WIRE unique; TIMES better wire; TIMES+ updated; LATE duplicate times; PAPER duplicate times
+the better page that becomes another article leaves its place to the first
+    policy times paper; WIRE unique; TIMES better wire; TIMES=THIRD updated; LATE duplicate wire
+the first page that becomes another article leaves the group to the better one
+    policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; LATE duplicate times
+the better page that is forgotten leaves its place to the first
+    policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; forget TIMES; LATE duplicate wire;
+    TIMES better wire
+a copy of the better page that is none of the first cannot lead
+    policy twig branch; STEM unique; BRANCH better stem; TWIG duplicate branch
+a page waits for a copy and for another version of itself
+    reserve FIRST unique; COPY waits first; FIRST+ waits first; ANOTHER unique; lose FIRST; COPY unique;
+    FIRST duplicate copy
+a page without text that is lost was never seen
+    reserve BARE unjudged; BARE waits bare; lose BARE; BARE unjudged; BARE unchanged bare
+a copy in flight keeps nobody waiting who is like its original
+    drops no; FIRST unique; reserve COPY duplicate first; COPY waits copy; COPY@x duplicate first; lose COPY;
+    COPY duplicate first; COPY unchanged first
+a page that only a witness in flight is like waits for it
+    drops no; FIRST unique; reserve WITNESS duplicate first; FURTHER waits witness; commit WITNESS;
+    FURTHER duplicate first
+a page that is no copy by a witness does not wait for one
+    drops no; FIRST unique; reserve WITNESS duplicate first; REMOTE unique
+a committed copy can be withdrawn
+    drops no; FIRST unique; COPY duplicate first; withdraw COPY; COPY duplicate first
+a delivered copy whose original is withdrawn is unchanged
+    drops no; FIRST unique; COPY duplicate first; withdraw FIRST; COPY unchanged copy; FIRST unique
+a witness counts only while its original is there
+    FIRST unique; WITNESS duplicate first; withdraw FIRST; FURTHER unique
+a kept page waits for nobody, and others wait for it
+    keep COPY; reserve FIRST unique; reserve COPY unique; lose FIRST; COPY@x waits copy; commit COPY
+a manual copy waits for its original
+    copy ANOTHER FIRST; reserve FIRST unique; ANOTHER waits first; commit FIRST; ANOTHER duplicate first by hand
+two better pages wait for each other, and a worse one for none
+    policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire; commit PAPER;
+    TIMES better paper
+a better page that is lost leaves the group as it was
+    policy times paper; WIRE unique; reserve TIMES better wire; lose TIMES; LATE duplicate wire
+better pages that are withdrawn leave their places to those before them
+    policy times paper; WIRE unique; PAPER better wire; TIMES better paper; withdraw TIMES; TIMES better paper;
+    withdraw TIMES; withdraw PAPER; LATE duplicate wire
+where copies are tagged all pass, and name the page that leads
+    drops no; policy times paper; WIRE unique; BLOG duplicate wire; TIMES better wire; LATE duplicate times;
+    WIRE unchanged times; BLOG unchanged times; TIMES unchanged times; LATE unchanged times
+""")
 
 
 def find_page(name: str) -> Page:
-    """The page that a step names."""
     name, _, text = name.partition("=")
     name, _, host = name.partition("@")
     found = PAGES[name.rstrip("+")]
@@ -276,7 +235,6 @@ def outcome(verdict: Verdict) -> str:
 
 
 def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) -> None:
-    """Something that a person does."""
     pages = [PAGES[name] for name in names if name in PAGES]
     if what == "keep":
         write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind.KEEP, "", 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,6 +64,11 @@ class Crawler:
                 await asyncio.wait_for(judgement.wait(ruling.by, 2 * wait), wait)
         return ruling
 
+    async def reserve(self, wanted: Page) -> Reservation:
+        reservation = (await self.judged(wanted)).reservation
+        assert reservation is not None
+        return reservation
+
     async def patient(self, wanted: Page, seconds: float = 0.1) -> Ruled:
         """The ruling on a page that gives up what takes longer."""
         async with self.crawl.judgement() as judgement:
@@ -72,14 +77,12 @@ class Crawler:
         return ruling
 
     async def through(self, ruling: Ruled) -> None:
-        """Its item comes through."""
         assert ruling.reservation is not None
         self.crawl.commit(ruling.reservation, sealed=True)
         await self.crawl.finish()
         assert self.errors == []
 
     async def kept(self, wanted: Page, *, sealed: bool = True) -> Verdict:
-        """The verdict on a page whose item comes through."""
         ruling = await self.judged(wanted)
         if ruling.reservation is not None:
             self.crawl.commit(ruling.reservation, sealed=sealed)
@@ -125,31 +128,19 @@ def opening(redis_server: Server) -> Opening:
     return Opening(redis_server)
 
 
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(work())  # type: ignore[arg-type]
-
-
 FORM = page("form", 9)
 PAGES = [
-    page("first"),
-    page("copy"),
-    page("edited", end="编辑部转载。"),
-    page("first"),
-    page("first", end="后来又添了一句话，说的是别的事情。"),
-    page("other", 1),
-    page("copy"),
-    Page("http://short.example/", "短", text="太短。"),
-    Page("http://mark.example/", "短", text="太短。", html=77),
-    Page("http://mark.example/", "短", text="太短。", html=77),
-    page("kept", 1),
-    page("said", 2),
+    page("first"), page("copy"), page("edited", end="编辑部转载。"), page("first"),
+    page("first", end="后来又添了一句话，说的是别的事情。"), page("other", 1), page("copy"),
+    Page("http://short.example/", "短", text="太短。"), Page("http://mark.example/", "短", text="太短。", html=77),
+    Page("http://mark.example/", "短", text="太短。", html=77), page("kept", 1), page("said", 2),
     replace(page("canonical", 3), canonical="http://first.example/"),
     *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("passing", ["drop", "pass", "longest"])
-def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str) -> None:
+async def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str) -> None:
     policy = Policy(keep=Keep.EVIDENCE)
     if passing == "pass":
         policy = replace(policy, passes=lambda verdict: True)
@@ -168,22 +159,19 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
             *((match.url, match.similarity, match.containment, match.shared) if match else ()),
         )
 
-    async def work() -> None:
-        async with opening(policy=policy) as crawler:
-            # The secret decides what sketches say.
-            memory.__dict__["hashes"] = memory._rows.__dict__["hashes"] = crawler.store.hashes
-            for store in (memory, crawler.store):
-                write_manual_verdicts(store, *said)
-            plain = Detector(METHOD, memory, who="test", policy=policy)
-            for one in PAGES:
-                assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
-            assert crawler.store.pages == memory.pages
-            filed = [sum(len(list(pairs(row))) for row in store.rows(b"k")) for store in (crawler.store, memory)]
-            assert filed[0] == filed[1]
-            assert check(crawler.store).sound
-            assert nobody_is_on_the_way(crawler.store)
-
-    run(work)
+    async with opening(policy=policy) as crawler:
+        # The secret decides what sketches say.
+        memory.__dict__["hashes"] = memory._rows.__dict__["hashes"] = crawler.store.hashes
+        for store in (memory, crawler.store):
+            write_manual_verdicts(store, *said)
+        plain = Detector(METHOD, memory, who="test", policy=policy)
+        for one in PAGES:
+            assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
+        assert crawler.store.pages == memory.pages
+        filed = [sum(len(list(pairs(row))) for row in store.rows(b"k")) for store in (crawler.store, memory)]
+        assert filed[0] == filed[1]
+        assert check(crawler.store).sound
+        assert nobody_is_on_the_way(crawler.store)
 
 
 def nobody_is_on_the_way(store: RedisStore) -> bool:
@@ -197,143 +185,119 @@ def nobody_is_on_the_way(store: RedisStore) -> bool:
     return b"p" not in names and fields in ([], [b"-"])
 
 
-def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> None:
-    async def work() -> None:
-        async with opening() as crawler:
-            await crawler.kept(page("first"))
-            await crawler.kept(page("copy", end="编辑部转载。"))
-            for one, kind in (
-                (page("new", 5), Kind.UNIQUE),
-                (page("again", end="转载。"), Kind.DUPLICATE),
-                (page("first"), Kind.UNCHANGED),
-                (page("first", 6), Kind.UPDATED),
-            ):
-                crawler.ways = 0
-                ruling = await crawler.judged(one)
-                assert (ruling.verdict.kind, crawler.ways <= 2) == (kind, True), (kind, crawler.ways)
-                if ruling.reservation:
-                    crawler.crawl.release(ruling.reservation)
-                await crawler.crawl.finish()
-            assert crawler.errors == []
-
-    run(work)
+async def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> None:
+    async with opening() as crawler:
+        await crawler.kept(page("first"))
+        await crawler.kept(page("copy", end="编辑部转载。"))
+        for one, kind in (
+            (page("new", 5), Kind.UNIQUE),
+            (page("again", end="转载。"), Kind.DUPLICATE),
+            (page("first"), Kind.UNCHANGED),
+            (page("first", 6), Kind.UPDATED),
+        ):
+            crawler.ways = 0
+            ruling = await crawler.judged(one)
+            assert (ruling.verdict.kind, crawler.ways <= 2) == (kind, True), (kind, crawler.ways)
+            if ruling.reservation:
+                crawler.crawl.release(ruling.reservation)
+            await crawler.crawl.finish()
+        assert crawler.errors == []
 
 
 @pytest.mark.parametrize("comes_through", [True, False])
-def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Opening, comes_through: bool) -> None:
-    async def work() -> None:
-        async with opening() as one, opening() as other:
-            first = (await one.judged(page("first"))).reservation
-            assert first is not None
-            waiting = asyncio.ensure_future(other.judged(page("copy")))
-            await asyncio.sleep(0.1)
-            assert not waiting.done()
-            (one.crawl.commit(first, sealed=True) if comes_through else one.crawl.release(first))
-            ruling = await waiting
-            assert ruling.verdict.kind is (Kind.DUPLICATE if comes_through else Kind.UNIQUE)
-            assert (ruling.reservation is None) is comes_through
-            if ruling.reservation:
-                other.crawl.commit(ruling.reservation, sealed=True)
-            await other.crawl.finish()
-            assert one.store.pages == 2 if comes_through else 1
-            assert one.errors == other.errors == []
-
-    run(work)
-
-
-def test_a_page_of_a_dead_crawler_goes_with_its_lease(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Redis, "lease", 0.4)
-
-    async def work() -> None:
-        async with opening() as one, opening() as other:
-            first = (await one.judged(page("first"))).reservation
-            assert first is not None
-            one.store.leases.stop_renewing()  # it is asleep
-            ruling = await other.judged(page("copy"))
-            assert ruling.verdict.kind is Kind.UNIQUE
-            one.crawl.commit(first, sealed=True)  # it wakes up
-            await one.crawl.finish()
-            assert ["others rolled back" in str(error) for error in one.errors] == [True]
-            assert ruling.reservation is not None
+async def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(
+    opening: Opening, comes_through: bool
+) -> None:
+    async with opening() as one, opening() as other:
+        first = await one.reserve(page("first"))
+        waiting = asyncio.ensure_future(other.judged(page("copy")))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        (one.crawl.commit(first, sealed=True) if comes_through else one.crawl.release(first))
+        ruling = await waiting
+        assert ruling.verdict.kind is (Kind.DUPLICATE if comes_through else Kind.UNIQUE)
+        assert (ruling.reservation is None) is comes_through
+        if ruling.reservation:
             other.crawl.commit(ruling.reservation, sealed=True)
-            await other.crawl.finish()
-            assert [record.url for record in other.store.records()] == ["http://copy.example/"]
+        await other.crawl.finish()
+        assert one.store.pages == 2 if comes_through else 1
+        assert one.errors == other.errors == []
 
-    run(work)
 
-
-def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_of_a_dead_crawler_goes_with_its_lease(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 0.4)
+    async with opening() as one, opening() as other:
+        first = await one.reserve(page("first"))
+        one.store.leases.stop_renewing()  # it is asleep
+        ruling = await other.judged(page("copy"))
+        assert ruling.verdict.kind is Kind.UNIQUE
+        one.crawl.commit(first, sealed=True)  # it wakes up
+        await one.crawl.finish()
+        assert ["others rolled back" in str(error) for error in one.errors] == [True]
+        assert ruling.reservation is not None
+        other.crawl.commit(ruling.reservation, sealed=True)
+        await other.crawl.finish()
+        assert [record.url for record in other.store.records()] == ["http://copy.example/"]
 
-    async def work() -> None:
-        async with opening() as one:
-            await one.kept(page("first"), sealed=False)
-            await asyncio.to_thread(one.store.leases.stop_renewing)  # it is asleep
-            await asyncio.sleep(0.6)
-            async with opening() as other:
-                assert other.store.rolled_back.pages == 1
-            with pytest.raises(StoreError, match="others rolled back"):
-                await one.judged(page("late", 3))
 
-    run(work)
+async def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Redis, "lease", 0.4)
+    async with opening() as one:
+        await one.kept(page("first"), sealed=False)
+        await asyncio.to_thread(one.store.leases.stop_renewing)  # it is asleep
+        await asyncio.sleep(0.6)
+        async with opening() as other:
+            assert other.store.rolled_back.pages == 1
+        with pytest.raises(StoreError, match="others rolled back"):
+            await one.judged(page("late", 3))
 
 
-def test_nobody_gives_up_a_crawl_that_is_not_heard_of(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_gives_up_a_crawl_that_is_not_heard_of(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 1.5)
-
-    async def work() -> None:
-        async with opening() as one, opening() as two, opening() as three:
-            await one.judged(page("first"))
-            await asyncio.to_thread(one.store.leases.stop_renewing)  # it is killed
-            second = asyncio.ensure_future(two.patient(page("second")))
-            await asyncio.sleep(0.05)
-            third = asyncio.ensure_future(three.patient(page("third")))
-            await asyncio.sleep(0.7)
-            assert (second.done(), third.done()) == (False, False), "its lease may have been renewed just before"
-            ruling = await second
-            assert ruling.verdict.kind is Kind.UNIQUE
-            await asyncio.sleep(0.1)
-            assert not third.done(), "it waits anew for the page that has the place now"
-            await two.through(ruling)
-            assert (await third).verdict.kind is Kind.DUPLICATE
-
-    run(work)
+    async with opening() as one, opening() as two, opening() as three:
+        await one.judged(page("first"))
+        await asyncio.to_thread(one.store.leases.stop_renewing)  # it is killed
+        second = asyncio.ensure_future(two.patient(page("second")))
+        await asyncio.sleep(0.05)
+        third = asyncio.ensure_future(three.patient(page("third")))
+        await asyncio.sleep(0.7)
+        assert (second.done(), third.done()) == (False, False), "its lease may have been renewed just before"
+        ruling = await second
+        assert ruling.verdict.kind is Kind.UNIQUE
+        await asyncio.sleep(0.1)
+        assert not third.done(), "it waits anew for the page that has the place now"
+        await two.through(ruling)
+        assert (await third).verdict.kind is Kind.DUPLICATE
 
 
-def test_a_page_that_gives_up_a_slow_one_is_waited_for(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_gives_up_a_slow_one_is_waited_for(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 1.0)
-
-    async def work() -> None:
-        async with opening() as one, opening() as two, opening() as three:
-            slow = await one.judged(page("first"))
-            waiting = [asyncio.ensure_future(crawler.patient(page("copy"), 0.3)) for crawler in (two, three)]
-            done, behind = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            (ruling,) = (task.result() for task in done)
-            assert (ruling.verdict.headline, len(behind)) == ("unjudged (in_flight)", 1)
-            await (two if waiting[0] in done else three).through(ruling)
-            (last,) = [await task for task in behind]
-            assert last.verdict.kind is Kind.UNCHANGED, "it has the same URL"
-            await one.through(slow)
-            assert (await two.judged(page("first"))).verdict.kind is Kind.UNCHANGED
-            assert (await two.judged(page("copy"))).verdict.kind is Kind.UNCHANGED
-            assert (one.store.pages, check(one.store).sound) == (2, True)
-
-    run(work)
+    async with opening() as one, opening() as two, opening() as three:
+        slow = await one.judged(page("first"))
+        waiting = [asyncio.ensure_future(crawler.patient(page("copy"), 0.3)) for crawler in (two, three)]
+        done, behind = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        (ruling,) = (task.result() for task in done)
+        assert (ruling.verdict.headline, len(behind)) == ("unjudged (in_flight)", 1)
+        await (two if waiting[0] in done else three).through(ruling)
+        (last,) = [await task for task in behind]
+        assert last.verdict.kind is Kind.UNCHANGED, "it has the same URL"
+        await one.through(slow)
+        assert (await two.judged(page("first"))).verdict.kind is Kind.UNCHANGED
+        assert (await two.judged(page("copy"))).verdict.kind is Kind.UNCHANGED
+        assert (one.store.pages, check(one.store).sound) == (2, True)
 
 
-def test_a_page_that_gave_up_its_other_version_is_one_page(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_that_gave_up_its_other_version_is_one_page(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Redis, "lease", 1.0)
-
-    async def work() -> None:
-        async with opening() as one, opening() as two:
-            slow = await one.judged(page("first"))
-            hasty = await two.patient(page("first", end="编辑部转载。"))
-            assert hasty.verdict.headline == "unjudged (in_flight)"
-            await one.through(slow)
-            await two.through(hasty)
-            assert (one.store.pages, check(one.store).sound) == (1, True)
-
-    run(work)
+    async with opening() as one, opening() as two:
+        slow = await one.judged(page("first"))
+        hasty = await two.patient(page("first", end="编辑部转载。"))
+        assert hasty.verdict.headline == "unjudged (in_flight)"
+        await one.through(slow)
+        await two.through(hasty)
+        assert (one.store.pages, check(one.store).sound) == (1, True)
 
 
 BARE = Page("http://bare.example/", "短", text="太短。", html=77)
@@ -342,139 +306,116 @@ BARE = Page("http://bare.example/", "短", text="太短。", html=77)
 @pytest.mark.parametrize(
     ("early", "late", "kind"), [(page("first"), page("first", 7), Kind.UPDATED), (BARE, BARE, Kind.UNCHANGED)]
 )
-def test_versions_of_a_page_wait_for_each_other(opening: Opening, early: Page, late: Page, kind: Kind) -> None:
-    async def work() -> None:
-        async with opening() as one, opening() as other:
-            first = (await one.judged(early)).reservation
-            waiting = asyncio.ensure_future(other.judged(late))
-            await asyncio.sleep(0.05)
-            assert isinstance(first, Reservation)
-            assert not waiting.done()
-            one.crawl.commit(first, sealed=True)
-            assert (await waiting).verdict.kind is kind
-
-    run(work)
+async def test_versions_of_a_page_wait_for_each_other(opening: Opening, early: Page, late: Page, kind: Kind) -> None:
+    async with opening() as one, opening() as other:
+        first = await one.reserve(early)
+        waiting = asyncio.ensure_future(other.judged(late))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        one.crawl.commit(first, sealed=True)
+        assert (await waiting).verdict.kind is kind
 
 
-def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
-    async def work() -> None:
-        async with opening() as one, opening() as other:
-            await one.judged(page("first"))
-            with pytest.raises(asyncio.TimeoutError):
-                await other.judged(page("copy"), wait=0.1)
-            await other.crawl.finish()
-            client = client_of(other.store)
-            named = client.scan_iter(match=one.store.kv.link.prefix + b"p*")
-            assert len([name for name in named if len(name) == len(one.store.kv.link.prefix) + 9]) == 1
-
-    run(work)
+async def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
+    async with opening() as one, opening() as other:
+        await one.judged(page("first"))
+        with pytest.raises(asyncio.TimeoutError):
+            await other.judged(page("copy"), wait=0.1)
+        await other.crawl.finish()
+        client = client_of(other.store)
+        named = client.scan_iter(match=one.store.kv.link.prefix + b"p*")
+        assert len([name for name in named if len(name) == len(one.store.kv.link.prefix) + 9]) == 1
 
 
-def test_what_a_crawl_counts_the_others_know_once_both_have_looked(opening: Opening) -> None:
+async def test_what_a_crawl_counts_the_others_know_once_both_have_looked(opening: Opening) -> None:
     """And nothing is told twice, though the answer was lost."""
     sentences = np.array([7, 70], np.uint32)
 
     def stood(crawler: Crawler) -> list[int]:
         return [int(many) for many in crawler.store.on_site("river.example").stood_on(sentences)]
 
-    async def work() -> None:
-        async with opening() as one, opening() as other:
-            for _ in range(2):
-                one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)] * 50))
-            await one.crawl.finish()
-            await other.crawl.catch_up()
-            assert (stood(one), stood(other)) == ([100, 100], [0, 0]), "the next are waited for"
+    async with opening() as one, opening() as other:
+        for _ in range(2):
             one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)] * 50))
-            await one.crawl.finish()
-            await other.crawl.catch_up()
-            assert (stood(one), stood(other)) == ([150, 150], [150, 150]), "so much is told at once"
-            one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)]))
-            for crawler in (one, other, one):
-                await crawler.crawl.catch_up()
-            assert (stood(one), stood(other)) == ([151, 151], [151, 151])
+        await one.crawl.finish()
+        await other.crawl.catch_up()
+        assert (stood(one), stood(other)) == ([100, 100], [0, 0]), "the next are waited for"
+        one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)] * 50))
+        await one.crawl.finish()
+        await other.crawl.catch_up()
+        assert (stood(one), stood(other)) == ([150, 150], [150, 150]), "so much is told at once"
+        one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)]))
+        for crawler in (one, other, one):
+            await crawler.crawl.catch_up()
+        assert (stood(one), stood(other)) == ([151, 151], [151, 151])
 
-            run_once = one.link.run_once
+        run_once = one.link.run_once
 
-            async def unanswered(program: Program) -> list[Any]:
-                await run_once(program)
-                raise NoAnswer(OSError("the way back is broken"))
+        async def unanswered(program: Program) -> list[Any]:
+            await run_once(program)
+            raise NoAnswer(OSError("the way back is broken"))
 
-            one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)]))
-            with patch.object(one.link, "run_once", unanswered):
-                await one.crawl.catch_up()
+        one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)]))
+        with patch.object(one.link, "run_once", unanswered):
             await one.crawl.catch_up()
-            await other.crawl.catch_up()
-            assert (stood(one), stood(other)) == ([152, 152], [152, 152])
-
-    run(work)
-
-
-def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Opening) -> None:
-    async def work() -> None:
-        async with opening() as one, opening() as other:
-            first = [(await one.judged(page(f"first{number}", number))).reservation for number in range(1, 6)]
-            waiting = [asyncio.ensure_future(other.judged(page(f"copy{number}", number))) for number in range(1, 6)]
-            await asyncio.sleep(0.4)
-            pipelines, execute = list[int](), other.link._pipelines._execute
-
-            async def counted(programs: list[Program]) -> list[Any]:
-                pipelines.append(len(programs))
-                return await execute(programs)
-
-            with patch.object(other.link._pipelines, "_execute", counted):
-                await asyncio.sleep(0.7)
-            assert 1 <= len(pipelines) <= 5, "each of five would have asked as often"
-            assert max(pipelines) == 5
-            for reservation in first:
-                assert reservation is not None
-                one.crawl.release(reservation)
-            verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
-            assert verdicts == [Kind.UNIQUE] * 5
-
-    run(work)
+        await one.crawl.catch_up()
+        await other.crawl.catch_up()
+        assert (stood(one), stood(other)) == ([152, 152], [152, 152])
 
 
-def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that was too much and comes again."""
+async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Opening) -> None:
+    async with opening() as one, opening() as other:
+        first = [await one.reserve(page(f"first{number}", number)) for number in range(1, 6)]
+        waiting = [asyncio.ensure_future(other.judged(page(f"copy{number}", number))) for number in range(1, 6)]
+        await asyncio.sleep(0.4)
+        pipelines, execute = list[int](), other.link._pipelines._execute
+
+        async def counted(programs: list[Program]) -> list[Any]:
+            pipelines.append(len(programs))
+            return await execute(programs)
+
+        with patch.object(other.link._pipelines, "_execute", counted):
+            await asyncio.sleep(0.7)
+        assert 1 <= len(pipelines) <= 5, "each of five would have asked as often"
+        assert max(pipelines) == 5
+        for reservation in first:
+            one.crawl.release(reservation)
+        verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
+        assert verdicts == [Kind.UNIQUE] * 5
+
+
+async def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     unread = Page("http://large.example/", html=77, unread="too_slow")
+    async with opening() as crawler:
+        assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
+        await crawler.kept(page("river"))
+        loop, waits = threading.get_ident(), crawler.store.kv.link.run
 
-    async def work() -> None:
-        async with opening() as crawler:
-            assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
-            await crawler.kept(page("river"))
-            loop, waits = threading.get_ident(), crawler.store.kv.link.run
+        def elsewhere(program: Program) -> list[Any]:
+            assert threading.get_ident() != loop, "the loop waits for the server"
+            return waits(program)
 
-            def elsewhere(program: Program) -> list[Any]:
-                assert threading.get_ident() != loop, "the loop waits for the server"
-                return waits(program)
-
-            with monkeypatch.context() as patched:
-                patched.setattr(crawler.store.kv.link, "run", elsewhere)
-                assert await crawler.crawl.is_unchanged(unread.url, 77)
-                assert not await crawler.crawl.is_unchanged(unread.url, 78)
-                assert not await crawler.crawl.is_unchanged("http://new.example/", 77)
-            assert crawler.errors == []
-
-    run(work)
+        with monkeypatch.context() as patched:
+            patched.setattr(crawler.store.kv.link, "run", elsewhere)
+            assert await crawler.crawl.is_unchanged(unread.url, 77)
+            assert not await crawler.crawl.is_unchanged(unread.url, 78)
+            assert not await crawler.crawl.is_unchanged("http://new.example/", 77)
+        assert crawler.errors == []
 
 
-def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drops, "_MOST", 3)
     monkeypatch.setattr(drops, "_STEP", 2)
-
-    async def work() -> None:
-        async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
-            with monkeypatch.context() as patched:
-                patched.setattr(crawler.store, "read_rows", None)
-                await crawler.kept(page("first"))
-                for number in range(7):
-                    assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
-            assert crawler.store.count_rows(b"d") == 7
-            before = list(crawler.store.rows(b"d"))
-            assert drops.trim(crawler.store, 7) == 3
-            assert list(crawler.store.rows(b"d")) == before[4:]
-
-    run(work)
+    async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
+        with monkeypatch.context() as patched:
+            patched.setattr(crawler.store, "read_rows", None)
+            await crawler.kept(page("first"))
+            for number in range(7):
+                assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
+        assert crawler.store.count_rows(b"d") == 7
+        before = list(crawler.store.rows(b"d"))
+        assert drops.trim(crawler.store, 7) == 3
+        assert list(crawler.store.rows(b"d")) == before[4:]
 
 
 def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -498,5 +439,5 @@ def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypa
             assert crawler.errors == []
 
     with running("--appendonly", "yes", "--appendfsync", "always") as server:
-        run(work)
+        asyncio.run(work())
     assert told == ["gone", "back"]

@@ -31,7 +31,6 @@ LONGER = page("attacker", [*BODY, *story(2, 16)], "渡船事故", site="attacker
 
 
 def edited(version: int) -> Page:
-    """The article with a correction."""
     return replace(ARTICLE, text="".join([*BODY[:version], f"更正：第{version}版，无人受伤。", *BODY[version + 1 :]]))
 
 

@@ -143,7 +143,6 @@ def _replace_by_directory(file: Path) -> None:
 
 
 def mutations(flips: int) -> dict[str, list[Mutation]]:
-    """Ways to damage a file, by kind."""
     places = random.Random(flips)
     return {
         "deleted": [_delete],
@@ -170,12 +169,11 @@ class Damage:
 
 #: How many bits are flipped, in turn, in a file of this kind.
 _FLIPS = {
-    "ldb": 14, "log": 40, "MANIFEST": 24, "sqlite": 60, "wal": 60, "witness": 24, "seal": 12, "shm": 6, "CURRENT": 4,
+    "ldb": 14, "log": 40, "MANIFEST": 24, "sqlite": 60, "wal": 60, "witness": 24, "shm": 6, "CURRENT": 4,
 }  # fmt: skip
 
 
 def damages(state: State) -> Iterator[Damage]:
-    """All that is done to a state."""
     for file in sorted(state.folder.rglob("*")):
         name = file.relative_to(state.folder).as_posix()
         if file.is_dir():
@@ -204,7 +202,7 @@ def _delete_with(ending: str) -> Mutation:
 
 def _kind(file: Path) -> str:
     name = file.name
-    for kind in ("MANIFEST", "CURRENT", "LOCK", "LOG", "seal", "witness", "lock", "-wal", "-shm"):
+    for kind in ("MANIFEST", "CURRENT", "LOCK", "LOG", "witness", "lock", "-wal", "-shm"):
         if name.startswith(kind) or name.endswith(kind):
             return kind.lstrip("-")
     return file.suffix.lstrip(".")
@@ -234,7 +232,6 @@ def outcome(damage: Damage, folder: Path) -> tuple[str, str]:
 
 
 def _report(writing: int, state: State, place: Path) -> None:
-    """Ends this process."""
     import signal
 
     signal.alarm(_PATIENCE)
@@ -279,7 +276,6 @@ Table = dict[tuple[str, str, str, str], Counter[str]]
 
 
 def run(kinds: list[str], every: int, folder: Path, size: tuple[int, int] = SIZE) -> Table:
-    """What becomes of each ``every``-th damage."""
     table: Table = {}
     for kind in kinds:
         for ending in ("closed", "killed"):

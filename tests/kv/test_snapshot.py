@@ -68,7 +68,6 @@ def urls(store: PageStore) -> list[str]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All that lies there, with what is in it."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
@@ -400,7 +399,7 @@ def looks(url: str, seconds: float) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_every_look_at_a_state_at_work_agrees_with_itself(url: str, tmp_path: Path) -> None:
-    _look_at_work(url, tmp_path, 4)
+    _look_at_work(url, tmp_path, 2.5)
 
 
 @pytest.mark.soak

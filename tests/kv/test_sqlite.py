@@ -35,7 +35,6 @@ def opened(path: Path) -> PageStore:
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """All that is in the directory of a database."""
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 

@@ -50,6 +50,14 @@ class Spot:
     def open(self) -> PageStore:
         return open_at(self.kind, self.location, RECIPE)
 
+    def fill(self, first: int, last: int) -> None:
+        with closing(self.open()) as store:
+            fill(store, first, last)
+
+    def count(self) -> int:
+        with closing(self.open()) as store:
+            return store.pages
+
     def copied(self, name: str) -> Spot:
         """As a process that is killed now would leave it."""
         copy = self.folder.with_name(name)
@@ -170,8 +178,7 @@ def test_a_state_that_is_gone_is_no_new_one(spot: Spot, damage: Callable[[Spot],
     begin = Path(left.location) if left.kind.scheme == "leveldb" else left.witness
     assert f"delete {begin}" in str(refused.value)
     shutil.rmtree(begin) if begin.is_dir() else begin.unlink()
-    with closing(left.open()) as store:
-        assert store.pages == 0
+    assert left.count() == 0
 
 
 def test_a_file_of_sqlite_that_is_gone_is_not_answered_by_a_state_of_another_kind(tmp_path: Path) -> None:
@@ -197,8 +204,7 @@ def test_a_state_that_nobody_wrote_to_yet_may_begin_again(spot: Spot, monkeypatc
             spot.open()
     assert spot.witness.exists()
     for _ in range(2):
-        with closing(spot.open()) as store:
-            assert store.pages == 0
+        assert spot.count() == 0
 
 
 # Moving
@@ -220,8 +226,7 @@ def test_a_closed_state_needs_no_witness_but_one_that_was_left_open_does(spot: S
         fill(store, 1, 21)
         killed = spot.copied("killed")
     spot.witness.unlink()
-    with closing(spot.open()) as store:
-        assert store.pages == 20
+    assert spot.count() == 20
     assert spot.witness.exists()
     killed.witness.unlink()
     with pytest.raises(StoreDamaged, match="Keep together") as refused:
@@ -234,8 +239,7 @@ def test_the_largest_file_of_sqlite_copied_alone_from_an_open_state_is_refused(t
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     spot, copy = Spot("sqlite", tmp_path / "here"), Spot("sqlite", tmp_path / "there")
-    with closing(spot.open()) as store:
-        fill(store, 1, 11)
+    spot.fill(1, 11)
     with closing(spot.open()) as store:
         fill(store, 11, 21)
         shutil.copyfile(spot.location, copy.location)
@@ -244,11 +248,9 @@ def test_the_largest_file_of_sqlite_copied_alone_from_an_open_state_is_refused(t
 
 
 def test_an_older_copy_is_told_of_until_its_own_witness_is_back(spot: Spot) -> None:
-    with closing(spot.open()) as store:
-        fill(store, 1, 11)
+    spot.fill(1, 11)
     old = spot.copied("old")
-    with closing(spot.open()) as store:
-        fill(store, 11, 21)
+    spot.fill(11, 21)
     newer = spot.witness.read_bytes()
     shutil.rmtree(spot.folder)
     shutil.copytree(old.folder, spot.folder)
@@ -257,16 +259,14 @@ def test_an_older_copy_is_told_of_until_its_own_witness_is_back(spot: Spot) -> N
     with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 20"):
         spot.open()
     spot.witness.write_bytes(older)
-    with closing(spot.open()) as store:
-        assert store.pages == 10
+    assert spot.count() == 10
 
 
 def test_the_witness_of_another_state_is_told_of(spot: Spot, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Spot(spot.kind.scheme, tmp_path / "other")
     for one in (spot, other):
-        with closing(one.open()) as store:
-            fill(store, 1, 11)
+        one.fill(1, 11)
     shutil.copyfile(other.witness, spot.witness)
     with pytest.raises(StoreDamaged, match="another state"):
         spot.open()
@@ -341,8 +341,7 @@ def test_a_witness_that_cannot_be_written_stops_no_crawl(spot: Spot, monkeypatch
         fill(store, 1, 11)
         with pytest.raises(StoreError, match="No space left"):
             store.close()
-    with closing(spot.open()) as store:
-        assert store.pages == 10
+    assert spot.count() == 10
 
 
 # What is checked when

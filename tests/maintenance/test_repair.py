@@ -178,8 +178,6 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
     "MANIFEST cut": ("leveldb", largest("db/MANIFEST-*", cut(0.5)), 1),
     "MANIFEST deleted": ("leveldb", largest("db/MANIFEST-*", Path.unlink), 1),
     "MANIFEST of noise": ("leveldb", largest("db/MANIFEST-*", flip(0.1)), 1),
-    "seal of noise": ("leveldb", largest("seal.json", write(b"\xff")), 1),
-    "seal deleted": ("leveldb", largest("seal.json", Path.unlink), 1),
     "bit flipped early in a table": ("leveldb", largest("db/*.ldb", flip(0.05)), 0.9),
     "bit flipped amid a table": ("leveldb", largest("db/*.ldb", flip(0.5)), 0.9),
     "bit flipped late in a table": ("leveldb", largest("db/*.ldb", flip(0.9)), 0.9),

@@ -105,7 +105,6 @@ def values(explanation: Explanation) -> dict[str, float]:
 
 
 def unpacked(packed: bytes) -> Sketch:
-    """A sketch that was made with the default parameters."""
     return Sketch.unpack(packed, DEFAULTS.bins * DEFAULTS.bits // 8)
 
 

@@ -21,5 +21,4 @@ def made(method: Method, text: str) -> Fingerprint:
 
 
 def compared(method: Method, one: str, other: str) -> Comparison:
-    """Compare a new page ``one`` with an earlier page ``other``."""
     return method.compare(made(method, one), made(method, other).sketch, NONE)

@@ -112,15 +112,13 @@ def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        ({"words": WORDS}, {"words": WORDS}, 1.0),
-        ({"words": WORDS}, {"words": OTHERS}, 1 / 4),
-        ({"words": WORDS}, {"words": NUMBERS}, 0.0),
-        ({"words": WORDS, "title": 1}, {"words": NONE, "title": 0}, 0.5),
+        ({"words": WORDS}, {"words": WORDS}, 1.0), ({"words": WORDS}, {"words": OTHERS}, 1 / 4),
+        ({"words": WORDS}, {"words": NUMBERS}, 0.0), ({"words": WORDS, "title": 1}, {"words": NONE, "title": 0}, 0.5),
         ({"words": NONE, "title": 0}, {"words": NONE, "title": 0}, 0.5),
         ({"words": NONE, "title": 5}, {"words": NONE, "title": 5}, 1.0),
         ({"words": NONE, "title": 5}, {"words": WORDS, "title": 6}, 0.0),
     ],
-)
+)  # fmt: skip
 def test_titles_are_compared_by_words_or_as_a_whole(
     one: dict[str, Any], other: dict[str, Any], expected: float
 ) -> None:
@@ -299,7 +297,6 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
 
 
 def rule(told: Explanation) -> str:
-    """Which of them it is."""
     (found,) = (words for words in DECISIONS if words in told.decision)
     return found
 
@@ -330,13 +327,11 @@ def some_pages(seed: int) -> tuple[Page, Page]:
         text = text.split("\n")[dice.randrange(4)]
     new = dice.choice(
         [
-            text,
-            respelled(text, dice.choice([0.01, 0.03, 0.06, 0.1]), seed),
-            respelled(text, dice.choice([0.03, 0.06, 0.1]), seed),
-            f"{text}\n{other[: dice.choice([8, 30, 200])]}",
+            text, respelled(text, dice.choice([0.01, 0.03, 0.06, 0.1]), seed),
+            respelled(text, dice.choice([0.03, 0.06, 0.1]), seed), f"{text}\n{other[: dice.choice([8, 30, 200])]}",
             "\n".join([*text.split("\n")[1:], *other.split("\n")[: dice.randrange(4)]]) or other,
         ]
-    )
+    )  # fmt: skip
     titles = dice.sample([TITLE, "渡口 第 3 期", "渡口 第 4 期", "", "An old mill", *map(some_word, (text, new))], 2)
     sites = [dice.choice(["", "a.example", "b.example"]) for _ in range(2)]
     return page(new, dice.choice(titles), site=sites[0]), page(text, titles[0], site=sites[1])
@@ -390,9 +385,6 @@ def test_of_a_text_and_itself_all_is_alike() -> None:
         assert rule(told) == "are identical", text
         if text:
             assert (shown["similarity"], shown["containment"], shown["whole"], shown["title"]) == (
-                1.0,
-                1.0,
-                1.0,
-                1.0,
-            ), text
+                1.0, 1.0, 1.0, 1.0,
+            ), text  # fmt: skip
             assert (shown["gone"], shown["numbers"], shown["opening"]) == (0.0, 0.0, 1.0), text

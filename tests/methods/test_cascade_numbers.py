@@ -47,7 +47,6 @@ def filled_in(text: str, share: float, seed: int) -> str:
 
 
 def seen(new: Page, old: Page) -> tuple[float, float]:
-    """What the comparison says: reworded, and numbers."""
     found = values(explained(new, old))
     return found["reworded"], found["numbers"]
 
@@ -153,7 +152,6 @@ FORM = sketch_form(CascadeParameters())
 
 
 def held(count: int, first: int = 0) -> Numbers:
-    """Those of a longer text with so many numbers."""
     text = split([f"第{number}号船" for number in range(first, first + count)], KEYED)
     packed = Numbers.encode(text, text.sketch(FORM), 500, 12)
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)

@@ -187,7 +187,6 @@ def test_the_share_of_prose_is_estimated_well() -> None:
 
 
 def _exact(new: str, old: str) -> float:
-    """The share of the prose of one text that the other one holds."""
     own = segment(new, OPEN)
     both = zip(own.lines, classify_lines(own.sentences, own.lines), strict=True)
     prose = {gram for line, kind in both if kind is LineKind.PROSE for gram in shingles(line, 5).tolist()}
@@ -201,7 +200,6 @@ def test_another_process_and_a_machine_without_a_compiler_find_the_same(monkeypa
     title, sketch = method.fingerprint(new).title, method._unpack(method.fingerprint(old).sketch)
     explanation = title.prose(5, 512, 2).compare(sketch)
     assert explanation.is_separate
-    assert method.unpack_title(method.pack_title(title)).prose(5, 512, 2).compare(sketch) == explanation
     monkeypatch.setattr(backend, "active", PythonBackend())
     assert Cascade().fingerprint(new).title.prose(5, 512, 2).compare(sketch) == explanation
 

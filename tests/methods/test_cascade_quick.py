@@ -93,7 +93,6 @@ ARTICLE_LINES = st.sampled_from([line for text in TEXTS for line in text.split("
 
 
 def is_nothing(method: Cascade, new: Fingerprint, old: bytes) -> bool:
-    """Whether a comparison says nothing of two pages."""
     found = method.compare(new, old, NONE)
     return not (found.duplicate or found.likeness or found.in_form or found.identical)
 

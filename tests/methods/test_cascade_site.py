@@ -232,7 +232,6 @@ def shown(
 
 
 def known_site(pages: int = 12) -> Detector:
-    """Some pages of the site are known, all in its form."""
     judge = detector()
     for number in range(pages):
         verdict = answer(judge, shown(f"earlier{number}", story(500 + number, 12), FORM, f"第{number}号旧闻"))
@@ -241,7 +240,6 @@ def known_site(pages: int = 12) -> Detector:
 
 
 def copied(verdict: Verdict) -> str | None:
-    """The name of the page that this one is a copy of."""
     return verdict.match.url.rpartition("/")[2] if verdict.match and verdict.kind is Kind.DUPLICATE else None
 
 

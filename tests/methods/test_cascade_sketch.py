@@ -188,7 +188,6 @@ def many(count: int) -> list[str]:
 
 
 def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
-    """The lines that a sketch keeps of a page."""
     return Lines.unpack(Lines.encode(split(lines, OPEN), headlines))[0]
 
 

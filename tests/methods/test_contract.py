@@ -91,7 +91,6 @@ GIVEN: dict[str, dict[str, Any]] = {"idf_terms": {"lexicon": str(LEXICON)}, "ima
 
 
 def made(name: str, **parameters: Any) -> Method:
-    """The method as it is tried here."""
     return make_method(name, {**parameters, **GIVEN.get(name, {})})
 
 
@@ -99,6 +98,10 @@ PLAIN_METHODS = {name: made(name) for name in METHODS}
 every_method = pytest.mark.parametrize("method", PLAIN_METHODS.values(), ids=PLAIN_METHODS)
 ALL_PAGES = {**PAGES, **EDGES}
 NONE: frozenset[int] = frozenset()
+
+
+#: One for all methods, as it reads the dictionary of jieba.
+python_backend = cache(PythonBackend)
 
 
 @cache
@@ -252,7 +255,7 @@ def test_fingerprints_are_written_down(method: Method, way: str, monkeypatch: py
     """With the parameters written down there too: a state by itself refuses other ones, as its recipe names them."""
     if way == "pure":
         monkeypatch.setattr(compiled, "kernels", None)
-        monkeypatch.setattr(backend, "active", PythonBackend())
+        monkeypatch.setattr(backend, "active", python_backend())
     elif compiled.kernels is None:
         pytest.skip("The compiled module was not built here.")
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))

@@ -58,14 +58,6 @@ def test_the_error_of_minhash_is_that_of_a_binomial_share(shared: int, own: int)
     assert np.std(found) == pytest.approx(deviation, rel=0.2)
 
 
-def test_pages_with_nothing_in_common_are_not_similar_by_minhash() -> None:
-    method, chance = make_method("minhash", {}), random.Random(5)
-    made = [windows(method, chance, 0, 300) for _ in range(50)]
-    found = [method.compare(one, other.sketch, NONE).similarity for one, other in made]
-    assert all(0.0 <= similarity <= 1 / 128 for similarity in found)
-    assert found.count(0.0) > 45
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (16, 320, 40), (8, 380, 10)])
 def test_pages_share_a_band_with_the_probability_of_the_formula(bands: int, shared: int, own: int) -> None:
@@ -201,18 +193,3 @@ def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: f
     assert above > 50
     assert max(len(keys) for keys, _ in signatures) < 255
     assert sum(len(keys) for keys, _ in signatures) < sum(map(len, texts))
-
-
-def test_the_prefix_filter_finds_every_pair_of_short_texts_that_stress_other_words() -> None:
-    for similarity in [0.3, 0.7, 0.9]:
-        words = Words(seed=4, size=12)
-        texts = [words.text(2 + number % 4) for number in range(150)]
-        signatures = [words.signature(text, similarity) for text in texts]
-        vectors = [words.vector(text) for text in texts]
-        alike = [
-            set(signatures[one][0]).isdisjoint(signatures[other][0])
-            for one, other in combinations(range(len(texts)), 2)
-            if vectors[one] @ vectors[other] >= similarity
-        ]
-        assert len(alike) > 150, similarity
-        assert not any(alike), similarity

@@ -491,18 +491,12 @@ def test_a_file_that_is_no_lexicon_is_refused_at_once(name: str, tmp_path: Path)
 
 def test_parameters_that_do_not_go_together_are_refused() -> None:
     given: tuple[tuple[str, dict[str, Any], str], ...] = (
-        ("minhash", {"permutations": 24}, "bands"),
-        ("supershingle", {"supershingles": 3, "equal": 4}, "equal"),
-        ("simhash", {"distance": 3, "blocks": 3}, "blocks"),
-        ("simhash", {"distance": 3, "blocks": 14}, "blocks"),
-        ("simhash", {"features": "characters", "hash": "sdbm"}, "hash"),
-        ("random_projection", {"bits": 100}, "bits"),
-        ("imatch", {"low": 0.8, "high": 0.8}, "high"),
-        ("keywords", {"rule": "set;ordered"}, "rule"),
-        ("keywords", {"rule": "set,"}, "rule"),
-        ("nshash", {"n": 2}, "equal"),
-        ("segments", {"segments": 2}, "equal"),
-    )
+        ("minhash", {"permutations": 24}, "bands"), ("supershingle", {"supershingles": 3, "equal": 4}, "equal"),
+        ("simhash", {"distance": 3, "blocks": 3}, "blocks"), ("simhash", {"distance": 3, "blocks": 14}, "blocks"),
+        ("simhash", {"features": "characters", "hash": "sdbm"}, "hash"), ("random_projection", {"bits": 100}, "bits"),
+        ("imatch", {"low": 0.8, "high": 0.8}, "high"), ("keywords", {"rule": "set;ordered"}, "rule"),
+        ("keywords", {"rule": "set,"}, "rule"), ("nshash", {"n": 2}, "equal"), ("segments", {"segments": 2}, "equal"),
+    )  # fmt: skip
     for name, parameters, wrong in given:
         with pytest.raises(SettingsError, match=f"{name}: .*{wrong}"):
             make_method(name, parameters)

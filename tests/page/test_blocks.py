@@ -86,11 +86,9 @@ def test_navigation_and_footers_alone_are_frame() -> None:
 def test_an_h1_is_a_headline() -> None:
     html = "<h1>The <i>ferry</i><br>is late</h1><h2>Why</h2><h1><a href=/>Daybook</a></h1>"
     assert visible_blocks(html) == [
-        Block("The ferry", headline=True),
-        Block("is late", headline=True),
-        Block("Why"),
+        Block("The ferry", headline=True), Block("is late", headline=True), Block("Why"),
         Block("Daybook", linked=7, headline=True),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_line_break_does_not_change_the_context() -> None:

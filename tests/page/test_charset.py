@@ -35,12 +35,10 @@ RECOGNISED = {
 }  # fmt: skip
 #: Text and charset of pages that need their declaration.
 DECLARED_ONLY = {
-    "japanese, shift_jis": (JAPANESE, "shift_jis"),
-    "japanese, euc-jp": (JAPANESE, "euc-jp"),
-    "russian, windows-1251": (RUSSIAN, "windows-1251"),
-    "russian, koi8-r": (RUSSIAN, "koi8-r"),
+    "japanese, shift_jis": (JAPANESE, "shift_jis"), "japanese, euc-jp": (JAPANESE, "euc-jp"),
+    "russian, windows-1251": (RUSSIAN, "windows-1251"), "russian, koi8-r": (RUSSIAN, "koi8-r"),
     "french, latin-1": (FRENCH, "iso-8859-1"),
-}
+}  # fmt: skip
 # fmt: off
 DECLARED = [
     "", "utf-8", "gb2312", "gbk", "gb18030", "big5", "iso-8859-1", "windows-1252", "windows-1251", "shift_jis",
@@ -53,7 +51,6 @@ NO_CHARSETS += ["unicode_escape", "raw_unicode_escape", "cp037", "utf-7", "x-use
 
 
 def read(text: str, charset: str, declared: str, where: str) -> tuple[str, str]:
-    """Return the decoded page with this declaration, and the original."""
     forms = {
         "meta": f'<meta charset="{declared}">',
         "pragma": f'<meta http-equiv="Content-Type" content="text/html; charset={declared}">',

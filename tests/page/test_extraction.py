@@ -176,13 +176,6 @@ def test_the_menu_of_a_page_with_little_text_is_ignored() -> None:
         assert name not in text
 
 
-def test_the_text_does_not_depend_on_other_pages() -> None:
-    first = extract(article(*PARAGRAPHS), URL, max_html=10_000)
-    for paragraph in PARAGRAPHS:
-        extract(article(paragraph, *PARAGRAPHS[::-1]), URL, max_html=10_000)
-    assert extract(article(*PARAGRAPHS), URL, max_html=10_000) == first
-
-
 def test_an_extractor_gets_html_and_url() -> None:
     page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
     html = "<title>船</title>"

@@ -53,7 +53,6 @@ ATTRIBUTES = st.lists(
 
 @st.composite
 def elements(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
-    """Draw an element, with or without its end tag."""
     name = draw(NAMES)
     attributes = "".join(f' {key}="{value}"' for key, value in draw(ATTRIBUTES))
     closing = draw(st.sampled_from((f"</{name}>", f"</{name}>", "", "</p>", "</body>")))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
+from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.page.extraction import Extractor, analyse, extract
-from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.page.reading import Line, LineRole, classify_lines, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
@@ -108,23 +105,3 @@ def test_a_reader_has_a_reason_with_numbers() -> None:
     ]:
         found = read_blocks(blocks, main)
         assert (found.reader, found.explain()) == (reader, why)
-
-
-def tree_text(html: str) -> str:
-    """Return the visible text of the tree without white space."""
-    body = parse_page(html)
-    places = visible_texts(body) if body is not None else []
-    return "".join("".join((element.tail if behind else element.text) or "" for element, behind in places).split())
-
-
-# fmt: off
-FRAGMENTS = [
-    "<p>", "</p>", "<b>", "</b>", "a ", " b\n", "<br>", "<a href=x>", "</a>", "<pre>", "</pre>", "<embed src=x>",
-    "<nav>", "</nav>", "<div hidden>", "</div>", "<script>c</script>", "<svg>d</svg>", "\x1c", "\u3000é", "<td>",
-]
-# fmt: on
-
-
-@given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
-def test_visible_texts_are_the_text_of_the_blocks(html: str) -> None:
-    assert tree_text(html) == "".join("".join(block.text.split()) for block in find_blocks(parse_page(html)))

@@ -35,7 +35,6 @@ def parse(html: str) -> lxml.html.HtmlElement:
 
 
 def isolate(html: str) -> tuple[bool, str]:
-    """Whether something was removed, and the text that stays."""
     root = parse(html)
     simplify(root)
     is_article = isolate_article(root, *find_sections(root))

@@ -37,11 +37,9 @@ def test_the_sample_pages_have_all_readers() -> None:
 
 
 CHANGES: list[Callable[[str], str]] = [
-    lambda text: text.replace("船工们说", "船工说"),
-    lambda text: "\n".join(text.splitlines()[:-1]),
-    lambda text: f"分享到：微信 微博\n{text}",
-    lambda text: text.replace("wait(12)", ""),
-]
+    lambda text: text.replace("船工们说", "船工说"), lambda text: "\n".join(text.splitlines()[:-1]),
+    lambda text: f"分享到：微信 微博\n{text}", lambda text: text.replace("wait(12)", ""),
+]  # fmt: skip
 
 
 def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:

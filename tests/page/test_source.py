@@ -51,14 +51,11 @@ def test_without_fields_everything_is_from_the_response() -> None:
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        ({"title": " Own title "}, {"title": "Own title"}),
-        ({"title": ["Own", "title"]}, {"title": "Own\ntitle"}),
-        ({"title": ""}, {"title": "The ferry sails again"}),
-        ({"title": 7}, {"title": "The ferry sails again"}),
+        ({"title": " Own title "}, {"title": "Own title"}), ({"title": ["Own", "title"]}, {"title": "Own\ntitle"}),
+        ({"title": ""}, {"title": "The ferry sails again"}), ({"title": 7}, {"title": "The ferry sails again"}),
         ({"keywords": "one，two"}, {"keywords": ("one", "two")}),
         ({"keywords": ["one", 2, "three"]}, {"keywords": ("one", "three")}),
-        ({"keywords": None}, {"keywords": ("ferry", "harbour")}),
-        ({"description": "Own."}, {"description": "Own."}),
+        ({"keywords": None}, {"keywords": ("ferry", "harbour")}), ({"description": "Own."}, {"description": "Own."}),
         ({"text": "Own text."}, {"text": "Own text.", "title": "The ferry sails again"}),
         ({"text": ["One.", "Two."]}, {"text": "One.\nTwo.", "canonical": "https://b.example/original"}),
         ({"text": "  "}, {"text": f"extracted from {URL}"}),
@@ -66,7 +63,7 @@ def test_without_fields_everything_is_from_the_response() -> None:
         ({"html": "<title>Own</title>"}, {"title": "Own", "canonical": ""}),
         ({"html": b"\xff\xfe<\0p\0>\0"}, {"title": ""}),
     ],
-)
+)  # fmt: skip
 def test_fields_of_an_item_come_first(item: dict[str, Any], expected: dict[str, Any]) -> None:
     page = source().page(item, response(), URL)
     assert {name: getattr(page, name) for name in expected} == expected

@@ -14,14 +14,9 @@ import pytest
 
 from scrapy_neardup.files import writers
 from scrapy_neardup.files.writers import is_formula
-from scrapy_neardup.page.extraction import analyse
-from scrapy_neardup.page.reading import classify_lines
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.marked import render_marked_page
 from scrapy_neardup.report.page import render_report as html
-from scrapy_neardup.report.tuning import make_question, render_questions
 from scrapy_neardup.state.evidence import Evidence
-from tests.page.pages import ARTICLE
 from tests.report.browser import Seen, shown
 from tests.report.recount import State
 from tests.report.states import SENTENCES, hostile
@@ -69,23 +64,13 @@ def test_strings_of_pages_are_text(opened: Any) -> None:
     assert "\u202e" not in everything
 
 
-def test_the_policy_of_each_page_stops_an_injected_script_and_image(
-    chromium: Any, report: Path, tmp_path: Path
-) -> None:
-    found = analyse(ARTICLE, "https://daybook.example/", max_html=100_000)
-    lines = classify_lines(found.blocks, found.reading, lambda sentence: 0)
-    pages = {
-        "Near-duplicates": report.read_text(encoding="utf-8"),
-        "Extracted": render_marked_page(ARTICLE, found.page, lines, []),
-        "Are these copies?": render_questions([make_question(("a", "", "", "a"), ("b", "", "", "b"), {})], ""),
-    }
-    broken = tmp_path / "broken.html"
-    for title, whole in pages.items():
-        html = whole.replace("<main", "<script>document.title = 'taken'</script><img src='https://a.example/'><main", 1)
-        broken.write_text(html, encoding="utf-8")
-        with shown(chromium, broken) as (page, seen):
-            assert page.title().startswith(title)
-            assert len([one for one in seen.said if "Content Security Policy" in one]) == 2, title
+def test_the_policy_stops_an_injected_script_and_image(chromium: Any, report: Path, tmp_path: Path) -> None:
+    whole, broken = report.read_text(encoding="utf-8"), tmp_path / "broken.html"
+    added = "<script>document.title = 'taken'</script><img src='https://a.example/'><main"
+    broken.write_text(whole.replace("<main", added, 1), encoding="utf-8")
+    with shown(chromium, broken) as (page, seen):
+        assert page.title().startswith("Near-duplicates")
+        assert len([one for one in seen.said if "Content Security Policy" in one]) == 2
 
 
 def test_the_search_narrows_the_rows(opened: Any) -> None:

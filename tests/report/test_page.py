@@ -225,7 +225,7 @@ def test_crawls_and_reasons_are_listed() -> None:
     assert (report.remembered, len(report.crawls), report.crawls[0].ended) == (61, 50, 0)
     found = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='crawls-table']/tbody/tr")]
     assert found[0][1:4] == ["runs, or was killed", "open", "–"]
-    assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "7", "100", "0"]
+    assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "0", "7", "100", "0"]
     assert "The last 50 of 61 crawls." in said(tree(html).get_element_by_id("crawls"))
     reasons = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='unjudged-table']/tbody/tr")]
     assert reasons == [["no_text", "no text found", "4,200"], ["<b>odd", "", "1,800"]]

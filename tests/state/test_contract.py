@@ -182,7 +182,6 @@ TEMPORARY = {"temporary": 200_000, "temporary on disk": 3}
 
 @pytest.fixture(params=[*STORES, *TEMPORARY, ON_SERVER, ON_CLUSTER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """Every store there is."""
     yield from _place(request.param, tmp_path / "here", request)
 
 
@@ -204,7 +203,6 @@ def store(place: Place) -> PageStore:
 
 
 def make(store: PageStore, url: str = URL, *keys: int, sketch: bytes = b"sketch") -> Record:
-    """A record with a new id, not yet in the store."""
     id = store.new_id()
     return Record(id, url, id, 1.0, keys, sketch)
 
@@ -257,22 +255,17 @@ def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore)
 @pytest.mark.parametrize(
     "record",
     [
-        Record(1, URL, 1),
-        Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
-        Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4),
-        Record(3, "", 3, 1.0, (), b"\x00"),
+        Record(1, URL, 1), Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
+        Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4), Record(3, "", 3, 1.0, (), b"\x00"),
         Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
         Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
-        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
-        Record(7, URL, 3, 0.0),
-        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
-        Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
-        Record(10, URL, 3, 0.0, (), b"", dropped=1),
-        Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
+        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"), Record(7, URL, 3, 0.0),
+        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True), Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
+        Record(10, URL, 3, 0.0, (), b"", dropped=1), Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
         Record(12, URL, 2**62 + 3, 1.0, (4, 5, 2**62 + 3), b"sketch", delivered=True),
     ],
     ids=lambda record: str(record.id),
-)
+)  # fmt: skip
 def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
     store = place.open()
     store.add(record)
@@ -404,13 +397,6 @@ def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: PageStore, mo
 # Counting and reopening
 
 
-def test_the_size_grows_with_the_pages(store: PageStore) -> None:
-    before = store.size()
-    for n in range(100):
-        store.add(make(store, f"{URL}?{n}", n, sketch=bytes(1024)))
-    assert store.size() >= before + 50_000
-
-
 # Counts of sentences
 
 SITE = "river.example"
@@ -424,7 +410,6 @@ def note(store: PageStore, pages: int, sentences: Sentences = MENU, site: str = 
 
 
 def stood(store: PageStore, sentences: Sentences = MENU) -> list[int]:
-    """On how many pages of the site each sentence stood."""
     return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
 
 
@@ -689,14 +674,6 @@ def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting:
         with pytest.raises(StoreError, match="is closed") as refused:
             call(store, page)
         assert not isinstance(refused.value, StoreDamaged), name
-
-
-def test_closing_twice_does_nothing_more(place: Place) -> None:
-    store = place.open()
-    put(store)
-    store.close()
-    store.close()
-    close_store(store)
 
 
 def test_closing_twice_does_not_free_the_lock_of_a_later_holder(on_disk: Place) -> None:

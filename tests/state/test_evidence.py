@@ -178,7 +178,7 @@ def test_the_unsealed_pages_of_a_crawl_are_its_own_and_can_be_sealed_as_they_are
 @pytest.mark.slow
 def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageStore) -> None:
     stays = put(store, "stays", Evidence("near", title="渡口"))
-    gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(3000)]
+    gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(1500)]
     full = store.size()
     store.forget(gone)
     before = dict(store.kv.scan(b""))

@@ -206,16 +206,6 @@ def test_counts_whose_periodic_write_fails_are_written_with_the_next(monkeypatch
     assert stood(open_disk()) == [10, 10, 10]
 
 
-def test_counts_that_were_written_are_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boilerplate, "_COUNTS_EVERY", 10)
-    store = open_disk()
-    note(store, 10)
-    for key, _ in list(store.kv.scan(b"b")):
-        store.kv.write(Changes(deletes={key}), sync=False)
-    store.close()
-    assert not list(store.kv.scan(b"b"))
-
-
 def test_a_close_that_fails_leaves_the_counts_that_were_written_before() -> None:
     store = open_disk()
     note(store, 4)

@@ -90,7 +90,6 @@ def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """A state of the new kind, with all of the pages."""
     url = Lines.url(str(tmp_path.resolve() / "state.lines"))
     with open_state(url) as store:
         judge_pages(store, PAGES)

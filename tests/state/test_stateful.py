@@ -257,14 +257,14 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
 def test_random_steps_do_as_a_model_of_dictionaries(
     scheme: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    walk(scheme, tmp_path, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
+    walk(scheme, tmp_path, 15 if scheme in SERVERS else 40, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 def test_random_steps_do_so_where_keys_have_rows(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "MOST", most)
-    walk("sqlite", tmp_path, 40, lambda: pytest.fail("SQLite asks for no server."))
+    walk("sqlite", tmp_path, 25, lambda: pytest.fail("SQLite asks for no server."))
 
 
 @pytest.mark.soak

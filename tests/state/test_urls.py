@@ -17,13 +17,11 @@ from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_nea
 @pytest.mark.parametrize(
     ("url", "name"),
     [
-        ("{scheme}://{folder}/state", "state"),
-        ("{scheme}:{folder}/state", "state"),
-        ("{upper}://{folder}/state", "state"),
-        ("{scheme}://{folder}/state/../state/", "state"),
+        ("{scheme}://{folder}/state", "state"), ("{scheme}:{folder}/state", "state"),
+        ("{upper}://{folder}/state", "state"), ("{scheme}://{folder}/state/../state/", "state"),
         ("{scheme}://{folder}/state%20%E7%8A%B6", "state 状"),
     ],
-)
+)  # fmt: skip
 def test_a_url_names_a_store_and_an_absolute_path(scheme: str, url: str, name: str, tmp_path: Path) -> None:
     folder = tmp_path.resolve()
     url = url.format(scheme=scheme, upper=scheme.upper(), folder=folder)
@@ -93,7 +91,6 @@ def test_the_default_keeps_to_what_is_there(
 
 
 def made(folder: Path) -> str:
-    """The URL of a state under its usual name in a folder."""
     url = f"sqlite://{folder}/state.sqlite"
     close_store(open_store(url, {}))
     return url

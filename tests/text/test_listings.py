@@ -13,7 +13,6 @@ PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 
 
 def kinds_of(text: str) -> list[LineKind]:
-    """The kinds of all sentences with letters."""
     own = segment(text, OPEN)
     return classify_lines(own.sentences, own.lines)
 

@@ -45,7 +45,6 @@ def test_distinct_values_are_those_of_numpy_and_the_argument_stays(hashes: list[
 
 
 def draw_pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[npt.NDArray[np.uint64], ...]:
-    """Draw two sets of that size, as similar as their sizes allow."""
     both = round(2 * size * similarity / (1 + similarity))
     hashes = dice.integers(0, 2**64, 2 * size - both, np.uint64)
     return hashes[:size], hashes[size - both :]

@@ -373,15 +373,6 @@ def test_the_title_of_the_article_is_the_longest_of_the_parts(title: str, site: 
 # Any text
 
 
-@PATIENT
-@given(TEXT)
-def test_every_stage_takes_any_text(text: str) -> None:
-    for one in (text, normalize(text)):
-        for stage in (letters, sentences, spaced_words, numbers, article_title, has_unspaced):
-            stage(one)
-        core_words(one, 4)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "units", "size"),

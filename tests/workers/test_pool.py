@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.limits import is_risky, limit_page
 from scrapy_neardup.page.source import PageContent, RiskyPage
-from scrapy_neardup.workers.pool import TaskFailed, WorkerPool, available_cores, default_size, free_memory, size_for
-from scrapy_neardup.workers.tasks import FingerprintTask, ReadingOptions, ReadPage, ReadTask, WorkerOptions
+from scrapy_neardup.workers.messages import ReadingOptions
+from scrapy_neardup.workers.pool import WorkerPool, available_cores, default_size, free_memory, size_for
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
-from tests.workers.users import READING, URL, Method, fingerprints, opened, raw, reading
+from tests.workers.users import READING, URL, opened, raw, reading
 
 slow = pytest.mark.slow  # processes of their own
 by_signal = pytest.mark.skipif(sys.platform == "win32", reason="by a signal")
@@ -29,16 +30,12 @@ WIDE = f"{ARTICLE}<table><tr>{'<td>x' * 99_000}</table>"
 RISKY = ARTICLE + "<br>" * 9_000
 
 
-def obedient(seconds: float = 30.0) -> WorkerOptions:
-    return WorkerOptions(seconds, reading())
-
-
 def read(html: str) -> Page:
     return limit_page(extract(html, URL, max_html=10**6), 100_000)
 
 
 def result(pool: WorkerPool, content: str | PageContent) -> object:
-    return pool.submit(ReadTask(raw(content) if isinstance(content, str) else content)).result(60)
+    return pool.submit(raw(content) if isinstance(content, str) else content).result(60)
 
 
 def reason(pool: WorkerPool, content: str | PageContent) -> str:
@@ -68,12 +65,12 @@ def is_gone(process: int) -> bool:
 @slow
 def test_pages_are_read_as_in_this_process_by_as_many_workers_as_needed() -> None:
     pages = [ARTICLE, PROSE, NONE, HOSTILE, ARTICLE.replace("ferry", "ferry \ud800 \U0001f6a2"), ""]
-    with opened(WorkerOptions(30.0, READING), 2) as pool:
+    with opened(READING, 2) as pool:
         for html in pages[:2]:
             assert pool.read(raw(html)) == read(html)
         assert len(pool.process_ids) == 1, "one page at a time takes one worker"
-        futures = [pool.submit(ReadTask(raw(html))) for html in pages]
-        assert [future.result(60) for future in futures] == [ReadPage(read(html)) for html in pages]
+        futures = [pool.submit(raw(html)) for html in pages]
+        assert [future.result(60) for future in futures] == [read(html) for html in pages]
         assert len({*pool.process_ids}) == 2
         assert (pool.replaced, pool.why_replaced) == (0, "")
 
@@ -81,7 +78,7 @@ def test_pages_are_read_as_in_this_process_by_as_many_workers_as_needed() -> Non
 @slow
 def test_a_worker_decodes_bytes_and_refuses_what_is_no_page_of_the_url() -> None:
     gbk = ARTICLE.replace("The ferry sails again", "渡口今天早上重新开航").replace("<html>", "<html><meta charset=gbk>")
-    with opened(WorkerOptions(30.0, READING)) as pool:
+    with opened(READING) as pool:
         assert pool.read(PageContent(URL, gbk.encode("gbk"))) == read(gbk)
         assert pool.read(PageContent(URL, gbk.encode("gbk"), "text/html; charset=gb2312")) == read(gbk)
         assert pool.read(PageContent(URL, ARTICLE.encode(), is_of_url=False)) == read(ARTICLE), "its canonical URL"
@@ -94,25 +91,25 @@ def test_a_worker_decodes_bytes_and_refuses_what_is_no_page_of_the_url() -> None
 @slow
 def test_a_page_that_may_take_long_comes_back_unless_the_worker_may_read_it() -> None:
     assert is_risky(RISKY)
-    with opened(WorkerOptions(30.0, ReadingOptions(1_000_000, only_quick=True))) as pool:
+    with opened(replace(READING, only_quick=True)) as pool:
         assert result(pool, PageContent(URL, RISKY.encode())) == RiskyPage(RISKY)
-    with opened(WorkerOptions(30.0, READING)) as pool:
+    with opened(READING) as pool:
         assert pool.read(raw(RISKY)) == read(RISKY)
 
 
 @slow
 def test_a_text_that_is_too_long_does_not_come_back() -> None:
-    with opened(WorkerOptions(30.0, ReadingOptions(1_000_000, 100))) as pool:
+    with opened(replace(READING, max_text=100)) as pool:
         page = pool.read(raw(ARTICLE))
     assert (page.text, page.main, page.unread) == ("", "", "too_large")
 
 
 @slow
 def test_our_own_reader_is_killed_too() -> None:
-    with opened(WorkerOptions(0.3, READING)) as pool:
+    with opened(replace(READING, seconds=0.3)) as pool:
         pool.read(raw(ARTICLE))
         [process] = pool.process_ids
-        with pytest.raises(TaskFailed, match=r"more than 0\.3 s"):
+        with pytest.raises(ExtractionError, match=r"more than 0\.3 s"):
             pool.read(raw(WIDE))
         assert is_gone(process)
         assert pool.read(raw(ARTICLE)) == read(ARTICLE)
@@ -135,7 +132,7 @@ def test_our_own_reader_is_killed_too() -> None:
     ],
 )
 def test_a_hostile_page_costs_that_page_alone(order: str, seconds: float, expected: str, replaced: int) -> None:
-    with opened(obedient(seconds)) as pool:
+    with opened(reading(seconds=seconds)) as pool:
         reader_of(pool, "calm")
         assert reason(pool, order) == expected
         assert pool.replaced == replaced
@@ -144,7 +141,7 @@ def test_a_hostile_page_costs_that_page_alone(order: str, seconds: float, expect
 
 @slow
 def test_a_page_whose_worker_dies_is_tried_once_more(tmp_path: Path) -> None:
-    with opened(obedient()) as pool:
+    with opened(reading()) as pool:
         first = reader_of(pool, "calm")
         assert reader_of(pool, f"die once:{tmp_path}/mark") != first
         assert (pool.replaced, pool.why_replaced) == (1, "died")
@@ -152,17 +149,17 @@ def test_a_page_whose_worker_dies_is_tried_once_more(tmp_path: Path) -> None:
 
 @slow
 def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> None:
-    with opened(obedient(seconds=2), 2) as pool:
-        for future in [pool.submit(ReadTask(raw("pause"))) for _ in range(2)]:
+    with opened(reading(seconds=2), 2) as pool:
+        for future in [pool.submit(raw("pause")) for _ in range(2)]:
             future.result(60)
         time.sleep(0.5)  # its deadline is no multiple of two seconds
         started = time.monotonic()
-        late = pool.submit(ReadTask(raw(f"wait:{tmp_path}/mark")))
-        for future in [pool.submit(ReadTask(raw("calm"))) for _ in range(20)]:
-            assert isinstance(future.result(60), ReadPage)
+        late = pool.submit(raw(f"wait:{tmp_path}/mark"))
+        for future in [pool.submit(raw("calm")) for _ in range(20)]:
+            assert isinstance(future.result(60), Page)
         assert time.monotonic() - started < 2
         error = late.result(60)
-        assert isinstance(error, TaskFailed)
+        assert isinstance(error, ExtractionError)
         assert 2 <= time.monotonic() - started < 20
         assert (error.reason, pool.replaced) == ("too_slow", 1)
         assert "more than 2 s" in pool.why_replaced
@@ -171,7 +168,7 @@ def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> No
 @slow
 @by_signal
 def test_a_stopped_worker_is_replaced() -> None:
-    with opened(obedient(seconds=1)) as pool:
+    with opened(reading(seconds=1)) as pool:
         stopped = reader_of(pool, "calm")
         os.kill(stopped, signal.SIGSTOP)
         assert reason(pool, "calm") == "too_slow"
@@ -183,21 +180,21 @@ def test_a_stopped_worker_is_replaced() -> None:
 @by_signal
 @pytest.mark.parametrize("order", ["pause", "calm"])
 def test_a_worker_that_somebody_kills_costs_no_page(order: str) -> None:
-    with opened(obedient()) as pool:
+    with opened(reading()) as pool:
         killed = reader_of(pool, "calm")
-        future = pool.submit(ReadTask(raw(order))) if order == "pause" else None
+        future = pool.submit(raw(order)) if order == "pause" else None
         time.sleep(0.1)
         os.kill(killed, signal.SIGKILL)
         time.sleep(0.1)
-        future = future or pool.submit(ReadTask(raw(order)))
-        assert isinstance(future.result(60), ReadPage)
+        future = future or pool.submit(raw(order))
+        assert isinstance(future.result(60), Page)
         assert pool.replaced == 1
 
 
 @slow
 @by_signal
 def test_ctrl_c_does_not_reach_a_worker() -> None:
-    with opened(obedient()) as pool:
+    with opened(reading()) as pool:
         process = reader_of(pool, "calm")
         assert os.getpgid(process) != os.getpgid(0)
         os.kill(process, signal.SIGINT)
@@ -208,7 +205,7 @@ def test_ctrl_c_does_not_reach_a_worker() -> None:
 @slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the size")
 def test_a_worker_that_grows_is_replaced_between_two_pages() -> None:
-    with opened(obedient()) as pool:
+    with opened(reading()) as pool:
         first, grown, after = (reader_of(pool, order) for order in ("calm", "grow", "calm"))
         assert first == grown != after
         assert (pool.replaced, "90 MB" in pool.why_replaced) == (1, True)
@@ -217,8 +214,8 @@ def test_a_worker_that_grows_is_replaced_between_two_pages() -> None:
 @slow
 def test_closing_waits_for_no_page(tmp_path: Path) -> None:
     before = {*threading.enumerate()}
-    with opened(obedient(seconds=100), 2) as pool:
-        futures = [pool.submit(ReadTask(raw(f"wait:{tmp_path}/{number}"))) for number in range(5)]
+    with opened(reading(seconds=100), 2) as pool:
+        futures = [pool.submit(raw(f"wait:{tmp_path}/{number}")) for number in range(5)]
         wait_until(lambda: len([*tmp_path.iterdir()]) == 2)
         processes, started = pool.process_ids, time.monotonic()
         pool.close()
@@ -233,9 +230,9 @@ def test_closing_waits_for_no_page(tmp_path: Path) -> None:
 
 @slow
 def test_a_cancelled_task_starts_no_worker(tmp_path: Path) -> None:
-    with opened(obedient()) as pool:
-        busy = pool.submit(ReadTask(raw("pause")))
-        unwanted = pool.submit(ReadTask(raw(f"wait:{tmp_path}/mark")))
+    with opened(reading()) as pool:
+        busy = pool.submit(raw("pause"))
+        unwanted = pool.submit(raw(f"wait:{tmp_path}/mark"))
         assert unwanted.cancel()
         busy.result(60)
         reader_of(pool, "calm")
@@ -247,12 +244,12 @@ def test_few_threads_make_few_workers_and_none_is_reported(monkeypatch: pytest.M
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    with opened(obedient(), 2) as pool:
+    with opened(reading(), 2) as pool:
         reader_of(pool, "calm")
         monkeypatch.setattr(threading.Thread, "start", refuse)
-        futures = [pool.submit(ReadTask(raw(order))) for order in ("pause", "calm")]
-        assert all(isinstance(future.result(60), ReadPage) for future in futures)
-    with opened(obedient()) as pool:
+        futures = [pool.submit(raw(order)) for order in ("pause", "calm")]
+        assert all(isinstance(future.result(60), Page) for future in futures)
+    with opened(reading()) as pool:
         error = result(pool, "calm")
         assert isinstance(error, NoWorker)
         assert "can't start new thread" in str(error)
@@ -262,18 +259,17 @@ def test_few_threads_make_few_workers_and_none_is_reported(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("options", "python"),
     [
-        (WorkerOptions(30.0, reading("tests.workers.users.not_there")), ""),
-        (WorkerOptions(30.0, None, fingerprints("tests.workers.users.NotThere")), ""),
-        (WorkerOptions(30.0, READING), "/nowhere/python"),
+        (reading("tests.workers.users.not_there"), ""),
+        (READING, "/nowhere/python"),
     ],
 )
 def test_a_worker_that_cannot_start_is_reported(
-    options: WorkerOptions, python: str, monkeypatch: pytest.MonkeyPatch
+    options: ReadingOptions, python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if python:
         monkeypatch.setattr(sys, "executable", python)
     with opened(options) as pool:
-        error = result(pool, "calm") if options.reading else pool.submit(FingerprintTask([Page(URL)])).result(60)
+        error = result(pool, "calm")
     assert isinstance(error, NoWorker)
     assert python in str(error)
     assert pool.replaced == 0
@@ -282,7 +278,7 @@ def test_a_worker_that_cannot_start_is_reported(
 @slow
 def test_a_worker_ends_with_its_parent() -> None:
     """Its pipe is closed; in the midst of a page it has some seconds more than the page may take."""
-    with opened(obedient()) as pool:
+    with opened(reading()) as pool:
         process = reader_of(pool, "calm")
         child = pool._workers[0]._child
         assert child is not None
@@ -295,11 +291,6 @@ def test_a_worker_ends_with_its_parent() -> None:
 def test_options_that_another_process_cannot_import_are_not_sent() -> None:
     assert not reading("__main__.extract").can_be_sent
     assert reading("shop.text.extract").can_be_sent
-    options = fingerprints(Method.name)
-    assert options.can_be_sent
-    assert not type(options)("__main__.Own", {}, options.hashes).can_be_sent
-    assert not type(options)("cascade", {"lexicon": Path("words.tsv")}, options.hashes).can_be_sent
-    assert "secret" not in repr(options)
 
 
 @pytest.mark.parametrize(

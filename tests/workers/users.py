@@ -1,4 +1,4 @@
-"""An extractor and a method of a user that misbehave when the page says so; a pool with them."""
+"""An extractor of a user that misbehaves when the page says so; a pool with it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
-from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.methods.literature import MinHash
-from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.source import PageContent
+from scrapy_neardup.workers.messages import ReadingOptions
 from scrapy_neardup.workers.pool import WorkerPool
-from scrapy_neardup.workers.tasks import FingerprintOptions, ReadingOptions, WorkerOptions
 
 URL = "http://river.example/ferry"
-SECRET = b"a secret of tests"
-READING = ReadingOptions(1_000_000, 100_000)
+READING = ReadingOptions(1_000_000, 100_000, seconds=30.0)
 _KEPT: list[bytes] = []
 
 
@@ -50,29 +45,13 @@ def extract(html: str, url: str) -> str | None:
     return f"{html} by {os.getpid()}"
 
 
-class Method(MinHash):
-    """Obeys the title."""
-
-    name: ClassVar[str] = f"{__name__}.Method"
-
-    def fingerprint(self, page: Page) -> Fingerprint:
-        """See ``misbehave``."""
-        misbehave(page.title)
-        return super().fingerprint(page)
-
-
-def reading(extractor: str = f"{__name__}.extract", *, only_quick: bool = False) -> ReadingOptions:
+def reading(extractor: str = f"{__name__}.extract", seconds: float = 30.0) -> ReadingOptions:
     """Options with the extractor above."""
-    return replace(READING, extractor=extractor, only_quick=only_quick)
-
-
-def fingerprints(method: str = "cascade", hashes: Keyed | None = None) -> FingerprintOptions:
-    """Options for a method."""
-    return FingerprintOptions(method, {}, hashes or Keyed(SECRET))
+    return replace(READING, extractor=extractor, seconds=seconds)
 
 
 @contextmanager
-def opened(options: WorkerOptions, size: int = 1) -> Iterator[WorkerPool]:
+def opened(options: ReadingOptions, size: int = 1) -> Iterator[WorkerPool]:
     """A pool that leaves no process behind."""
     pool = WorkerPool(options, size)
     with closing(pool):

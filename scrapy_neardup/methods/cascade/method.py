@@ -15,8 +15,7 @@ from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketc
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.marking import shared_sentences
-from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import PythonText
+from scrapy_neardup.text.normalize import normalize
 
 
 class Cascade(Method):
@@ -147,21 +146,14 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
-    def pack_title(self, title: TitleWords) -> str:
-        title_words, text = title.parts
-        return "\n".join([str(title.confirmed), *title_words]) + "\n\n" + text
-
-    def unpack_title(self, packed: str) -> TitleWords:
-        title, _, text = packed.partition("\n\n")
-        confirmed, *title_words = title.split("\n")
-        sentences = text.split("\n") if text else []
-        own = PythonText(sentences, list(map(letters, sentences)), self.hashes)
-        return TitleWords(title_words, own, int(confirmed))
-
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
         comparison = compare_same_bytes(known, here, counts)
         return None if comparison is None else (comparison, move_sketch(known, sketch, here))
+
+    def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
+        one, other = self._unpack(new.sketch), self._unpack(delivered)
+        return FineCheck(self.parameters, new, one, other, frozenset()).is_minor_update()
 
     def length(self, sketch: bytes) -> int:
         """Number of different shingles of the article, or of all own text: about the number of letters."""

@@ -167,6 +167,17 @@ class FixedThresholds(NamedTuple):
     #: Share of the common text from which it is mostly a listing.
     mostly_listing: float = 0.5
 
+    # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
+    # two versions of one URL.
+    #: Least similarity of a minor update, and most letters (different shingles) that it adds, and that it removes. Its
+    #: length, which is exact, differs by half as many, because the estimate of the letters errs by a third. Languages
+    #: without spaces say more with a letter.
+    minor: float = 0.7
+    minor_letters: int = 24
+    minor_letters_unspaced: int = 12
+    #: Most of the first and last sentences that it changes.
+    minor_sentences: int = 2
+
     # -- Two pages of one site, read from HTML: the WeChat articles as pages, each account a site, by ``scrapy neardup
     # dedup PAGES --tag``. Shares are of own letters, of the page with more of them.
     #: Noted pages of the site with a line that is a page's own: the earlier page is one.

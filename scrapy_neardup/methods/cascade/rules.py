@@ -204,6 +204,7 @@ class FineCheck:
         self._in_form = new.in_form
         self.features = compare(one, other, new.whole, common, p, new.site_free, new.title, in_form=new.in_form)
         self._title = new.title
+        self._whole = new.whole
         self._site = new.site
         self._one = one
         self._other = other
@@ -259,6 +260,34 @@ class FineCheck:
             return Likeness.EXCERPT
         same_title = (one.title, one.words) == (other.title, other.words) and one.title > 0
         return Likeness.SAME_TITLE if same_title else None
+
+    def is_minor_update(self) -> bool:
+        """Whether the earlier page is the delivered version of the new one, less or plus a few letters.
+
+        Both have one title. Of a short text all numbers are the same. In a longer text others may stand in lines that
+        are no prose: a counter, a date.
+        """
+        one, other = self._one, self._other
+        if self._title is None or one.title != other.title or self.has_grown():
+            return False
+        found = overlap(one, other.minwise, other.shingles, other.whole, self._whole, self.parameters.bits)
+        if one.article and other.article:
+            ours, theirs = one.article_view(), other.article_view()
+            found = overlap(ours, theirs.minwise, theirs.shingles, theirs.whole, b"", self.parameters.bits)
+        most = FIXED.minor_letters_unspaced if self._title.is_unspaced else FIXED.minor_letters
+        changed, longer = max(found.ours, found.theirs) - found.in_both, abs(found.ours - found.theirs)
+        if found.similarity < FIXED.minor or changed > most or longer > most / 2:
+            return False
+        pairs = zip(one.order.sentences, other.order.sentences, strict=False)
+        if (
+            len(one.order.sentences) != len(other.order.sentences)
+            or sum(a != b for a, b in pairs) > FIXED.minor_sentences
+        ):
+            return False
+        if one.numbers == other.numbers:
+            return True
+        lines = self._title.new_number_lines(other) if one.numbers.is_long and other.numbers.is_long else []
+        return bool(lines) and max(map(len, lines)) <= most
 
     def has_grown(self) -> bool:
         """Whether the new text contains the earlier one and more. The caller has found the same article in both.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import mix64
-from scrapy_neardup.hashing.classic import CLASSIC, classic_hashes
+from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
@@ -133,7 +133,10 @@ class SimHash(PublishedMethod):
             # Whole numbers (1024ths) have the same sum on every machine.
             weights = {word: round(-weight * 1024) for weight, word in found[: p.top]}
         words = list(weights)
-        hashes = self.hashes.each(words) if p.hash == "blake2b" else classic_hashes(p.hash, words, _BITS)
+        if p.hash == "blake2b":
+            hashes = self.hashes.each(words)
+        else:
+            hashes = np.array([classic_hash(p.hash, word, _BITS) for word in words], np.uint64)
         return hashes, np.array(list(weights.values()), np.int64)
 
 

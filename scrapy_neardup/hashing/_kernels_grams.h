@@ -1,34 +1,49 @@
 /* n-grams of characters, and their min-wise sketches: see text/shingles.py. */
-#include "_kernels.h"
 
-int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length)
+/* The n-grams of a text, and what they are hashed with. */
+typedef struct {
+    uint64_t offset, base;
+    uint64_t *sums; /* polynomials of the first 0, 1, 2, … characters */
+    uint64_t *at;   /* hashes of n-grams, see ``hash_n_grams`` */
+    Py_ssize_t length, count;
+} Grams;
+
+IN_CLONES static void mix_points(uint64_t *to, const Py_UCS4 *at, Py_ssize_t count, uint64_t offset)
+{
+    Py_ssize_t i;
+    for (i = 0; i < count; i++)
+        to[i] = mix(at[i] ^ offset);
+}
+
+/* Makes the sums, and room for hashes; 0 with an error, else release the sums. */
+static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length)
 {
     uint64_t sum = 0;
     Py_ssize_t i;
     grams->length = length;
     grams->count = 0;
-    grams->sums = length < PY_SSIZE_T_MAX / 32 ? PyMem_Malloc((size_t)(2 * length + 1) * sizeof *grams->sums) : NULL;
-    if (!grams->sums) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!(grams->sums = memory_for(length, 2 * sizeof *grams->sums)))
+        return 0;
     grams->at = grams->sums + length + 1;
+    mix_points(grams->at, at, length, grams->offset);
     for (i = 0; i < length; i++) {
         grams->sums[i] = sum;
-        sum = sum * grams->base + mix(at[i] ^ grams->offset);
+        sum = sum * grams->base + grams->at[i];
     }
     grams->sums[length] = sum;
-    return 0;
+    return 1;
 }
 
-void end_grams(Grams *grams)
+IN_CLONES static void mix_sums(uint64_t *to, const uint64_t *sums, Py_ssize_t count, Py_ssize_t n, uint64_t power)
 {
-    PyMem_Free(grams->sums);
+    Py_ssize_t i;
+    for (i = 0; i < count; i++)
+        to[i] = mix(sums[i + n] - sums[i] * power);
 }
 
-void hash_n_grams(Grams *grams, Py_ssize_t length, Py_ssize_t n)
+/* Hashes every n-gram of the first characters, in order: one if there are fewer than n, none of none. */
+static void hash_n_grams(Grams *grams, Py_ssize_t length, Py_ssize_t n)
 {
-    const uint64_t *sums = grams->sums;
     uint64_t power = 1;
     Py_ssize_t i;
     length = length < grams->length ? length : grams->length;
@@ -36,11 +51,11 @@ void hash_n_grams(Grams *grams, Py_ssize_t length, Py_ssize_t n)
     for (i = 0; i < n; i++)
         power *= grams->base;
     grams->count = length ? length - n + 1 : 0;
-    for (i = 0; i < grams->count; i++)
-        grams->at[i] = mix(sums[i + n] - sums[i] * power);
+    mix_sums(grams->at, grams->sums, grams->count, n, power);
 }
 
-uint64_t gram_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, uint64_t base)
+/* The hash of a text as one n-gram. */
+static uint64_t gram_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, uint64_t base)
 {
     uint64_t sum = 0;
     Py_ssize_t i;
@@ -80,8 +95,9 @@ static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
     return found;
 }
 
-/* Most hashes have a place of their own among eight times as many bits. Only those that share one are compared. */
-Py_ssize_t different(Grams *grams)
+/* Counts the different hashes, which are lost; -1 with an error. Most have a place of their own among eight times as many
+ * bits. Only those that share one are compared. */
+static Py_ssize_t different(Grams *grams)
 {
     uint64_t *values = grams->at, *once, *twice;
     Py_ssize_t i, shared = 0, found;
@@ -110,9 +126,12 @@ Py_ssize_t different(Grams *grams)
     return found < 0 ? -1 : grams->count - shared + found;
 }
 
+#define MOST_BINS 4096
+#define MOST_KEYS 128
 #define STEP UINT64_C(0x632BE59BD9B4E019)
 
-PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
+/* See ``sketch``. */
+static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
 {
     uint64_t minima[MOST_BINS];
     uint8_t packed[MOST_BINS] = {0};
@@ -141,7 +160,8 @@ PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
     return PyBytes_FromStringAndSize((const char *)packed, size);
 }
 
-PyObject *smallest_of(const Grams *grams, Py_ssize_t most)
+/* See ``smallest``. */
+static PyObject *smallest_of(const Grams *grams, Py_ssize_t most)
 {
     uint64_t few[MOST_KEYS];
     Py_ssize_t i, j, held = 0;

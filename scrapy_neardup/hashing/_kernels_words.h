@@ -3,10 +3,6 @@
  * A word is known by bits of a hash of its characters: in jieba's tables no two words, or beginnings of words, have the same
  * ones. A slot has 8 bytes and the table 8 MB, as nearly each look-up waits for memory. In dicts it takes 150 MB.
  */
-#include <math.h>
-
-#include "_kernels.h"
-
 #define MOST_NUMBERS 0x8000
 #define HAS_LONGER 0x8000 /* with the number of a chance: longer words begin so */
 
@@ -22,14 +18,12 @@ typedef struct {
     uint16_t count;
 } Numbers;
 
-typedef struct {
+struct Lexicon {
     Slot *slots;
     size_t size, count;
     double rare; /* the chance of a character that is no word */
     Numbers chances, weights; /* a chance is the logarithm of the share of all words */
-} Lexicon;
-
-static const char *LEXICON = "scrapy_neardup lexicon";
+};
 
 /* The hash of a word is that of its beginning and its last character. */
 static uint64_t longer(uint64_t hash, Py_UCS4 c)
@@ -176,28 +170,17 @@ static PyObject *read_weights(Lexicon *lexicon, const Points *points)
     return list;
 }
 
-static void forget(PyObject *capsule)
+static void forget_lexicon(PyObject *capsule)
 {
     Lexicon *lexicon = PyCapsule_GetPointer(capsule, LEXICON);
     PyMem_Free(lexicon->slots);
     PyMem_Free(lexicon);
 }
 
-/* A lexicon with room for some words; NULL with an error. */
-static Lexicon *make(Py_ssize_t words)
+static size_t count_lines(const Points *points)
 {
-    Lexicon *lexicon = PyMem_Calloc(1, sizeof *lexicon);
-    if (!lexicon)
-        return NULL;
-    for (lexicon->size = 1024; lexicon->size / 4 * 3 < (size_t)words; lexicon->size *= 2)
-        ;
-    lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots);
-    return lexicon;
-}
-
-static Py_ssize_t count_lines(const Points *points)
-{
-    Py_ssize_t i, lines = 0;
+    Py_ssize_t i;
+    size_t lines = 0;
     for (i = 0; i < points->count; i++)
         lines += points->at[i] == '\n';
     return lines;
@@ -207,29 +190,25 @@ KERNEL(lexicon)
 {
     Lexicon *lexicon;
     Points words, weights;
-    PyObject *capsule = NULL, *list = NULL, *found = NULL;
-    if (!has(given, 2) || points_of(args[0], &words) < 0)
+    PyObject *capsule = NULL, *list = NULL;
+    size_t lines;
+    if (!TAKE("tt", &words, &weights))
         return NULL;
-    if (points_of(args[1], &weights) < 0) {
-        release(&words);
-        return NULL;
+    lines = count_lines(&words) + count_lines(&weights); /* most beginnings of words are words */
+    if ((lexicon = PyMem_Calloc(1, sizeof *lexicon))) {
+        for (lexicon->size = 1024; lexicon->size / 4 * 3 < lines; lexicon->size *= 2)
+            ;
+        lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots);
+        if (!(capsule = PyCapsule_New(lexicon, LEXICON, forget_lexicon)))
+            PyMem_Free(lexicon);
     }
-    lexicon = make(count_lines(&words) + count_lines(&weights)); /* most beginnings of words are words */
-    if (!lexicon || !lexicon->slots)
+    if (capsule && lexicon->slots && read_dictionary(lexicon, &words) == 0)
+        list = read_weights(lexicon, &weights);
+    if (!PyErr_Occurred() && !list)
         PyErr_NoMemory();
-    else if (read_dictionary(lexicon, &words) == 0 && (list = read_weights(lexicon, &weights)))
-        capsule = PyCapsule_New(lexicon, LEXICON, forget);
-    if (capsule)
-        found = PyTuple_Pack(2, capsule, list);
-    else if (lexicon) {
-        PyMem_Free(lexicon->slots);
-        PyMem_Free(lexicon);
-    }
-    Py_XDECREF(capsule);
-    Py_XDECREF(list);
     release(&words);
     release(&weights);
-    return found;
+    return Py_BuildValue("NN", capsule, list);
 }
 
 /* ---- words of a text --------------------------------------------------------------------------------------------- */
@@ -306,12 +285,10 @@ static uint32_t kind_of(const Table *table, Py_UCS4 c)
 static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const Points *points, int singles, Word **words)
 {
     const Py_UCS4 *at = points->at, *all_end = at + points->count, *end;
-    Step *steps = PyMem_Malloc((size_t)(points->count + 1) * sizeof *steps);
+    Step *steps = memory_for(points->count, sizeof *steps);
     Py_ssize_t found = 0;
-    *words = PyMem_Malloc((size_t)points->count * sizeof **words);
-    if (!steps || !*words) {
+    if (!steps || !(*words = memory_for(points->count, sizeof **words))) {
         PyMem_Free(steps);
-        PyErr_NoMemory();
         return -1;
     }
     for (; at < all_end; at = end) {
@@ -343,26 +320,6 @@ static PyObject *list_words(const Word *words, Py_ssize_t count)
     for (i = 0; list && i < count; i++)
         if (put(list, i, str_of(words[i].at, words[i].length)) < 0)
             Py_CLEAR(list);
-    return list;
-}
-
-/* Table of characters, text, lexicon, whether Chinese words of one character count. */
-KERNEL(words)
-{
-    const Lexicon *lexicon;
-    Table *table;
-    Points points;
-    Word *words = NULL;
-    PyObject *list = NULL;
-    Py_ssize_t count;
-    int singles;
-    if (!has(given, 4) || !(lexicon = PyCapsule_GetPointer(args[2], LEXICON)) ||
-        (singles = PyObject_IsTrue(args[3])) < 0 || !(table = open_known(args, &points)))
-        return NULL;
-    if ((count = find_words(lexicon, table, &points, singles, &words)) >= 0)
-        list = list_words(words, count);
-    PyMem_Free(words);
-    release(&points);
     return list;
 }
 
@@ -405,23 +362,38 @@ static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py
     return held;
 }
 
+/* Table of characters, text, lexicon, whether Chinese words of one character count. */
+KERNEL(words)
+{
+    Lexicon *lexicon;
+    Table *table;
+    Points points;
+    Word *words = NULL;
+    PyObject *list = NULL;
+    Py_ssize_t count;
+    int singles;
+    if (!TAKE("TtXp", &table, &points, &lexicon, &singles))
+        return NULL;
+    if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0)
+        list = list_words(words, count);
+    PyMem_Free(words);
+    release(&points);
+    return list;
+}
+
 /* Table of characters, text, lexicon, number of words, weight of a word that has none. */
 KERNEL(core_words)
 {
-    const Lexicon *lexicon;
+    Lexicon *lexicon;
     Table *table;
     Points points;
     Word *words = NULL;
     PyObject *list = NULL;
     Py_ssize_t count, most;
     double unknown;
-    if (!has(given, 5) || !(lexicon = PyCapsule_GetPointer(args[2], LEXICON)) ||
-        size_of(args[3], 0, PY_SSIZE_T_MAX, &most) < 0)
+    if (!TAKE("TtXnd", &table, &points, &lexicon, &most, &unknown))
         return NULL;
-    unknown = PyFloat_AsDouble(args[4]);
-    if (PyErr_Occurred() || !(table = open_known(args, &points)))
-        return NULL;
-    if ((count = find_words(lexicon, table, &points, 0, &words)) >= 0)
+    if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, 0, &words)) >= 0)
         list = list_words(words, rank(lexicon, words, count, most, unknown));
     PyMem_Free(words);
     release(&points);

@@ -1,8 +1,5 @@
 /* A text cut into sentences once, and all that cascade keeps of it: see text/sentences.py. No str is made of a sentence until
  * one is asked for. */
-#include "_kernels.h"
-
-static const char *CUT = "scrapy_neardup cut text";
 
 /* A sentence with letters. */
 typedef struct {
@@ -12,14 +9,12 @@ typedef struct {
     uint64_t hash;          /* of its letters */
 } Line;
 
-typedef struct {
-    PyObject *table, *text; /* character table, and the text as it was given */
-    int is_folded;          /* whether it must be brought into its normal spelling */
+struct Cut {
+    Py_UCS4 *text, *letters; /* the normalised text, and behind it, in the same memory, the letters of all lines */
+    Py_ssize_t size, count;  /* characters of the text, and lines */
     Line *lines;
-    Py_ssize_t count;
-    Py_UCS4 *letters;
     uint64_t body; /* hash of all letters, if no line was left out */
-} Cut;
+};
 
 static Py_ssize_t all_letters(const Cut *cut)
 {
@@ -36,79 +31,55 @@ static Py_ssize_t length_of(const Cut *cut, Py_ssize_t line)
     return cut->lines[line].end - (line ? cut->lines[line - 1].end : 0);
 }
 
-/* ---- cutting ----------------------------------------------------------------------------------------------------- */
-
 static void drop(Cut *cut)
 {
-    Py_XDECREF(cut->table);
-    Py_XDECREF(cut->text);
     PyMem_Free(cut->lines);
-    PyMem_Free(cut->letters);
+    PyMem_Free(cut->text);
     PyMem_Free(cut);
 }
 
-static void forget(PyObject *capsule)
+static void forget_cut(PyObject *capsule)
 {
     drop(PyCapsule_GetPointer(capsule, CUT));
 }
 
 /* A cut text without lines, with room for some; NULL with an error. */
-static Cut *make(PyObject *table, PyObject *text, int is_folded, Py_ssize_t lines, Py_ssize_t letters)
+static Cut *make_cut(const Py_UCS4 *text, Py_ssize_t size, Py_ssize_t lines)
 {
     Cut *cut = PyMem_Calloc(1, sizeof *cut);
-    if (cut) {
-        cut->table = Py_NewRef(table);
-        cut->text = Py_NewRef(text);
-        cut->is_folded = is_folded;
-        cut->lines = PyMem_Malloc((size_t)lines * sizeof *cut->lines);
-        cut->letters = PyMem_Malloc((size_t)letters * sizeof *cut->letters);
-        if (cut->lines && cut->letters)
-            return cut;
-        drop(cut);
+    if (!cut)
+        PyErr_NoMemory();
+    else if ((cut->text = memory_for(size, 2 * sizeof *cut->text)) && (cut->lines = memory_for(lines, sizeof *cut->lines))) {
+        memcpy(cut->text, text, (size_t)size * sizeof *text);
+        cut->letters = cut->text + size;
+        cut->size = size;
+        return cut;
     }
-    PyErr_NoMemory();
+    else
+        drop(cut);
     return NULL;
 }
 
-/* The capsule, the number of letters, and their hash. */
+/* The capsule, the number of letters, and their hash; NULL with an error. */
 static PyObject *wrap(Cut *cut)
 {
-    PyObject *capsule = PyCapsule_New(cut, CUT, forget);
-    if (!capsule) {
+    PyObject *capsule = PyCapsule_New(cut, CUT, forget_cut);
+    if (!capsule)
         drop(cut);
-        return NULL;
-    }
-    return Py_BuildValue("NnK", capsule, all_letters(cut), (unsigned long long)cut->body);
-}
-
-/* Adds a line if it has letters, which are in place; 0, or -1 with an error. */
-static int add_line(Cut *cut, Py_ssize_t *room, const Line *line)
-{
-    if (line->end == all_letters(cut))
-        return 0;
-    if (cut->count == *room) {
-        Line *larger = PyMem_Realloc(cut->lines, (size_t)(*room *= 2) * sizeof *larger);
-        if (!larger) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        cut->lines = larger;
-    }
-    cut->lines[cut->count++] = *line;
-    return 0;
+    return capsule ? Py_BuildValue("NnK", capsule, all_letters(cut), (unsigned long long)cut->body) : NULL;
 }
 
 /* Reads a sentence up to its end mark, and puts its letters behind those of all before. */
-static void read_line(Cut *cut, Line *line, const Table *table, const Points *points)
+static void read_line(Cut *cut, Line *line, const Table *table)
 {
-    Py_ssize_t i, count = points->count, end = line->end, unspaced = 0;
+    Py_ssize_t i, count = cut->size, end = line->end, unspaced = 0;
     for (i = line->first; i < count; i++) {
-        Py_UCS4 c = points->at[i];
+        Py_UCS4 c = cut->text[i];
         uint32_t entry = ENTRY(table, c);
         cut->letters[end] = c;
         end += (entry & LETTER) != 0;
         unspaced += (entry & (LETTER | UNSPACED)) == (LETTER | UNSPACED);
-        if (c == '.' ? i + 1 < count && ENTRY(table, points->at[i + 1]) & ENDING : entry & MARK)
+        if (c == '.' ? i + 1 < count && ENTRY(table, cut->text[i + 1]) & ENDING : entry & MARK)
             break;
     }
     line->last = i;
@@ -116,42 +87,53 @@ static void read_line(Cut *cut, Line *line, const Table *table, const Points *po
     line->unspaced = unspaced;
 }
 
-/* Cuts a text whose blocks of the table are all there, as ``sentences`` does; 0, or -1 with an error. */
-static int cut_lines_of(Cut *cut, Py_ssize_t room, const Table *table, const Points *points)
+#define LINES 64 /* room at first */
+
+/* Cuts a text whose blocks of the table are all there, as ``sentences`` does; 0 with an error. */
+static int cut_lines_of(Cut *cut, const Table *table)
 {
-    Py_ssize_t i, count = points->count;
+    Py_ssize_t i, count = cut->size, room = LINES;
     Line line = {0};
     for (i = 0; i < count; i++) {
         line.first = i;
-        read_line(cut, &line, table, points);
+        read_line(cut, &line, table);
         i = line.last;
-        while (i + 1 < count && ENTRY(table, points->at[i + 1]) & MARK)
+        while (i + 1 < count && ENTRY(table, cut->text[i + 1]) & MARK)
             i++;
-        while (i + 1 < count && ENTRY(table, points->at[i + 1]) & CLOSING)
+        while (i + 1 < count && ENTRY(table, cut->text[i + 1]) & CLOSING)
             i++;
-        while (line.first < line.last && ENTRY(table, points->at[line.first]) & SPACE)
+        while (line.first < line.last && ENTRY(table, cut->text[line.first]) & SPACE)
             line.first++;
-        while (line.first < line.last && ENTRY(table, points->at[line.last - 1]) & SPACE)
+        while (line.first < line.last && ENTRY(table, cut->text[line.last - 1]) & SPACE)
             line.last--;
-        if (add_line(cut, &room, &line) < 0)
-            return -1;
+        if (line.end == all_letters(cut))
+            continue; /* without letters */
+        if (cut->count == room) {
+            Line *larger = memory_for(room *= 2, sizeof *larger);
+            if (!larger)
+                return 0;
+            memcpy(larger, cut->lines, (size_t)cut->count * sizeof *larger);
+            PyMem_Free(cut->lines);
+            cut->lines = larger;
+        }
+        cut->lines[cut->count++] = line;
     }
-    return 0;
+    return 1;
 }
 
-/* Hashes all lines, and all letters together; 0, or -1 with an error. */
+/* Hashes all lines, and all letters together; 0 with an error. */
 static int hash_lines(Cut *cut, const Key *key)
 {
-    Text *texts = PyMem_Malloc((size_t)(cut->count + 1) * sizeof *texts);
-    uint8_t *bytes = PyMem_Malloc((size_t)all_letters(cut) * 4), *to = bytes;
+    Text *texts = memory_for(cut->count, sizeof *texts);
+    uint8_t *bytes = texts ? memory_for(all_letters(cut), 4) : NULL, *to = bytes;
     Py_ssize_t i;
-    int has_room = texts && bytes;
-    if (has_room) {
+    if (bytes) {
         for (i = 0; i < cut->count; i++) {
             texts[i + 1].at = to;
             texts[i + 1].end = to = encode(letters_of(cut, i), length_of(cut, i), to);
         }
-        texts[0] = (Text){bytes, to, 0};
+        texts[0].at = bytes;
+        texts[0].end = to;
         hash_each(key, texts, cut->count + 1);
         for (i = 0; i < cut->count; i++)
             cut->lines[i].hash = texts[i + 1].hash;
@@ -159,58 +141,46 @@ static int hash_lines(Cut *cut, const Key *key)
     }
     PyMem_Free(bytes);
     PyMem_Free(texts);
-    if (has_room)
-        return 0;
-    PyErr_NoMemory();
-    return -1;
+    return bytes != NULL;
 }
 
-#define LINES 64 /* room at first */
-
+/* Table of characters, text, secret, whether to bring it into its normal spelling. */
 KERNEL(cut_text)
 {
     Key key;
     Points points;
     Table *table;
+    PyObject *secret;
     Cut *cut = NULL;
     int is_plain = SAME, is_folded;
-    if (!has(given, 4) || key_of(args[2], &key) < 0 || (is_folded = PyObject_IsTrue(args[3])) < 0 ||
-        !(table = is_folded ? open_text(args, &points) : open_known(args, &points)))
+    if (!TAKE("Ttbp", &table, &points, &secret, &is_folded))
         return NULL;
     if (is_folded)
         is_plain = fold(table, &points);
-    if (is_plain > NOT_PLAIN)
-        cut = make(args[0], args[1], is_plain == CHANGED, LINES, points.count + 1);
-    if (cut && (cut_lines_of(cut, LINES, table, &points) < 0 || hash_lines(cut, &key) < 0)) {
+    else if (!knows_all(table, &points))
+        is_plain = -1;
+    if (is_plain > NOT_PLAIN && key_of(secret, &key))
+        cut = make_cut(points.at, points.count, LINES);
+    release(&points);
+    if (cut && !(cut_lines_of(cut, table) && hash_lines(cut, &key))) {
         drop(cut);
         cut = NULL;
     }
-    release(&points);
-    if (!cut)
-        return is_plain == NOT_PLAIN ? Py_NewRef(Py_None) : NULL;
-    return wrap(cut);
-}
-
-static const Cut *cut_from(PyObject *capsule)
-{
-    return PyCapsule_GetPointer(capsule, CUT);
+    return cut ? wrap(cut) : is_plain == NOT_PLAIN ? Py_NewRef(Py_None) : NULL;
 }
 
 KERNEL(cut_without)
 {
-    const Cut *cut;
-    Cut *left = NULL;
+    Cut *cut, *left = NULL;
+    PyObject *list;
     uint32_t *halves;
     Py_ssize_t i, count;
-    if (!has(given, 2) || !(cut = cut_from(args[0])) || !is_list(args[1]))
+    if (!TAKE("Cl", &cut, &list) || !(halves = memory_for(count = PyList_Size(list), sizeof *halves)))
         return NULL;
-    count = PyList_Size(args[1]);
-    if (!(halves = PyMem_Malloc((size_t)count * sizeof *halves)))
-        return PyErr_NoMemory();
     for (i = 0; i < count; i++)
-        halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(args[1], i));
+        halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(list, i));
     if (!PyErr_Occurred())
-        left = make(cut->table, cut->text, cut->is_folded, cut->count, all_letters(cut));
+        left = make_cut(cut->text, cut->size, cut->count);
     qsort(halves, (size_t)count, sizeof *halves, compare_halves);
     for (i = 0; left && i < cut->count; i++) {
         Py_ssize_t end = all_letters(left), length = length_of(cut, i);
@@ -233,39 +203,30 @@ KERNEL(cut_without)
 
 KERNEL(cut_sentences)
 {
-    const Cut *cut;
-    Points points;
-    Table *table;
+    Cut *cut;
     Py_UCS4 *joined;
     Py_ssize_t i, size = 0;
-    PyObject *found = NULL;
-    if (!has(given, 1) || !(cut = cut_from(args[0])) ||
-        !(table = open_known((PyObject *[]){cut->table, cut->text}, &points)))
+    PyObject *found;
+    if (!TAKE("C", &cut) || !(joined = memory_for(cut->size, sizeof *joined)))
         return NULL;
-    joined = PyMem_Malloc((size_t)(points.count + 1) * sizeof *joined);
-    if (!joined)
-        PyErr_NoMemory();
-    if (joined && (!cut->is_folded || fold(table, &points) >= 0)) {
-        for (i = 0; i < cut->count; i++) { /* the end mark of a sentence has left room for the break */
-            Py_ssize_t length = cut->lines[i].last - cut->lines[i].first;
-            if (i)
-                joined[size++] = '\n';
-            memcpy(joined + size, points.at + cut->lines[i].first, (size_t)length * sizeof *joined);
-            size += length;
-        }
-        found = str_of(joined, size);
+    for (i = 0; i < cut->count; i++) { /* the end mark of a sentence has left room for the break */
+        Py_ssize_t length = cut->lines[i].last - cut->lines[i].first;
+        if (i)
+            joined[size++] = '\n';
+        memcpy(joined + size, cut->text + cut->lines[i].first, (size_t)length * sizeof *joined);
+        size += length;
     }
+    found = str_of(joined, size);
     PyMem_Free(joined);
-    release(&points);
     return found;
 }
 
 KERNEL(cut_lines)
 {
-    const Cut *cut;
+    Cut *cut;
     PyObject *list;
     Py_ssize_t i;
-    if (!has(given, 1) || !(cut = cut_from(args[0])))
+    if (!TAKE("C", &cut))
         return NULL;
     list = PyList_New(cut->count);
     for (i = 0; list && i < cut->count; i++)
@@ -281,16 +242,16 @@ static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
 
 KERNEL(cut_hashes)
 {
-    const Cut *cut;
+    Cut *cut;
     PyObject *found;
-    uint32_t *halves;
+    char *to;
     Py_ssize_t i, least, count = 0;
-    if (!has(given, 2) || !(cut = cut_from(args[0])) || size_of(args[1], 0, PY_SSIZE_T_MAX, &least) < 0 ||
-        !(found = PyByteArray_FromStringAndSize(NULL, cut->count * 4)))
+    if (!TAKE("Cn", &cut, &least) || !(found = PyByteArray_FromStringAndSize(NULL, cut->count * 4)))
         return NULL;
-    halves = (uint32_t *)(void *)PyByteArray_AsString(found);
+    to = PyByteArray_AsString(found);
     for (i = 0; i < cut->count; i++) {
-        halves[count] = (uint32_t)cut->lines[i].hash;
+        uint32_t half = (uint32_t)cut->lines[i].hash;
+        memcpy(to + 4 * count, &half, sizeof half);
         count += !is_short(cut, i, least) || is_short(cut, i - 1, least) || is_short(cut, i + 1, least);
     }
     if (count < cut->count && PyByteArray_Resize(found, count * 4) < 0)
@@ -363,16 +324,16 @@ static int is_digit(Py_UCS4 c)
     return c >= '0' && c <= '9'; /* the normal spelling has no others */
 }
 
-#define MOST_NUMBERS 255
+#define MOST_IN_TEXT 255
 
 /* 16 bits of the sum of the hashes of all different numbers in lines, and of each of the smallest ones. */
 static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
 {
-    uint64_t sum = 0, *found = PyMem_Malloc((size_t)(all_letters(cut) + 1) * sizeof *found);
+    uint64_t sum = 0, *found = memory_for(all_letters(cut), sizeof *found);
     Py_ssize_t line, i, count = 0, kept = 0;
-    char packed[2 * MOST_NUMBERS + 2], *at = packed + 2;
+    char packed[2 * MOST_IN_TEXT + 2], *at = packed + 2;
     if (!found)
-        return PyErr_NoMemory();
+        return NULL;
     for (line = 0; line < cut->count; line++) {
         const Py_UCS4 *letters = letters_of(cut, line);
         Py_ssize_t first, length = length_of(cut, line);
@@ -398,98 +359,96 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
 }
 
-enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST };
+enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
 
-static const Py_ssize_t LIMITS[][2] = {
-    {1, PY_SSIZE_T_MAX}, {8, MOST_BINS},      {1, 8}, {0, PY_SSIZE_T_MAX}, {8, MOST_BINS},
-    {1, 8},              {1, PY_SSIZE_T_MAX}, {1, PY_SSIZE_T_MAX}, {1, MOST_KEYS}, {0, PY_SSIZE_T_MAX},
-    {1, MOST_LONGEST},   {0, MOST_NUMBERS},   {0, MOST_ENDS}, {0, MOST_ENDS},
+/* Smallest and largest value of each; 0 for no largest. */
+static const Py_ssize_t LIMITS[FORM][2] = {
+    {1, 0}, {8, MOST_BINS}, {1, 8}, {0, 0},         {8, MOST_BINS},    {1, 8},         {1, 0},
+    {1, 0}, {1, MOST_KEYS}, {0, 0}, {1, MOST_LONGEST}, {0, MOST_IN_TEXT}, {0, MOST_ENDS}, {0, MOST_ENDS},
 };
 
-/* Number, sketch, opening and keys of n-grams: the polynomials are made once. 0, or -1 with an error. */
-static int shingle(const Cut *cut, const Py_ssize_t *form, Grams *grams, Py_ssize_t *count, PyObject **found)
+/* Reads a ``SketchForm``; 0 with an error. */
+static int read_form(PyObject *given, Py_ssize_t *form)
 {
-    Py_ssize_t i, all = all_letters(cut), unspaced = 0;
-    for (i = 0; i < cut->count; i++)
-        unspaced += cut->lines[i].unspaced;
-    hash_n_grams(grams, form[OPENING], form[N]);
-    found[1] = sketch_of(grams, form[OPENING_BINS], form[OPENING_BITS]);
-    hash_n_grams(grams, all, form[N]);
-    found[0] = found[1] ? sketch_of(grams, form[BINS], form[BITS]) : NULL;
-    if (!found[0] || (*count = different(grams)) < 0)
-        return -1;
-    /* a fiftieth of letters without spaces: see ``has_unspaced`` */
-    hash_n_grams(grams, all, unspaced && 50 * unspaced >= all ? form[KEY_N] : form[KEY_N_SPACED]);
-    found[2] = smallest_of(grams, form[KEYS]);
-    return found[2] ? 0 : -1;
+    Py_ssize_t i;
+    if (!is_so(PyTuple_Check(given) && PyTuple_Size(given) == FORM, PyExc_TypeError, "a form of sketches is needed"))
+        return 0;
+    for (i = 0; i < FORM; i++) {
+        Py_ssize_t size = form[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i)), most = LIMITS[i][1];
+        int is_power = (most != MOST_BINS && most != 8) || !(size & (size - 1)); /* bins and bits */
+        if (PyErr_Occurred() || !is_so(size >= LIMITS[i][0] && (!most || size <= most) && is_power, PyExc_ValueError,
+                                       "a number of the form is out of its range"))
+            return 0;
+    }
+    return 1;
 }
 
 KERNEL(cut_sketch)
 {
     Grams grams;
-    const Cut *cut;
-    Py_ssize_t form[LAST + 1], i, count;
-    PyObject *parts[6] = {NULL}, *found = NULL;
-    if (!has(given, 3 + LAST + 1) || !(cut = cut_from(args[0])) || word_of(args[1], &grams.offset) < 0 ||
-        word_of(args[2], &grams.base) < 0)
+    Cut *cut;
+    Py_ssize_t form[FORM], i, all, unspaced = 0, count = 0;
+    PyObject *given_form, *sketch = NULL, *opening = NULL, *keys = NULL, *longest = NULL, *numbers = NULL, *ends = NULL;
+    if (!TAKE("Cwwo", &cut, &grams.offset, &grams.base, &given_form) || !read_form(given_form, form) ||
+        !begin_grams(&grams, cut->letters, all = all_letters(cut)))
         return NULL;
-    for (i = 0; i <= LAST; i++)
-        if (size_of(args[3 + i], LIMITS[i][0], LIMITS[i][1], &form[i]) < 0)
-            return NULL;
-    if (form[BINS] & (form[BINS] - 1) || form[BITS] & (form[BITS] - 1) || form[OPENING_BINS] & (form[OPENING_BINS] - 1) ||
-        form[OPENING_BITS] & (form[OPENING_BITS] - 1)) {
-        PyErr_SetString(PyExc_ValueError, "bins and bits must be powers of two");
-        return NULL;
-    }
-    if (begin_grams(&grams, cut->letters, all_letters(cut)) < 0)
-        return NULL;
-    if (shingle(cut, form, &grams, &count, parts) == 0 && (parts[3] = longest_of(cut, form[AT_LEAST], form[LONGEST])) &&
-        (parts[4] = numbers_of(cut, &grams, form[NUMBERS])) && (parts[5] = ends_of(cut, form[FIRST], form[LAST])))
-        found = Py_BuildValue("nOOOOOO", count, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]);
-    for (i = 0; i < 6; i++)
-        Py_XDECREF(parts[i]);
-    end_grams(&grams);
-    return found;
+    for (i = 0; i < cut->count; i++)
+        unspaced += cut->lines[i].unspaced;
+    hash_n_grams(&grams, form[OPENING], form[N]);
+    opening = sketch_of(&grams, form[OPENING_BINS], form[OPENING_BITS]);
+    hash_n_grams(&grams, all, form[N]);
+    sketch = sketch_of(&grams, form[BINS], form[BITS]);
+    count = different(&grams);
+    /* a fiftieth of letters without spaces: see ``has_unspaced`` */
+    hash_n_grams(&grams, all, unspaced && 50 * unspaced >= all ? form[KEY_N] : form[KEY_N_SPACED]);
+    keys = smallest_of(&grams, form[KEYS]);
+    longest = longest_of(cut, form[AT_LEAST], form[LONGEST]);
+    numbers = numbers_of(cut, &grams, form[NUMBERS]);
+    ends = ends_of(cut, form[FIRST], form[LAST]);
+    PyMem_Free(grams.sums);
+    if (count < 0)
+        Py_CLEAR(ends);
+    /* It takes the parts over; one that is missing is an error. */
+    return Py_BuildValue("nNNNNNN", count, sketch, opening, keys, longest, numbers, ends);
 }
 
 /* ---- the words of a title ---------------------------------------------------------------------------------------- */
 
 /* Reads a word: its hash as one n-gram in the upper half, then its length. 0 if it has spaces around it, or with an error. */
-static uint64_t read_word(PyObject *table, PyObject *word, const Grams *grams, uint64_t mask)
+static uint64_t read_word(Table *table, PyObject *word, const Grams *grams, uint64_t mask)
 {
     Points points;
     Py_ssize_t i, unspaced = 0;
     uint64_t found = 0;
-    Table *known = open_known((PyObject *[]){table, word}, &points);
-    if (!known)
+    if (points_of(word, &points) < 0)
         return 0;
-    for (i = 0; i < points.count; i++)
-        unspaced += (ENTRY(known, points.at[i]) & UNSPACED) != 0;
-    if (unspaced && 50 * unspaced >= points.count) /* see ``has_unspaced`` */
-        found = (gram_of(points.at, points.count, grams->offset, grams->base) & mask) << 32 |
-                (uint64_t)(points.count < SMALL ? points.count : SMALL) << 8;
+    for (i = 0; i < points.count && KNOWS(table, points.at[i]); i++)
+        unspaced += (ENTRY(table, points.at[i]) & UNSPACED) != 0;
+    if (i == points.count && unspaced && 50 * unspaced >= i) /* see ``has_unspaced`` */
+        found = (gram_of(points.at, i, grams->offset, grams->base) & mask) << 32 | (uint64_t)(i < SMALL ? i : SMALL) << 8;
     release(&points);
     return found;
 }
 
-/* Cut text, words, offset, base, bits of a hash, a flag for words in the text, longest word to look for, number of words. */
+/* Cut text, table, words, offset, base, bits of a hash, a flag for words in the text, longest word to look for, number of
+ * words. */
 KERNEL(cut_title)
 {
-    const Cut *cut;
+    Cut *cut;
+    Table *table;
+    PyObject *list;
     Strings strings;
     Grams grams;
     uint64_t mask, flag, found = 0, words[MOST_STRINGS];
     Py_ssize_t i, longest, most, count = 0;
     char packed[3 * MOST_STRINGS], *at = packed;
-    if (!has(given, 8) || !(cut = cut_from(args[0])) || !is_list(args[1]) || strings_of(args[1], &strings) < 0 ||
-        word_of(args[2], &grams.offset) < 0 || word_of(args[3], &grams.base) < 0 || word_of(args[4], &mask) < 0 ||
-        word_of(args[5], &flag) < 0 || size_of(args[6], 2, MOST_LETTERS, &longest) < 0 ||
-        size_of(args[7], 0, PY_SSIZE_T_MAX, &most) < 0)
+    if (!TAKE("CTlwwwwnn", &cut, &table, &list, &grams.offset, &grams.base, &mask, &flag, &longest, &most) ||
+        !is_so(longest <= MOST_LETTERS, PyExc_ValueError, "a number is out of its range") || !prepare(&strings, list))
         return NULL;
     for (i = 0; i < cut->count; i++)
         found = look_for(&strings, letters_of(cut, i), length_of(cut, i), found, 0);
     for (i = 0; i < strings.count; i++) {
-        uint64_t word = read_word(cut->table, PyList_GetItem(args[1], i), &grams, mask & UINT32_MAX);
+        uint64_t word = read_word(table, PyList_GetItem(list, i), &grams, mask & UINT32_MAX);
         Py_ssize_t length = (Py_ssize_t)(word >> 8 & 0xFFFFFF);
         if (!word)
             return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
@@ -522,37 +481,23 @@ static uint64_t *bits_for(Sought *sought, uint64_t value, uint64_t *bit)
     return &sought->bits[value >> 8 & 63];
 }
 
-/* Reads a list; 0, or -1 with an error. */
-static int seek(PyObject *list, Sought *sought)
-{
-    Py_ssize_t i;
-    uint64_t bit;
-    memset(sought, 0, sizeof *sought);
-    sought->count = PyList_Check(list) ? PyList_Size(list) : MOST_ASKED + 1;
-    if (sought->count > MOST_ASKED) {
-        PyErr_SetString(PyExc_ValueError, "a list of at most 256 numbers is needed");
-        return -1;
-    }
-    for (i = 0; i < sought->count; i++) {
-        if (word_of(PyList_GetItem(list, i), &sought->values[i]) < 0)
-            return -1;
-        *bits_for(sought, sought->values[i], &bit) |= bit;
-    }
-    return 0;
-}
-
 KERNEL(cut_lacking)
 {
-    const Cut *cut;
+    Cut *cut;
     Grams grams;
     Sought sought;
+    PyObject *list;
     Py_ssize_t n, longest, i, k;
     uint64_t mask, bit;
-    PyObject *list;
-    if (!has(given, 7) || !(cut = cut_from(args[0])) || size_of(args[1], 1, PY_SSIZE_T_MAX, &n) < 0 ||
-        size_of(args[2], n, PY_SSIZE_T_MAX, &longest) < 0 || word_of(args[3], &grams.offset) < 0 ||
-        word_of(args[4], &grams.base) < 0 || word_of(args[5], &mask) < 0 || seek(args[6], &sought) < 0 ||
-        begin_grams(&grams, cut->letters, all_letters(cut)) < 0)
+    if (!TAKE("Cnnwwwl", &cut, &n, &longest, &grams.offset, &grams.base, &mask, &list) ||
+        !is_so(1 <= n && n <= longest && PyList_Size(list) <= MOST_ASKED, PyExc_ValueError, "a number is out of its range"))
+        return NULL;
+    memset(&sought, 0, sizeof sought);
+    for (sought.count = PyList_Size(list), i = 0; i < sought.count && !PyErr_Occurred(); i++) {
+        sought.values[i] = PyLong_AsUnsignedLongLong(PyList_GetItem(list, i));
+        *bits_for(&sought, sought.values[i], &bit) |= bit;
+    }
+    if (PyErr_Occurred() || !begin_grams(&grams, cut->letters, all_letters(cut)))
         return NULL;
     for (; sought.count && n <= longest && n <= grams.length; n++) {
         hash_n_grams(&grams, grams.length, n);
@@ -565,7 +510,6 @@ KERNEL(cut_lacking)
                     sought.values[k] = sought.values[--sought.count];
         }
     }
-    list = list_of(sought.values, sought.count);
-    end_grams(&grams);
-    return list;
+    PyMem_Free(grams.sums);
+    return list_of(sought.values, sought.count);
 }

@@ -1,5 +1,4 @@
 /* fingerprint64 of FarmHash, see farmhash.py. */
-#include "_kernels.h"
 
 #define K0 UINT64_C(0xC3A5C85C97CB3127)
 #define K1 UINT64_C(0xB492B66FBE98F273)
@@ -109,14 +108,13 @@ static uint64_t hash_long(const uint8_t *data, size_t size)
 
 KERNEL(fingerprint64)
 {
-    char *text;
+    PyObject *bytes;
     const uint8_t *data;
-    Py_ssize_t count;
     size_t size;
-    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &text, &count) < 0)
+    if (!TAKE("b", &bytes))
         return NULL;
-    data = (const uint8_t *)text;
-    size = (size_t)count;
+    data = (const uint8_t *)PyBytes_AsString(bytes);
+    size = (size_t)PyBytes_Size(bytes);
     return PyLong_FromUnsignedLongLong(size <= 16   ? hash_16(data, size)
                                        : size <= 64 ? hash_64(data, size)
                                                     : hash_long(data, size));

@@ -1,0 +1,167 @@
+"""``scrapy neardup batch``: judge archives that are larger than the memory of a machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import glob
+from importlib import import_module
+from pathlib import Path
+
+from scrapy_neardup.cli.command import (
+    METHOD,
+    STORE,
+    command,
+    config_of,
+    fields_of,
+    fields_option,
+    flag,
+    format_option,
+    number,
+    option,
+    parse_method,
+)
+from scrapy_neardup.cli.dedup_records import Rejects, Tally
+from scrapy_neardup.cli.opening import open_or_make_state
+from scrapy_neardup.cli.output import as_json, warn, write
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.files import STDIN
+from scrapy_neardup.files.entry import import_library
+from scrapy_neardup.files.writers import find_output_format, open_output
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.policy import FIRST
+from scrapy_neardup.kv.options import parse_size
+from scrapy_neardup.report.words import Words
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.urls import STORES, parse_url
+
+LOCAL, SPARK = RUNNERS = ("local", "spark")
+
+
+@command(
+    "batch",
+    option("input INPUT", "a file, a folder, or a pattern in quotes", nargs="+"),
+    option("-o, --output FILE", "the verdicts, as Parquet", required=True),
+    option("--kept FILE", "the records that are not copies"),
+    option(f"{STORE} URL", f"an empty state that gets all pages: {STORES.forms(persistent=True)}"),
+    option("--rejects FILE", "file for malformed records (default: FILE.rejects.jsonl)"),
+    option("--run FOLDER", "the folder of the run (default: FILE.run)"),
+    option("--previous FOLDER", "go on with the pages of this run"),
+    option("--runner RUNNER", f"{LOCAL} or {SPARK} (default: {LOCAL})", choices=RUNNERS, default=LOCAL),
+    option("--memory SIZE", "memory of all processes together (default: 2GB)", default="2GB"),
+    option("--workers N", "processes (default: one per core)", type=number(1), default=os.cpu_count() or 1),
+    METHOD,
+    format_option("the inputs"),
+    flag("--json", "print the counts as one JSON object"),
+    fields_option(
+        "Names of the fields, if they differ from these.",
+        option("--id FIELD", '(default: id; "": records are known by their URL)', default="id"),
+    ),
+    examples="""\
+inputs:
+  All that 'dedup' reads, but for standard input. Needs the extra: parquet.
+
+verdicts:
+  They are those of 'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the
+  runner. Each copy names its original, which is kept. FILE has a row for each page: input, record (from 0), url, and
+  the parts of a verdict.
+
+the run:
+  Its folder holds pages, texts and what is known so far. If the command is interrupted or killed, the same command goes
+  on where it was. Keep the folder to judge later pages against these with --previous; else remove it. It is about as
+  large as the packed inputs.
+
+limits:
+  The first record of a group is kept (NEARDUP_KEEP_POLICY = "first"), and states on a server are not read or written.
+
+examples:
+  scrapy neardup batch 'crawl/*.warc.gz' -o verdicts.parquet --kept kept.parquet
+  scrapy neardup batch 'may/*.jsonl.gz' -o may.parquet --run may.run --memory 8GB
+  scrapy neardup batch 'june/*.jsonl.gz' -o june.parquet --previous may.run
+  scrapy neardup batch archive.parquet -o verdicts.parquet --store leveldb:///var/crawls/state --id ""
+  scrapy neardup batch 's3/*.warc.gz' -o verdicts.parquet --runner spark
+""",
+)
+def judge_archive(arguments: argparse.Namespace) -> int:
+    """Judge all records, and write the results; return 1 if a record was malformed."""
+    import_library("pyarrow", "parquet", "scrapy neardup batch")
+    from scrapy_neardup.batch.local import LocalRunner, malformed_records, plan, skipped_records
+    from scrapy_neardup.batch.pages import BatchOptions
+    from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
+    from scrapy_neardup.batch.runs import BatchRun
+
+    config, inputs = _configure(arguments), _find_inputs(arguments.input)
+    output = Path(arguments.output)
+    kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
+    options = BatchOptions(config, config.secret, fields_of(arguments, config), arguments.id, arguments.format)
+    processes, pages = plan(_memory(arguments.memory), arguments.workers)
+    previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
+    folder = Path(arguments.run or f"{output}.run")
+    run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
+    runner = LocalRunner
+    if arguments.runner == SPARK:
+        runner = import_module("scrapy_neardup.batch.spark").SparkRunner  # it needs pyspark
+    runner(run, processes, warn).run()
+    tally = Tally(skipped=skipped_records(run))
+    for (verdict, kind, reason), count in write_verdicts(run, output).items():
+        tally.verdicts[verdict] += count
+        for counted, name in ((tally.kinds, kind), (tally.reasons, reason)):
+            if name:
+                counted[name] += count
+    with Rejects(arguments.rejects, arguments.output) as rejects:
+        for malformed in malformed_records(run):
+            rejects.add(malformed)
+    if arguments.kept:
+        with open_output(arguments.kept, kept_format, config.tag_field) as out:
+            tally.written = write_kept(run, out, config.passes)
+    if arguments.store:
+        recipe = state_recipe(config.make_method(), config.make_extractor())
+        with open_or_make_state(arguments.store, recipe, run.options.secret) as store:
+            export_state(run, store, config.keep)
+    _report(tally, rejects, arguments, Words(config.lang or "en"))
+    return 1 if rejects.count else 0
+
+
+def _configure(arguments: argparse.Namespace) -> Config:
+    """Return the settings as the options change them. Raises SettingsError for what batch cannot do."""
+    config = config_of(arguments)
+    if arguments.method:
+        name, parameters = parse_method(arguments.method)
+        config = replace(config, method=name, parameters=parameters)
+    if config.keep_policy != FIRST:
+        raise SettingsError('batch keeps the first page of each group. Set NEARDUP_KEEP_POLICY to "first".')
+    if config.make_method().memory_only:
+        raise SettingsError(f"The method {config.method} works only in memory, so batch cannot use it. Name another.")
+    if arguments.store and parse_url(arguments.store, STORE)[0].scheme not in STORES:
+        raise SettingsError(f"{STORE} of batch is a state in files: {STORES.forms(persistent=True)}.")
+    return config
+
+
+def _memory(text: str) -> int:
+    found = parse_size(text)
+    if found is None:
+        raise SettingsError(f"--memory is {text!r}. Give a size, such as 8GB or 500MB.")
+    return found
+
+
+def _find_inputs(names: Sequence[str]) -> list[str]:
+    """Return the inputs, with those of each pattern in the order of their names. Raises NearDupError."""
+    found = list[str]()
+    for name in names:
+        if name == STDIN:
+            raise NearDupError("batch reads its inputs twice, so none is standard input. Name files.")
+        matches = [name] if Path(name).exists() else sorted(glob(name, recursive=True))  # noqa: PTH207  # Path takes no absolute pattern
+        if not matches:
+            raise NearDupError(f"{name} does not exist, and is no pattern of files that do. Name files or folders.")
+        found += matches
+    return found
+
+
+def _report(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
+    if arguments.json:
+        write(f"{as_json({**tally.as_data(), **rejects.as_data()}, indent=None)}\n")
+        return
+    place = arguments.kept or arguments.output
+    write("\n".join([*tally.as_lines(place, words), *rejects.as_lines()]) + "\n")

@@ -1,0 +1,203 @@
+/* Counts of sentences: see state/sentence_counts.py and state/boilerplate.py. */
+
+#define WAYS 8
+#define MOST_BUCKETS 0x10000
+
+/* The memory of ``Recurrence``. */
+typedef struct {
+    uint8_t *newest, *repeats, *dirty;
+    uint32_t *sentences, *sites;
+    uint32_t buckets;
+    Py_ssize_t in_block; /* buckets */
+} Counted;
+
+/* The parts of a table in one piece of memory; 0 with an error. */
+static int read_table(PyObject *memory, Py_ssize_t in_block, Counted *table)
+{
+    Py_ssize_t all = PyByteArray_Size(memory), size = in_block * (9 * WAYS + 1) + 1, blocks, ways;
+    if (!is_so(1 <= in_block && in_block <= MOST_BUCKETS && all && all % size == 0 && all / size <= MOST_BUCKETS / in_block &&
+                   !(all / size * in_block & (all / size * in_block - 1)),
+               PyExc_ValueError, "the number of buckets must be a power of two, as many in every block"))
+        return 0;
+    blocks = all / size;
+    table->in_block = in_block;
+    table->buckets = (uint32_t)(blocks * in_block);
+    ways = (Py_ssize_t)table->buckets * WAYS;
+    table->sentences = (uint32_t *)(void *)PyByteArray_AsString(memory);
+    table->sites = table->sentences + ways;
+    table->repeats = (uint8_t *)(table->sites + ways);
+    table->newest = table->repeats + ways;
+    table->dirty = table->newest + table->buckets;
+    return 1;
+}
+
+/* The sentences of a page, with room for two more, and behind them room for a copy and a byte for each; NULL with an error. */
+static uint32_t *read_sentences(PyObject *bytes, Py_ssize_t *count)
+{
+    Py_ssize_t size = PyBytes_Size(bytes);
+    uint32_t *found = NULL;
+    if (is_so(size % 4 == 0, PyExc_ValueError, "the sentences have another size than is needed") &&
+        (found = memory_for(size / 4 + 2, 2 * sizeof *found + 1)))
+        memcpy(found, PyBytes_AsString(bytes), (size_t)size);
+    *count = size / 4;
+    return found;
+}
+
+/* The slot of a sentence; -1 if it has none. */
+static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
+{
+    Py_ssize_t slot = (Py_ssize_t)(sentence & (table->buckets - 1)) * WAYS, end = slot + WAYS;
+    for (; slot < end; slot++)
+        if (table->sentences[slot] == sentence)
+            return slot;
+    return -1;
+}
+
+static unsigned ones_of(uint32_t bits)
+{
+    bits -= (bits >> 1) & 0x55555555;
+    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333);
+    return (((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24;
+}
+
+/* The number of sites of a sentence, with its repeats that of pages. */
+static Py_ssize_t stood_on(const Counted *table, uint32_t sentence, int with_repeats)
+{
+    Py_ssize_t slot = slot_of(table, sentence);
+    return slot < 0 ? 0 : (Py_ssize_t)ones_of(table->sites[slot]) + (with_repeats ? table->repeats[slot] : 0);
+}
+
+/* The upper half of the hash of a number. */
+static uint32_t upper_half(uint32_t number, uint64_t with, uint64_t offset, uint64_t base)
+{
+    return (uint32_t)(mix(mix(number ^ with ^ offset) * base) >> 32);
+}
+
+/* Sentences, buckets of a block, hash of the site, offset, base, and of each table the least number and the memory. */
+KERNEL(are_common)
+{
+    Counted here, everywhere;
+    PyObject *bytes, *of_site, *of_all, *found = NULL;
+    uint32_t *asked, *noted;
+    uint64_t with, offset, base;
+    Py_ssize_t i, count, in_block, pages, sites;
+    if (!TAKE("bnwwwnana", &bytes, &in_block, &with, &offset, &base, &pages, &of_site, &sites, &of_all) ||
+        !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere) ||
+        !(asked = read_sentences(bytes, &count)))
+        return NULL;
+    for (noted = asked + count, i = 0; i < count; i++) {
+        noted[i] = upper_half(asked[i], with, offset, base);
+        SOON(&here.sentences[(noted[i] & (here.buckets - 1)) * WAYS]);
+        SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
+    }
+    if ((found = PyByteArray_FromStringAndSize(NULL, count))) {
+        char *common = PyByteArray_AsString(found);
+        for (i = 0; i < count; i++)
+            common[i] = stood_on(&here, noted[i], 1) >= pages || stood_on(&everywhere, asked[i], 0) >= sites;
+    }
+    PyMem_Free(asked);
+    return found;
+}
+
+/* See ``_admit``: gives a new sentence the next way without repeats; without one takes 1 off all counts and returns 0. */
+static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ssize_t bucket)
+{
+    uint8_t *counts = table->repeats + bucket * WAYS;
+    int turn, way = 0, best = -1;
+    for (turn = 1; turn <= WAYS && best != 0; turn++) { /* the way that was filled last comes last */
+        int one = (table->newest[bucket] + turn) % WAYS;
+        if (best < 0 || counts[one] < best) {
+            best = counts[one];
+            way = one;
+        }
+    }
+    if (best > 0) {
+        for (way = 0; way < WAYS; way++)
+            counts[way]--;
+        return 0;
+    }
+    table->sentences[bucket * WAYS + way] = sentence;
+    table->sites[bucket * WAYS + way] = bit;
+    table->newest[bucket] = (uint8_t)way;
+    return 1;
+}
+
+#define FEW 64 /* numbers that insertion sorts faster */
+
+static void sort_halves(uint32_t *numbers, Py_ssize_t count)
+{
+    Py_ssize_t i, place;
+    if (count > FEW) {
+        qsort(numbers, (size_t)count, sizeof *numbers, compare_halves);
+        return;
+    }
+    for (i = 1; i < count; i++) {
+        uint32_t number = numbers[i];
+        for (place = i; place && numbers[place - 1] > number; place--)
+            numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
+}
+
+/* Sorts and counts the sentences of a page: see ``Recurrence.note``. ``is_known``: as many bytes. */
+static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, uint8_t *is_known)
+{
+    uint8_t full[MOST_BUCKETS / 8];
+    Py_ssize_t i;
+    memset(full, 0, (table->buckets + 7) / 8);
+    for (i = 0; i < count; i++) {
+        size_t slot = (size_t)(noted[i] & (table->buckets - 1)) * WAYS;
+        SOON(&table->sentences[slot]);
+        SOON(&table->sites[slot]);
+        SOON(&table->repeats[slot]);
+    }
+    sort_halves(noted, count);
+    for (i = 0; i < count; i++) { /* the known ones are counted first */
+        Py_ssize_t slot = slot_of(table, noted[i]);
+        int is_twice = i && noted[i] == noted[i - 1];
+        table->dirty[(noted[i] & (table->buckets - 1)) / (uint32_t)table->in_block] = 1;
+        is_known[i] = slot >= 0 || is_twice;
+        if (slot < 0 || is_twice)
+            continue;
+        table->repeats[slot] += table->sites[slot] & bit && table->repeats[slot] < 255;
+        table->sites[slot] |= bit;
+    }
+    /* The last of several gets a way first. A page takes at most 1 off each count of a bucket. */
+    for (i = count; i-- > 0;) {
+        Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (table->buckets - 1));
+        if (is_known[i] || full[bucket >> 3] >> (bucket & 7) & 1)
+            continue;
+        if (!admitted(table, noted[i], bit, bucket))
+            full[bucket >> 3] |= (uint8_t)(1 << (bucket & 7));
+    }
+}
+
+/* Sentences, the page's number if it has one and it is the last of them, buckets of a block, hash of the site, offset, base,
+ * memory of the site's table, bit of the site or None, memory of the table of all sites. */
+KERNEL(count_page)
+{
+    Counted here, everywhere;
+    PyObject *bytes, *of_site, *bit, *of_all;
+    uint32_t *asked, *noted, site = 0;
+    uint64_t with, offset, base;
+    Py_ssize_t i, count, in_block;
+    int has_number, is_new;
+    if (!TAKE("bpnwwwaoa", &bytes, &has_number, &in_block, &with, &offset, &base, &of_site, &bit, &of_all) ||
+        !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere))
+        return NULL;
+    if (bit != Py_None)
+        site = UINT32_C(1) << (PyLong_AsUnsignedLongLongMask(bit) & 31);
+    if (PyErr_Occurred() || !(asked = read_sentences(bytes, &count)))
+        return NULL;
+    for (noted = asked + count, i = 0; i < count; i++)
+        noted[i] = upper_half(asked[i], with, offset, base);
+    is_new = !(has_number && count && slot_of(&here, noted[count - 1]) >= 0);
+    if (is_new) {
+        noted[count] = upper_half(0, with, offset, base); /* one for all pages */
+        count_in(&here, noted, count + 1, 1, (uint8_t *)(noted + count + 1));
+    }
+    if (is_new && site)
+        count_in(&everywhere, asked, count, site, (uint8_t *)(noted + count + 1));
+    PyMem_Free(asked);
+    return PyBool_FromLong(is_new);
+}

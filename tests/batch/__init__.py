@@ -1,0 +1,103 @@
+"""Tests of archives in batch: ``judge_in_order`` is the reference, ``judge_in_parts`` the batch."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scrapy_neardup.batch.local import LocalRunner
+from scrapy_neardup.batch.pages import BatchOptions
+from scrapy_neardup.batch.results import judged_records
+from scrapy_neardup.batch.runs import BatchRun
+from scrapy_neardup.files import Entry, read_input
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.immediate import make_immediate_judge
+from scrapy_neardup.judge.records import Batch
+from scrapy_neardup.model import Verdict
+from scrapy_neardup.settings import DEFAULT_FIELDS, Config
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.exact_counts import ExactCounts
+from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.recipe import Secret
+
+T = TypeVar("T")
+R = TypeVar("R")
+OPTIONS = BatchOptions(Config(), Secret(b"batch" * 5), dict(DEFAULT_FIELDS))
+
+
+class Killed(Exception):
+    """The run is interrupted."""
+
+
+class InlineRunner(LocalRunner):
+    """Runs the stages in this process, those of one kind in a random order; it is killed at the task ``ends``."""
+
+    def __init__(self, run: BatchRun, seed: int = 0, ends: int = 0) -> None:
+        super().__init__(run, 1)
+        self._random = random.Random(seed)
+        self._ends = ends
+        self.tasks = 0
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        yield
+
+    def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        numbered = list(enumerate(tasks))
+        self._random.shuffle(numbered)
+        results: dict[int, R] = {}
+        for number, task in numbered:
+            self.tasks += 1
+            if self.tasks == self._ends:
+                raise Killed
+            results[number] = function(task)
+        return iter([results[number] for number in sorted(results)])
+
+
+def write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return str(path)
+
+
+def plain(verdict: Verdict) -> dict[str, Any]:
+    """A verdict without what depends on the time."""
+    tag = verdict.as_tag()
+    return {name: value for name, value in tag.items() if name not in ("similar_id", "first_seen")}
+
+
+def judge_in_order(inputs: Sequence[str], options: BatchOptions = OPTIONS) -> list[dict[str, Any]]:
+    """The verdicts of ``dedup --counts exact``."""
+    config, method = options.config, options.make_method()
+    store = memory_state(method.recipe(), options.secret)
+    store.use_exact_counts(ExactCounts())
+    policy = replace(config.make_policy(), keep=Keep.NOTHING)
+    batch = Batch(
+        make_immediate_judge(Detector(method, store, who="test", policy=policy), 1),
+        fields=options.fields,
+        id_field=options.id_field,
+        max_html=config.max_html,
+        extractor=None,
+        reads_all=True,
+    )
+    entries = (entry for name in inputs for entry in read_input(name) if isinstance(entry, Entry))
+    return [plain(batch.judge(entry).verdict) for entry in entries]
+
+
+def make_run(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun | None = None) -> BatchRun:
+    return BatchRun(folder, OPTIONS, inputs, previous, pages=pages)
+
+
+def verdicts_of(run: BatchRun) -> list[dict[str, Any]]:
+    return [plain(one.verdict) for one in judged_records(run.parts)]
+
+
+def judge_in_parts(folder: Path, inputs: Sequence[str], pages: int, seed: int = 0) -> list[dict[str, Any]]:
+    """The verdicts of batch with so many pages a part."""
+    run = make_run(folder, inputs, pages)
+    InlineRunner(run, seed).run()
+    return verdicts_of(run)

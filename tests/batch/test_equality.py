@@ -1,0 +1,110 @@
+"""Batch gives the verdicts of one sequential run, whatever the parts."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.batch import judge_in_order, judge_in_parts, write_records
+from tests.build import article_text, story
+
+Records = list[dict[str, Any]]
+
+
+def drawn(seed: int, count: int = 66) -> Records:
+    """Articles, copies with edits, new versions of pages, excerpts, short texts, links to an original."""
+    chance, records = random.Random(seed), Records()
+    for number in range(count):
+        sentences = story(1000 * seed + number, 12)
+        record = {"url": f"http://s{number % 9}.example/{number}", "title": f"题目{number}"}
+        if records and chance.random() < 0.6:
+            other = chance.choice(records)
+            sentences = other["text"].removesuffix("。").split("。")
+            sentences = [f"{one}。" for one in sentences]
+            for _ in range(chance.choice((0, 1, 2, 5))):
+                sentences[chance.randrange(len(sentences))] = story(chance.randrange(10**6), 1)[0]
+            if chance.random() < 0.3:
+                record["url"] = other["url"]
+            if chance.random() < 0.7:
+                record["title"] = other["title"]
+            if chance.random() < 0.2:
+                sentences = sentences[: chance.randint(1, 8)]
+        records.append({**record, "text": "".join(sentences)})
+    return records
+
+
+def chain() -> Records:
+    """Each page is a copy of the one before, and not of the one before that."""
+    sentences = story(7, 42)
+    return [
+        {"url": f"http://{number}.example/", "title": "渡口", "text": "".join(sentences[2 * number : 2 * number + 12])}
+        for number in range(15)
+    ]
+
+
+def one_key() -> Records:
+    """All pages have one long sentence, so that its key is overused; every fifth page is a copy of an earlier one."""
+    shared = "".join(story(5, 4)).replace("。", "，") + "。"
+    families = [number if number % 5 else number // 2 for number in range(66)]
+    return [
+        {"url": f"http://{number}.example/", "title": f"题{family}", "text": shared + article_text(family)}
+        for number, family in enumerate(families)
+    ]
+
+
+def one_site() -> Records:
+    """A site with half of all pages, from HTML: a menu and a footer on each, copies of its own and of other sites."""
+    menu, footer = ("".join(f"<p>{line}</p>" for line in story(seed, 3)) for seed in (1, 2))
+    records = Records()
+    for number in range(66):
+        family = number if number % 4 else number // 3
+        article = "".join(f"<p>{line}</p>" for line in story(100 + family, 8 + number % 3))
+        title = f"消息{family}号"
+        body = f"{menu}<article><h1>{title}</h1>{article}</article>{footer}"
+        html = f"<html><title>{title}</title><body>{body}</body></html>"
+        site = "big" if number % 2 else f"small{number}"
+        records.append({"url": f"http://{site}.example/{number}", "html": html})
+    return records
+
+
+def one_disclaimer() -> Records:
+    """A disclaimer on 60 sites, in texts that it makes alike; then pages with little else."""
+    disclaimer = "".join(story(3, 5))
+    texts = [*("".join(story(200 + number, 5)) for number in range(60)), *("".join(story(300, 1)) for _ in range(10))]
+    return [
+        {"url": f"http://p{number}.site{number}.example/", "title": f"告{number}", "text": text + disclaimer}
+        for number, text in enumerate(texts)
+    ]
+
+
+CASES = {"drawn": drawn(1), "chain": chain(), "key": one_key(), "site": one_site(), "disclaimer": one_disclaimer()}
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 64])
+@pytest.mark.parametrize("case", CASES)
+def test_verdicts_do_not_depend_on_the_parts(case: str, parts: int, tmp_path: Path) -> None:
+    records = CASES[case]
+    name = write_records(tmp_path / "pages.jsonl", records)
+    wanted = judge_in_order([name])
+    assert len(Counter(one["verdict"] for one in wanted)) > 1
+    assert judge_in_parts(tmp_path / "run", [name], -(-len(records) // parts), parts) == wanted
+
+
+def test_several_inputs_are_one_sequence(tmp_path: Path) -> None:
+    records = drawn(2)
+    names = [write_records(tmp_path / f"{at}.jsonl", records[at : at + 25]) for at in range(0, 66, 25)]
+    assert judge_in_parts(tmp_path / "run", names, 20) == judge_in_order(names)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(3, 10**6), count=st.integers(2, 40), pages=st.integers(1, 15))
+def test_drawn_archives(tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, pages: int) -> None:
+    folder = tmp_path_factory.mktemp("drawn")
+    name = write_records(folder / "pages.jsonl", drawn(seed, count))
+    assert judge_in_parts(folder / "run", [name], pages, seed) == judge_in_order([name])

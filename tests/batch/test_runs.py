@@ -1,0 +1,117 @@
+"""Runs: they go on after a kill and after an earlier run; what they leave is complete."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.batch.local import malformed_records, plan
+from scrapy_neardup.batch.results import export_state, write_verdicts
+from scrapy_neardup.batch.runs import BatchRun
+from scrapy_neardup.deduplicator import Deduplicator
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.model import Kind
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import close_store, open_store
+from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
+from tests.batch.test_equality import drawn
+from tests.build import article_text
+
+RECORDS = drawn(4, 60)
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    return write_records(tmp_path / "pages.jsonl", RECORDS)
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
+    whole = make_run(tmp_path / "whole", [name], 20)
+    runner = InlineRunner(whole)
+    runner.run()
+    for ends in range(1, runner.tasks + 1, max(1, runner.tasks // 9)):
+        folder = tmp_path / str(ends)
+        with pytest.raises(Killed):
+            InlineRunner(make_run(folder, [name], 20), ends, ends).run()
+        run = make_run(folder, [name], 20)
+        assert not run.is_complete
+        InlineRunner(run, ends).run()
+        assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
+
+
+def test_three_runs_in_a_row_equal_one(tmp_path: Path, name: str) -> None:
+    names = [write_records(tmp_path / f"{at}.jsonl", RECORDS[at : at + 20]) for at in range(0, 60, 20)]
+    run: BatchRun | None = None
+    for at, one in enumerate(names):
+        earlier = BatchRun.load(run.folder, OPTIONS) if run else None
+        run = make_run(tmp_path / f"run{at}", [one], 7, earlier)
+        InlineRunner(run).run()
+    assert run is not None
+    assert verdicts_of(run) == judge_in_order([name])
+    assert sum(write_verdicts(run, tmp_path / "last.parquet").values()) == 20
+
+
+def test_a_complete_run_does_nothing_more(tmp_path: Path, name: str) -> None:
+    run = make_run(tmp_path / "run", [name], 30)
+    InlineRunner(run).run()
+    InlineRunner(run, ends=1).run()
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path, name: str) -> None:
+    make_run(tmp_path / "run", [name], 30)
+    with pytest.raises(NearDupError, match="--run"):
+        make_run(tmp_path / "run", [write_records(tmp_path / "other.jsonl", [])], 30)
+    with pytest.raises(NearDupError, match="not complete"):
+        BatchRun.load(tmp_path / "run", OPTIONS)
+    with pytest.raises(NearDupError, match="--previous"):
+        BatchRun.load(tmp_path / "nothing", OPTIONS)
+
+
+def test_bad_records_and_damaged_inputs_are_set_apart(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"url": "http://a.example/", "text": "' + article_text(1) + '"}\n{"url\n')
+    cut = tmp_path / "cut.jsonl.gz"
+    packed = gzip.compress(b"".join(b'{"text": "%d"}\n' % number for number in range(3000)))
+    cut.write_bytes(packed[: len(packed) // 2])
+    good = write_records(tmp_path / "good.jsonl", [{"url": "http://b.example/", "text": article_text(1)}])
+    run = make_run(tmp_path / "run", [str(bad), str(cut), good], 10_000)
+    InlineRunner(run).run()
+    assert verdicts_of(run)[-1]["original"] == "http://a.example/"
+    places = [one.place for one in malformed_records(run)]
+    assert places == [f"{bad}, line 2", str(cut)]
+
+
+def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
+    records: list[dict[str, Any]] = [
+        {"url": f"http://{version}.example/{family}", "title": f"题{family}", "text": article_text(family, version)}
+        for version in range(2)
+        for family in range(5)
+    ]
+    run = make_run(tmp_path / "run", [write_records(tmp_path / "pages.jsonl", records)], 4)
+    InlineRunner(run).run()
+    url = f"sqlite:///{tmp_path}/state.sqlite"
+    store = open_store(url, state_recipe(OPTIONS.make_method(), None), "store", OPTIONS.secret)
+    assert export_state(run, store, Keep.EVIDENCE) == 10
+    close_store(store)
+    with Deduplicator(store=url) as deduplicator:
+        first, copy = (deduplicator.check(**records[at]) for at in (0, 5))
+        assert first.kind is Kind.UNCHANGED
+        assert copy.kind is Kind.DUPLICATE
+        assert copy.match is not None
+        assert copy.match.url == records[0]["url"]
+        new = deduplicator.check(url="http://new.example/", title="题3", text=article_text(3, 9))
+        assert new.match is not None
+        assert new.match.url == records[3]["url"]
+
+
+def test_memory_decides_the_sizes() -> None:
+    few, many = plan(600_000_000, 8), plan(16_000_000_000, 8)
+    assert few[0] == 1
+    assert few[1] < many[1]
+    assert many[0] == 8
+    with pytest.raises(NearDupError, match="--memory"):
+        plan(100_000_000, 1)
