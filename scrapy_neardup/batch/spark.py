@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from scrapy_neardup.batch.local import LocalRunner, R, T, asked_rows, record_rows, rejudge, source_parts
 from scrapy_neardup.batch.pages import BatchOptions
 from scrapy_neardup.batch.routing import answer, attach, needed_records
-from scrapy_neardup.batch.runs import Part
+from scrapy_neardup.batch.runs import ArchivePart
 from scrapy_neardup.batch.tables import GIVEN, NEEDED, ROWS, Topic
 from scrapy_neardup.errors import NearDupError
 
@@ -69,14 +69,16 @@ class SparkRunner(LocalRunner):
             return iter(())
         return iter(self._session.sparkContext.parallelize(tasks, len(tasks)).map(function).collect())
 
-    def _round(self, parts: Sequence[Part], own: Sequence[Part]) -> int:
+    def _round(self, parts: Sequence[ArchivePart], own: Sequence[ArchivePart]) -> int:
         if not own:
             return 0
         session, options = self._session, self._run.options
         given_type, flags = _spark_type(GIVEN), "part int, judged boolean"
         number, own_number, first = len(parts), len(own), own[0].number
         rows = session.range(0, number, 1, number).mapInArrow(partial(_load, parts), _spark_type(ROWS))
-        named = rows.repartition(number, "hash").mapInArrow(partial(_answer, parts, options.make_method().common), given_type)
+        named = rows.repartition(number, "hash").mapInArrow(
+            partial(_answer, parts, options.make_method().common), given_type
+        )
         named = named.persist()
         try:
             needed = named.filter(f"kind = {_NEEDED}").repartitionById(number, "part").sortWithinPartitions("part")
@@ -148,14 +150,14 @@ def _by_part(batches: _Batches) -> Iterator[tuple[int, pa.Table]]:
 # What tasks do.
 
 
-def _load(parts: Sequence[Part], numbers: _Batches) -> _Batches:
+def _load(parts: Sequence[ArchivePart], numbers: _Batches) -> _Batches:
     """Yield what parts ask and leave behind."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             yield from _to_spark(asked_rows(parts[number]))
 
 
-def _answer(parts: Sequence[Part], common: int, rows: _Batches) -> _Batches:
+def _answer(parts: Sequence[ArchivePart], common: int, rows: _Batches) -> _Batches:
     """Answer what is asked by some hashes: yield counts, and which records are needed."""
     given = answer(_from_spark(rows, ROWS), common)
     yield from _to_spark(given.filter(pc.is_in(given["kind"], pa.array([Topic.COUNT, Topic.BITS], pa.uint8()))))
@@ -169,12 +171,12 @@ def _answer(parts: Sequence[Part], common: int, rows: _Batches) -> _Batches:
     yield from _to_spark(pa.table(columns, GIVEN))
 
 
-def _attach(parts: Sequence[Part], rows: _Batches) -> _Batches:
+def _attach(parts: Sequence[ArchivePart], rows: _Batches) -> _Batches:
     """Yield the needed records."""
     for owner, table in _by_part(rows):
         needed = pa.table([table["count"].cast(pa.uint32()), table["source"]], NEEDED)
         needed = needed.group_by(NEEDED.names).aggregate([])
-        yield from _to_spark(attach(pa.Table.from_batches([record_rows(parts[owner])]), needed))
+        yield from _to_spark(attach(record_rows(parts[owner]), needed))
 
 
 def _name_parts(first: int, numbers: _Batches) -> _Batches:
@@ -186,7 +188,7 @@ def _name_parts(first: int, numbers: _Batches) -> _Batches:
         yield from _to_spark(pa.table(columns, GIVEN))
 
 
-def _judge(options: BatchOptions, parts: Sequence[Part], rows: _Batches) -> _Batches:
+def _judge(options: BatchOptions, parts: Sequence[ArchivePart], rows: _Batches) -> _Batches:
     """Judge parts by what they are given; yield each with whether it was judged."""
     for number, given in _by_part(rows):
         judged = rejudge(options, parts[number], given.filter(pc.not_equal(given["kind"], _NOTHING)))
