@@ -47,7 +47,7 @@ def texts(count: int, seed: int = 1) -> Iterator[str]:
     for _ in range(count):
         if recent and chance.random() < 0.2:
             drawn = list(chance.choice(recent))
-            for at in chance.sample(range(len(drawn)), len(drawn) // 20):
+            for at in chance.sample(range(len(drawn)), len(drawn) // 50):
                 drawn[at] = chance.choices(words, cum_weights=weights)[0]
         else:
             drawn = chance.choices(words, cum_weights=weights, k=_WORDS)
