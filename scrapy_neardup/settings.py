@@ -243,9 +243,8 @@ class Config:
     #: How the state uses memory and disk, such as ``{"cache": "64MB"}``.
     store_options: Options = _setting(_store_options, Options())
     #: Who shares the default state: ``"spider"`` gives each spider its own state, ``"project"`` gives all spiders of
-    #: the project one state. The default is ``"project"`` where the project has such a state already, else
-    #: ``"spider"``.
-    scope: str = _setting(_choice("project", "spider"), "")
+    #: the project one state.
+    scope: str = _setting(_choice("project", "spider"), "spider")
     #: Judge pages, drop nothing, and leave the state as it is. With ``"tag"`` each item also gets its verdict.
     dry_run: str = _setting(_dry_run, "")
     #: A secret of at least 16 characters for the hashes of the state. States with the same secret can be merged. By

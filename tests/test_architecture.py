@@ -32,15 +32,12 @@ def test_the_way_of_an_item_has_eight_modules_at_most_and_each_is_there() -> Non
         assert (PACKAGE / f"{station}.py").is_file(), station
 
 
-def test_every_file_that_is_named_is_there() -> None:
+def test_every_file_and_registry_that_is_named_is_there() -> None:
     rooms = "|".join(ORDER)
     for name in re.findall(rf"`((?:{rooms})/[\w/.]*)`", TEXT):
         assert any((PACKAGE / f"{name}{end}").exists() for end in ("", ".py")), name
     for name in re.findall(r"`((?:tests|docs)/[\w/.]+)`", TEXT):
         assert (ROOT / name).exists(), name
-
-
-def test_every_registry_that_is_named_is_there() -> None:
     sources = "\n".join(file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py"))
     names = set(re.findall(r"`([A-Z]{4,})`", section("Where to add"))) - {"NAME", "HELP", "EXAMPLES"}
     assert names

@@ -112,26 +112,20 @@ def own_layer(name: str) -> str | None:
     return first if (ROOT / first).is_dir() or (ROOT / f"{first}.py").is_file() else ""
 
 
-def test_the_files_are_found() -> None:
+def test_every_module_has_its_place_in_the_order() -> None:
     assert len(FILES) > len(ORDER)
     assert {"judge", "settings"} <= {own_layer(name) for _, name in imported(ROOT / "crawl/session.py")}
     assert own_layer("scrapy_neardup.text.words") == "text"
     assert own_layer("scrapy.text") is None
-
-
-def test_every_module_has_its_place_in_the_order() -> None:
     there = {layer(dotted(file)) for file in FILES} - {""}
     missing, gone = sorted(there - set(ORDER)), sorted(set(ORDER) - there)
     assert not missing, f"Say in ORDER of this test where {', '.join(missing)} stands among the other modules."
     assert not gone, f"ORDER of this test names {', '.join(gone)}, which is not in the package."
 
 
-def test_a_module_imports_only_those_above_it() -> None:
+def test_a_module_imports_only_those_above_it_and_scrapy_from_its_place_on() -> None:
     found = [wrong for file in MODULES for wrong in misplaced(file)]
     assert not found, "\n".join(["Against the order:", *found])
-
-
-def test_scrapy_is_imported_only_from_its_place_on() -> None:
     found = [wrong for file in FILES for wrong in crawling(file)]
     assert not found, "\n".join(["Too early:", *found])
 
@@ -184,7 +178,7 @@ def test_importing_the_pipeline_does_import_scrapy_and_nothing_of_a_state_on_a_s
     assert done.stdout.split() == ["True", "False", "False"]
 
 
-def test_the_public_names_are_few_and_each_is_there() -> None:
+def test_the_public_names_are_few_and_others_refused() -> None:
     names = scrapy_neardup.__all__
     assert 0 < len(names) <= 8
     assert len(set(names)) == len(names)
@@ -192,8 +186,5 @@ def test_the_public_names_are_few_and_each_is_there() -> None:
         found = getattr(scrapy_neardup, name)
         assert found.__name__ == name
         assert found.__module__.startswith(f"{NAME}.")
-
-
-def test_another_name_is_refused_as_of_any_module() -> None:
     with pytest.raises(AttributeError, match="module 'scrapy_neardup' has no attribute 'Detectr'"):
         _ = scrapy_neardup.Detectr

@@ -86,13 +86,10 @@ def python_of(job: dict[Any, Any]) -> str:
     return version
 
 
-def test_the_oldest_scrapy_that_is_tried_is_the_oldest_that_is_allowed() -> None:
+def test_the_oldest_scrapy_and_environments_of_workflows_are_there() -> None:
     [allowed] = re.findall(r"scrapy>=([\d.]+)", "\n".join(PROJECT["project"]["dependencies"]))
     [tried] = re.findall(r"scrapy==([\d.]+)", read("setup.cfg"))
     assert tried.startswith(f"{allowed}.")
-
-
-def test_workflows_run_environments_that_tox_has() -> None:
     run = [name for path in WORKFLOWS for command in commands(workflow(path.stem)) for name in asked_of_tox(command)]
     assert set(run) == {"oldest"} <= set(environments())
 

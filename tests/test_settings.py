@@ -68,7 +68,7 @@ READ = [
         Options(0, 65_536, 10, 50_000),
     ),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)s/%20%(run)03d", "store", "leveldb:///srv/%(name)s/%20%(run)03d"),
-    ("NEARDUP_SCOPE", "spider", "scope", "spider"),
+    ("NEARDUP_SCOPE", "project", "scope", "project"),
     ("NEARDUP_DRY_RUN", True, "dry_run", "pass"),
     ("NEARDUP_DRY_RUN", "0", "dry_run", ""),
     ("NEARDUP_DRY_RUN", "tag", "dry_run", "tag"),
@@ -225,7 +225,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
             Verdicts.MINOR_UPDATE: "drop",
         },
         store="",
-        scope="",
+        scope="spider",
         dry_run="",
         method="cascade",
         parameters={},
@@ -329,12 +329,17 @@ def test_an_unknown_parameter_is_refused_with_the_valid_ones(kind: Kind, form: C
     assert "core_words, sentence_keys" in str(refused.value)
 
 
-def test_a_configuration_makes_its_method_and_its_extractor() -> None:
+def test_a_configuration_makes_its_parts_and_shares_no_defaults() -> None:
     for method in METHODS:
         assert Config.from_settings({"NEARDUP_METHOD": method}).make_method().name == method
     changed = Config.from_settings({"NEARDUP_PARAMETERS": '{"certain": 0.5}'}).make_method()
     assert changed.parameters.certain == 0.5
     assert Config(extractor=OWN).make_extractor() is own_extractor
+    assert Config().fields is not Config().fields
+    assert Config().parameters is not Config().parameters
+    assert Config().policy is not Config().policy
+    Config.from_settings({"NEARDUP_POLICY": {"near": "pass"}})
+    assert DEFAULT_POLICY[Likeness.NEAR] == "drop"
 
 
 def test_the_fields_of_items_can_be_read_alone() -> None:
@@ -342,14 +347,6 @@ def test_the_fields_of_items_can_be_read_alone() -> None:
     assert item_fields({"NEARDUP_FIELDS": {"text": "body"}}) == {**DEFAULT_FIELDS, "text": "body"}
     with pytest.raises(SettingsError, match="NEARDUP_FIELDS"):
         item_fields({"NEARDUP_FIELDS": 5})
-
-
-def test_two_configurations_share_no_defaults() -> None:
-    assert Config().fields is not Config().fields
-    assert Config().parameters is not Config().parameters
-    assert Config().policy is not Config().policy
-    Config.from_settings({"NEARDUP_POLICY": {"near": "pass"}})
-    assert DEFAULT_POLICY[Likeness.NEAR] == "drop"
 
 
 @both_kinds

@@ -38,17 +38,11 @@ def is_clean(line: str) -> bool:
     return line.isprintable()
 
 
-def test_disturbing_characters_are_written_as_in_python() -> None:
+def test_disturbing_characters_are_escaped_and_ordinary_text_stays() -> None:
     assert one_line("a\n\x1b[2J\u202e\ud800\x85\u2028\t\0") == r"a\n\x1b[2J\u202e\ud800\x85\u2028\t\x00"
     assert is_clean(one_line(EVIL))
-
-
-def test_ordinary_text_stays() -> None:
     for text in ["渡口\u3000开航", "a\xa0b", "می\u200cخواهم", "👩\u200d🚀", "com\xadpany", "é", "a\\x1b"]:
         assert one_line(text) == text
-
-
-def test_every_character_that_could_disturb_is_escaped() -> None:
     disturbing = [char for char in map(chr, range(sys.maxunicode + 1)) if is_disturbing(char)]
     assert len(disturbing) > 2000
     assert is_clean(one_line("".join(disturbing), len(disturbing)))
@@ -69,11 +63,6 @@ def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
     assert len(one_line("\x1b" * 1_000_000)) < 4 * 400 + 1  # quickly
 
 
-def test_a_shell_word_is_one_word() -> None:
-    for url in ["http://a.example/1;reboot", "http://a.example/'; reboot; '", "$(reboot)", "a\nreboot"]:
-        assert shlex.split(f"scrapy neardup compare {shell_word(url)}")[3:] == [one_line(url)]
-
-
 REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (("", None), ("no_text", None), ("", Likeness.RETITLED))
 VERDICTS = [
     Verdict(kind, EVIL, 1, match, reason, likeness)
@@ -83,16 +72,15 @@ VERDICTS = [
 ]
 
 
-def test_the_sentence_of_a_verdict_is_a_line() -> None:
+def test_sentences_of_verdicts_are_lines_that_can_be_read() -> None:
     for verdict in VERDICTS:
         assert is_clean(verdict.sentence()), verdict.headline
         assert one_line(EVIL) in verdict.sentence(), verdict.headline
-
-
-def test_very_long_urls_leave_a_sentence_that_can_be_read() -> None:
     long = "http://a.example/" + "a" * 1_000_000
     match = Match(1, long, 0.0, 0.9, 0.9, ("s" * 1_000_000,))
     assert len(Verdict(Kind.DUPLICATE, long, 1, match).sentence()) < 1000
+    for url in ["http://a.example/1;reboot", "http://a.example/'; reboot; '", "$(reboot)", "a\nreboot"]:
+        assert shlex.split(f"scrapy neardup compare {shell_word(url)}")[3:] == [one_line(url)]
 
 
 def test_the_message_of_an_error_is_a_line() -> None:
@@ -166,17 +154,11 @@ NASTY = [
 ]
 
 
-def test_disturbing_characters_become_visible() -> None:
+def test_texts_and_lines_show_what_disturbs() -> None:
     for given, shown in NASTY:
         assert clean_text(given) == clean_line(given, 100) == shown
-
-
-def test_ends_of_lines_are_one_and_tabs_are_spaces() -> None:
     assert clean_text("a\r\nb\rc\x0bd\x0ce\x85f\u2028g\u2029h\ti") == "a\nb\nc\nd\ne\nf\ng\nh i"
     assert clean_line(" a\r\nb\u2028\u3000c\t\u00a0d\n", 100) == "a b c d"
-
-
-def test_a_line_says_that_it_is_cut() -> None:
     for given, limit, shown in [
         ("ferry", 5, "ferry"),
         ("ferries", 5, "ferri…"),

@@ -3,55 +3,95 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrapy_neardup.batch.pages import BatchOptions, StoredPage, stored_pages
 from scrapy_neardup.batch.tables import ROWS, Topic
 from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, SiteCounts, Verdict
+from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Page, SiteCounts, Verdict
+from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.exact_counts import ExactCounts
+from scrapy_neardup.state.exact_counts import ExactCounts, numbers_on_site
 from scrapy_neardup.state.layout import last_id
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Sentences
 from scrapy_neardup.untrusted import line_logger
 
+N = TypeVar("N", np.uint16, np.bool_)
 logger = line_logger(__name__)
 #: Flags in ``count`` of a verdict's row: the sentences of the page count for its site, and everywhere; the page counts
 #: among the forms of its site or the others, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
 
 
-def judge_part(options: BatchOptions, part: int, pages: Iterable[pa.RecordBatch], given: pa.Table) -> pa.Table:
+def judge_part(
+    options: BatchOptions,
+    part: int,
+    pages: Iterable[pa.RecordBatch],
+    given: pa.Table,
+    memory: dict[int, KnownJudgement] | None = None,
+) -> pa.Table:
     """Judge the pages of a part, and return what they ask and leave behind.
 
-    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order.
+    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``memory``: what an
+    earlier round judged, by rank, to be repeated where all answers are still the same. It is brought up to date.
     """
     method = options.make_method()
     store = PartStore(method, options, given)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
     detector = Detector(method, store, who="batch", policy=policy)
+    memory = {} if memory is None else memory
     for batch in pages:
-        for stored in stored_pages(batch):
-            store.rank = stored.rank
-            verdict = _judge(detector, stored)
-            if verdict.kind is not Kind.UNIQUE or verdict.match is not None:
-                store.verdicts[stored.rank] = pack_verdict(verdict)
+        some = list(stored_pages(batch))
+        store.prepare(some)
+        for stored in some:
+            store.begin_page(stored.rank)
+            known = memory.pop(stored.rank, None)
+            if known is not None and store.answers_alike(known.questions):
+                store.repeat(known.effects)
             else:
-                store.verdicts[stored.rank] = b""
+                known = KnownJudgement(pack_verdict(_judge(detector, stored)), store.questions, store.effects)
+            if known.has_candidates:
+                memory[stored.rank] = known
+            store.verdicts[stored.rank] = known.verdict
     return store.rows_of(part)
+
+
+#: A call of a method of ``PartStore`` or its counts: name and arguments.
+_Call = tuple[str, tuple[Any, ...]]
+#: A question, and its answer.
+_Question = tuple[_Call, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownJudgement:
+    """The verdict on a page, all that was asked for it with the answers, and what was written.
+
+    It stays true while the answers do.
+    """
+
+    verdict: bytes
+    questions: list[_Question]
+    effects: list[_Call]
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether earlier pages were compared, which takes most of the time."""
+        return any(call[0] == "records_of" for call, _ in self.questions)
 
 
 def _judge(detector: Detector, stored: StoredPage) -> Verdict:
@@ -66,7 +106,7 @@ def _judge(detector: Detector, stored: StoredPage) -> Verdict:
         return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredFingerprint:
     """A fingerprint made without boilerplate, which counts if none of its sentences is boilerplate."""
 
@@ -96,7 +136,36 @@ class _LateTitle:
 
 
 class AskedCounts(ExactCounts):
-    """Exact counts that note all that is asked, with 0 for what is unknown."""
+    """Exact counts that note all that is asked: each number, with 0 for an unknown one, and each question.
+
+    ``prepare`` hashes the sentences of many pages together, which takes a tenth of the time. In questions None stands
+    for the sentences of the page itself.
+    """
+
+    def __init__(self, hashes: Keyed) -> None:
+        super().__init__()
+        self._hashes = hashes
+        self.questions: list[_Question] = []
+        self._own: Sentences | None = None
+        self._own_numbers: list[int] = []
+        self._prepared: dict[int, tuple[Sentences, list[int]]] = {}
+
+    def prepare(self, pages: Sequence[StoredPage]) -> None:
+        """The next pages are these."""
+        made = [(one.rank, one.page.site, one.fingerprint.sentences) for one in pages if one.fingerprint is not None]
+        lengths = [len(sentences) for _, _, sentences in made]
+        sites = np.repeat([np.uint64(number_of_site(site, self._hashes)) for _, site, _ in made], lengths)
+        joined = np.concatenate([NO_SENTENCES, *(sentences for _, _, sentences in made)])
+        numbers, end = self._hashes.numbers(joined.astype(np.uint64) ^ sites.astype(np.uint64)).tolist(), 0
+        self._prepared.clear()
+        for (rank, _, sentences), length in zip(made, lengths, strict=True):
+            self._prepared[rank] = sentences, numbers[end : end + length]
+            end += length
+
+    def begin_page(self, rank: int, questions: list[_Question]) -> None:
+        """The page that is judged has this rank; note its questions in this list."""
+        self.questions = questions
+        self._own, self._own_numbers = self._prepared.get(rank, (None, []))
 
     def get(self, numbers: Iterable[int]) -> list[int]:
         note = self.numbers.setdefault
@@ -106,6 +175,65 @@ class AskedCounts(ExactCounts):
         note = self.bits.setdefault
         return [note(sentence, 0) for sentence in sentences]
 
+    def note(
+        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
+    ) -> bool:
+        if sentences is not self._own:
+            return super().note(sentences, site, hashes, everywhere=everywhere)
+        self.add({*self._own_numbers, _all_pages(site, hashes)})
+        if everywhere:
+            self.add_bits(sentences.tolist(), 1 << site_bit(site, hashes))
+        return True
+
+    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
+        return self._note(super().stood_on(sentences, site, hashes), "stood_on", sentences, site)
+
+    def is_own(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        return self._note(super().stood_on(sentences, site, hashes) >= COMMON_HERE, "is_own", sentences, site)
+
+    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        if sentences is self._own and len(sentences):
+            here, bits = self.get(self._own_numbers), self.get_bits(sentences.tolist())
+            is_any = max(here) >= COMMON_HERE or max(map(int.bit_count, bits)) >= COMMON_BITS
+        else:
+            is_any = True
+        if is_any:
+            common = super().stood_on(sentences, site, hashes) >= COMMON_HERE
+            common |= self.is_common_everywhere(sentences)
+        else:
+            common = np.zeros(len(sentences), np.bool_)
+        return self._note(common, "is_common", sentences, site)
+
+    def share_of_forms(self, site: str, hashes: Keyed) -> float:
+        share = super().share_of_forms(site, hashes)
+        self.questions.append((("share_of_forms", (site,)), share))
+        return share
+
+    def _note(self, answer: npt.NDArray[N], name: str, sentences: Sentences, site: str) -> npt.NDArray[N]:
+        self.questions.append(((name, (self.noted(sentences), site)), answer.tobytes()))
+        return answer
+
+    def noted(self, sentences: Sentences) -> Sentences | None:
+        """Return sentences as questions have them: None for those of the page."""
+        return None if sentences is self._own else sentences
+
+    def own(self, noted: Sentences | None) -> Sentences:
+        """Return the sentences that ``noted`` returned."""
+        return noted if noted is not None else NO_SENTENCES if self._own is None else self._own
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """Ask a question that was noted."""
+        if name == "share_of_forms":
+            return self.share_of_forms(arguments[0], self._hashes)
+        answer = getattr(self, name)(self.own(arguments[0]), arguments[1], self._hashes)
+        return answer.tobytes()
+
+
+@lru_cache(maxsize=10_000)
+def _all_pages(site: str, hashes: Keyed) -> int:
+    """Return the number that counts the pages of a site."""
+    return numbers_on_site(ALL_PAGES, site, hashes)[0]
+
 
 class PartStore(PageStore):
     """The state of one part, in memory. It notes what its pages ask and write.
@@ -114,11 +242,10 @@ class PartStore(PageStore):
     """
 
     def __init__(self, method: Method, options: BatchOptions, given: pa.Table) -> None:
-        self._counts = AskedCounts()
+        self._counts = AskedCounts(method.hashes)
         super().__init__(Memory(), method.recipe(), options.secret, 0)
         self.use_exact_counts(self._counts)
-        #: The rank of the page that is judged.
-        self.rank = 0
+        self.begin_page(0)
         #: The verdicts by rank, packed; empty for a unique page that is like no other.
         self.verdicts: dict[int, bytes] = {}
         self._written: dict[int, tuple[Record, int]] = {}
@@ -141,6 +268,29 @@ class PartStore(PageStore):
     def begin(self, who: str, job: str = "") -> int:
         return 0
 
+    def begin_page(self, rank: int) -> None:
+        """The next page to be judged has this rank."""
+        self.rank = rank
+        self.questions: list[_Question] = []
+        self.effects: list[_Call] = []
+        self._counts.begin_page(rank, self.questions)
+
+    def prepare(self, pages: Sequence[StoredPage]) -> None:
+        """The next pages are these."""
+        self._counts.prepare(pages)
+
+    def answers_alike(self, questions: Sequence[_Question]) -> bool:
+        """Whether all questions have the same answers now."""
+        return all(self._ask(*call) == answer for call, answer in questions)
+
+    def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        return (getattr(self, name, None) or partial(self._counts.ask, name))(*arguments)
+
+    def repeat(self, effects: Iterable[_Call]) -> None:
+        """Write what a page wrote when it was judged."""
+        for name, arguments in effects:
+            getattr(self, name)(*arguments)
+
     # What is asked.
 
     def new_id(self) -> int:
@@ -148,11 +298,25 @@ class PartStore(PageStore):
 
     def find(self, url: str) -> Record | None:
         self._urls.setdefault(self._hash(url), 0)
-        return super().find(url)
+        found = super().find(url)
+        self.questions.append((("find", (url,)), found))
+        return found
+
+    def record(self, id: int) -> Record | None:
+        found = super().record(id)
+        self.questions.append((("record", (id,)), found))
+        return found
+
+    def records_of(self, ids: Sequence[int]) -> list[Record | None]:
+        found = super().records_of(ids)
+        self.questions.append((("records_of", (ids,)), found))
+        return found
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         self._keys.append(keys)
-        return super().all_postings(keys, limit)
+        found = super().all_postings(keys, limit)
+        self.questions.append((("all_postings", (keys, limit)), found))
+        return found
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return nothing: only groups are asked for so, and no page replaces the first one of its group."""
@@ -160,50 +324,40 @@ class PartStore(PageStore):
 
     # What is written.
 
-    def add(
-        self,
-        record: Record,
-        evidence: Evidence | None = None,
-        *,
-        generation: int = 0,
-        replaces: int = 0,
-        seen: float | None = None,
-        copied_from: Collection[Record] = (),
-        extra_rows: Collection[Row] = (),
-    ) -> None:
+    def add(self, record: Record, evidence: Evidence | None = None, *, replaces: int = 0, **others: Any) -> None:
+        self._write(record, replaces)
+
+    def touch(self, record: Record, *others: Any, renewed: Record | None = None, **more: Any) -> None:
+        if renewed is not None and renewed != record:
+            self._write(renewed, 0)
+
+    def _write(self, record: Record, replaces: int) -> None:
         changes = Changes()
         self._rows.file(record, changes, 0)
         self._rows.write(changes, sync=False)
-        self._note_record(record, replaces)
-
-    def touch(
-        self,
-        record: Record,
-        seen: float | None = None,
-        copied_from: Collection[Record] = (),
-        extra_rows: Collection[Row] = (),
-        renewed: Record | None = None,
-    ) -> None:
-        if renewed is not None and renewed != record:
-            changes = Changes()
-            self._rows.put(renewed, changes)
-            self._rows.write(changes, sync=False)
-            self._note_record(renewed, 0)
+        self._written[self.rank] = record, replaces
+        self._urls[self._hash(record.url)] = self.rank
+        self.effects.append(("_write", (record, replaces)))
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        super().note(sentences, site, everywhere=everywhere, page=page)
+        self._count(sentences, site, everywhere)
+
+    def _count(self, sentences: Sentences | None, site: str, everywhere: bool) -> None:
+        counted = self._counts.own(sentences)
+        super().note(counted, site, everywhere=everywhere)
         self._flag(HERE | EVERYWHERE * everywhere)
+        self.effects.append(("_count", (self._counts.noted(counted), site, everywhere)))
 
     def note_form(self, site: str, *, in_form: bool) -> None:
+        self._count_form(site, in_form)
+
+    def _count_form(self, site: str, in_form: bool) -> None:
         super().note_form(site, in_form=in_form)
         self._flag(FORMED | FORM * in_form)
+        self.effects.append(("_count_form", (site, in_form)))
 
     def _flag(self, flags: int) -> None:
         self._counted[self.rank] = self._counted.get(self.rank, 0) | flags
-
-    def _note_record(self, record: Record, replaces: int) -> None:
-        self._written[self.rank] = record, replaces
-        self._urls[self._hash(record.url)] = self.rank
 
     def _hash(self, url: str) -> int:
         return last_id(self._rows.url_key(url))
@@ -294,8 +448,10 @@ def _table(topic: Topic, length: int, *, asked: bool = False, **columns: Any) ->
 
 
 def pack_verdict(verdict: Verdict) -> bytes:
-    """Return a verdict as bytes. The ids in it are ranks."""
+    """Return a verdict as bytes, none for a unique page like no other. The ids in it are ranks."""
     match = verdict.match
+    if verdict.kind is Kind.UNIQUE and match is None:
+        return b""
     packed = [
         *(verdict.kind.value, verdict.id, verdict.reason, verdict.kind_of_likeness, verdict.reader, verdict.group),
         match and [match.id, match.url, match.similarity, match.containment, match.shared],

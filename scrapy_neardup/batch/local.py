@@ -7,6 +7,7 @@ given. So a run that was killed goes on where it was.
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.judging import judge_part
+from scrapy_neardup.batch.judging import KnownJudgement, judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
 from scrapy_neardup.batch.routing import answer, attach, needed_records
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
@@ -67,6 +68,7 @@ class LocalRunner:
         """``inform`` gets sentences on the progress."""
         self._run = run
         self._processes = processes
+        self._pool: ProcessPoolExecutor | None = None
         self._inform = inform
 
     def run(self) -> None:
@@ -83,12 +85,16 @@ class LocalRunner:
             while judged:
                 rounds, judged = rounds + 1, self._round(parts, own)
                 self._inform(f"round {rounds}: {judged} of {len(own)} parts judged")
+        for file in (run.folder / "rows").glob("*.memory"):
+            file.unlink()
         (run.folder / "complete").touch()
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
-            self._pool = pool
+        if self._processes == 1:
+            yield
+            return
+        with ProcessPoolExecutor(self._processes, get_context("spawn")) as self._pool:
             try:
                 yield
             except BrokenProcessPool:
@@ -97,11 +103,11 @@ class LocalRunner:
                     "lower --memory: it goes on where it was."
                 ) from None
             finally:
-                pool.shutdown(cancel_futures=True)
+                self._pool.shutdown(cancel_futures=True)
 
     def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Return the results of a function, which other processes call."""
-        return self._pool.map(function, tasks)
+        """Return the results of a function, which other processes call; with one process, this one."""
+        return map(function, tasks) if self._pool is None else self._pool.map(function, tasks)
 
     def _read(self) -> None:
         run, done = self._run, 0
@@ -228,7 +234,13 @@ def rejudge(options: BatchOptions, part: ArchivePart, given: pa.Table) -> bool:
     if part.rows.exists() and _digest_of(part.rows) == digest:
         return False
     batches = (batch for file in part.files for batch in pq.ParquetFile(file).iter_batches(1000))
-    rows = judge_part(options, part.number, batches, given)
+    remembered = part.rows.with_suffix(".memory")
+    memory: dict[int, KnownJudgement] = {}
+    if remembered.exists():
+        memory = pickle.loads(remembered.read_bytes())  # noqa: S301  # this run wrote it
+    rows = judge_part(options, part.number, batches, given, memory)
+    with replace_file(remembered) as draft:
+        draft.write_bytes(pickle.dumps(memory, pickle.HIGHEST_PROTOCOL))
     slices = (rows["hash"].to_numpy() * _ODD >> np.uint64(64 - _SLICES.bit_length() + 1)).astype(np.int64)
     kinds = rows["kind"].to_numpy()
     slices[kinds == Topic.RECORD] = _RECORDS

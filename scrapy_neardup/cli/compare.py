@@ -135,6 +135,8 @@ def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
     yield from (_name_line(name, side.name, side.title) for name, side in sides)
     if pair.compared is not None:
         yield _describe_crawl(pair.compared, pair.action)
+        if pair.near_miss is not None:
+            yield f"When a crawl judged B, A was its near miss: {pair.near_miss.why}"
         yield ""
         yield from _evidence_lines(pair.compared)
     yield ""

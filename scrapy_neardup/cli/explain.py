@@ -27,8 +27,8 @@ output:
   The verdict and its evidence, as recorded when the page was judged. Of an updated page the state knows only the last
   version. With NEARDUP_KEEP = "nothing" it keeps no kinds, titles or common sentences.
 
-  For a page that passed, also the most similar original now, and the decision on the two by the present counts of the
-  site.
+  For a page that passed, also its near miss (the page that it was nearly a copy of when it was judged) and the most
+  similar original now, each with the decision on the two. For the latter the present counts of the site decide.
 
   If a URL is not in the state, the command lists known URLs that differ only in spelling: http or https, www., a final
   slash, a fragment, percent-encoding. The exit code is then 1.
@@ -85,12 +85,14 @@ def _facts(page: StatePage) -> Iterator[tuple[str, object]]:
     yield "last seen", page.last_seen
     if not page.sealed:
         yield "sealed", "no: its feed is not stored; if it never is, the next crawl rolls the page back"
-    if page.witness:
-        yield "witness", "yes: it differs much from its original, so later pages are compared with it too"
+    if page.variant:
+        yield "variant", "yes: it differs much from its original, so later pages are compared with it too"
     if page.is_copy and page.delivered:
         yield "delivered", "yes: its item came through, so the same text is unchanged next time"
     if page.shared:
         yield "both contain", "\n".join(map(to_line, page.shared))
+    if page.near_miss:
+        yield "near miss", f"{to_line(page.near_miss.url)}\nwhen it was judged: {page.near_miss.why}"
     if page.nearest:
         yield "nearest now", _format_other(page.nearest) + ("" if page.nearest.came_first else ", after this page")
     if page.passed:

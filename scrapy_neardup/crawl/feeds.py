@@ -7,9 +7,10 @@ import inspect
 import os
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +21,6 @@ from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
 from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
-from scrapy_neardup.crawl.notes import Unstored
 from scrapy_neardup.maintenance.tables import Span
 from scrapy_neardup.untrusted import line_logger
 
@@ -36,24 +36,17 @@ _LINES = ("jsonlines", "jsonl", "jl")
 class Feed:
     """One file of a feed (a batch of it).
 
-    ``name``: the same for all batches; empty for a stand-in that is no feed of Scrapy's. ``others``: names of feeds
-    that took items of the same pages.
+    ``name``: the same for all batches; empty for a stand-in that is no feed of Scrapy's.
     """
 
     slot: FeedSlot | None
     name: str
     is_stored: bool = False
     is_failed: bool = False
-    others: set[str] = field(default_factory=set)
 
 
 class NotWritten(Exception):
-    """A feed could not write an item, for the cause of this; ``others``: the names of feeds that did."""
-
-    def __init__(self, feed: str, others: Set[str]) -> None:
-        super().__init__(feed)
-        self.feed = feed
-        self.others = others
+    """The feed of this name could not write an item, for the cause of this."""
 
 
 def take_over_feeds(crawler: Crawler) -> FeedExporter | None:
@@ -84,8 +77,7 @@ class FeedWatch:
         self._open: list[Feed] = []
         self._waiting: PagesAwaitingFeeds[Feed] = PagesAwaitingFeeds()
         self._names: dict[str, str] = {}
-        self._stored: set[str] = set()
-        self._unstored: dict[str, Unstored] = {}
+        self._unstored: Counter[str] = Counter()
 
     def begin(self) -> None:
         """Scrapy has opened its feeds: warn of content that it will overwrite before an item comes."""
@@ -117,13 +109,12 @@ class FeedWatch:
             slots += exporter.slots
         exporter.slots = slots
         if failure:
-            raise NotWritten(failure[0].name, {feed.name for feed in writers}) from failure[1]
+            raise NotWritten(failure[0].name) from failure[1]
         return writers
 
     def add(self, id: int, feeds: Set[Feed], earlier: Set[Feed] = frozenset()) -> None:
         """Seal the page once all these feeds are stored, and those with ``earlier`` items of it."""
         for feed in feeds:
-            feed.others.update(other.name for other in feeds | earlier if other is not feed and other.name)
             if feed.is_stored:
                 self._deliver(feed, (id, id, 1))
         waiting = frozenset(feed for feed in feeds | earlier if not feed.is_stored)
@@ -140,17 +131,16 @@ class FeedWatch:
         """The page was rolled back."""
         self._waiting.remove(id)
 
-    def unstored(self) -> list[Unstored]:
-        """When all feeds are closed: those that were not stored. Their pages are never sealed."""
+    def unstored(self) -> Mapping[str, int]:
+        """When all feeds are closed: those that were not stored, each with its pages, which are never sealed."""
         for feed in self._waiting.feeds():
             self._count_unstored(feed, self._waiting.count(feed))
         self._waiting = PagesAwaitingFeeds()
-        return [Unstored(one.feed, one.pages, one.others & self._stored) for one in self._unstored.values()]
+        return self._unstored
 
     def mark_stored(self, feed: Feed) -> None:
         """The feed is stored: seal the pages that waited only for it."""
         feed.is_stored = True
-        self._stored.add(feed.name)
         pages, ready = self._waiting.store(feed)
         if pages is not None:
             self._deliver(feed, pages)
@@ -163,9 +153,7 @@ class FeedWatch:
 
     def _count_unstored(self, feed: Feed, pages: int) -> None:
         if pages and feed.name:
-            unstored = self._unstored.setdefault(feed.name, Unstored(feed.name))
-            unstored.pages += pages
-            unstored.others |= feed.others
+            self._unstored[feed.name] += pages
 
     def _deliver(self, feed: Feed, pages: Span) -> None:
         if self._deliveries is not None:

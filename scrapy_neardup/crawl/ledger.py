@@ -68,11 +68,10 @@ class Ledger:
             cause = error.__cause__
             logger.error(
                 "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
-                "comes again%s. Check the feed, or what it cannot write in such items.",
-                error.feed,
+                "comes again; other feeds then have it twice. Check the feed, or what it cannot write in such items.",
+                error,
                 type(cause).__name__,
                 cause,
-                f"; {', '.join(sorted(error.others))} has it already and then has it twice" * bool(error.others),
                 exc_info=cause if self._notes.mark_logged("feed") else None,
             )
             self._end_item(End.FAILED)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapy.statscollectors import StatsCollector
@@ -87,15 +86,6 @@ class Outage:
 
 #: The most feeds that one message names.
 _MOST_NAMES = 3
-
-
-@dataclass(slots=True)
-class Unstored:
-    """A feed that was not stored, or some batches of it. ``others``: feeds that have some of its pages, too."""
-
-    feed: str
-    pages: int = 0
-    others: set[str] = field(default_factory=set)
 
 
 @contextmanager
@@ -202,26 +192,18 @@ def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool
     )
 
 
-def log_unsealed(pages: int, feeds: Sequence[Unstored], notes: Notes, job: str) -> None:
+def log_unsealed(pages: int, feeds: Mapping[str, int], notes: Notes, job: str) -> None:
     """Log the pages that stay unsealed at the end, and what the next crawl does with them."""
     notes.stats.set_value(stats.UNSEALED, pages)
-    failed = [f"{one.feed} (not stored, {one.pages} pages)" for one in feeds]
+    failed = [f"{feed} (not stored, {many} pages)" for feed, many in feeds.items()]
+    rest = len(failed) - _MOST_NAMES
+    names = ", ".join(failed[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
     logger.warning(
-        "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s.",
+        "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s. "
+        "Other feeds that hold them will then have them twice: remove the copies with scrapy neardup dedup.",
         pages,
-        _name_some(failed) or "see the errors above",
+        names or "see the errors above",
         f"and lists them in {Path(job, LIST)}, because with this JOBDIR Scrapy does not request them again"
         if job
         else "and judges them again when they come again",
     )
-    if twice := sorted({other for one in feeds for other in one.others}):
-        logger.warning(
-            "A stored feed that also holds some of these pages will then have them twice: %s. Remove what this crawl "
-            "wrote there, or remove the copies later with scrapy neardup dedup.",
-            _name_some(twice),
-        )
-
-
-def _name_some(names: Sequence[str]) -> str:
-    rest = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")

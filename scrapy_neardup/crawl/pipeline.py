@@ -14,7 +14,7 @@ from scrapy_neardup.crawl.extra_feeds import keep_feeds_of_command_line
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.notes import Notes, log_left_out_feeds, log_refusal
 from scrapy_neardup.crawl.session import Session
-from scrapy_neardup.crawl.state_location import log_scope, state_url
+from scrapy_neardup.crawl.state_location import state_url, warn_of_shared_state
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.crawl.waiting import Backlog
@@ -89,7 +89,7 @@ class NearDupPipeline:
 
     def _state_url(self) -> str:
         url = state_url(self._config, self._crawler.spider)
-        log_scope(self._config, url)
+        warn_of_shared_state(self._config, url)
         return url
 
     async def _open_when_it_answers(self, url: str) -> None:

@@ -24,15 +24,13 @@ _SPIDERS = "spiders"
 def state_url(config: Config, spider: object | None = None) -> str:
     """The URL of the state of a spider: NEARDUP_STORE, or the default in Scrapy's data directory.
 
-    Each spider has its own default state, unless NEARDUP_SCOPE is "project". An existing state of the project is used
-    until NEARDUP_SCOPE says otherwise. The state itself is not made.
+    Each spider has its own default state, unless NEARDUP_SCOPE is "project". The state itself is not made.
     """
     if config.store:
         return placeholders_filled(config.store, partial(_attribute, spider, config.store))
     directory = data_directory()
-    shared = existing_default(directory)
-    if config.scope == "project" or (shared and not config.scope):
-        return shared or default_url(directory)
+    if config.scope == "project":
+        return default_url(directory)
     name = getattr(spider, "name", None)
     if not isinstance(name, str) or not name:
         raise SettingsError(
@@ -42,16 +40,10 @@ def state_url(config: Config, spider: object | None = None) -> str:
     return default_url(directory / _SPIDERS / safe_name(name))
 
 
-def log_scope(config: Config, url: str) -> None:
-    """Log that the state is shared without a setting that says so, or that a shared state is left unused."""
-    shared = "" if config.store else existing_default(data_directory())
-    if shared and not config.scope:
-        logger.info(
-            "All spiders of this project share the existing state %s. Set NEARDUP_SCOPE to 'project' if you want that, "
-            "else to 'spider'.",
-            shared,
-        )
-    elif shared and config.scope == "spider" and not existing_states(url):
+def warn_of_shared_state(config: Config, url: str) -> None:
+    """Warn if a spider begins its own state beside one of the project."""
+    shared = "" if config.store or config.scope == "project" else existing_default(data_directory())
+    if shared and not existing_states(url):
         logger.warning(
             "NEARDUP_SCOPE is 'spider', so this spider starts its own state and does not know the pages of the "
             "project's state at %s. To copy them, use scrapy neardup export and import.",
@@ -64,8 +56,8 @@ def states_there(config: Config) -> list[str]:
     if config.store:
         return existing_states(config.store)
     directory = data_directory()
-    shared = existing_default(directory)
-    if config.scope == "project" or (shared and not config.scope):
+    if config.scope == "project":
+        shared = existing_default(directory)
         return [shared] if shared else []
     folders = sorted((directory / _SPIDERS).glob("*"))
     return [url for folder in folders if (url := existing_default(folder))]

@@ -25,23 +25,20 @@ from scrapy_neardup.files.entry import (
 
 #: Bytes that text in an 8- or 16-bit encoding lacks, and that compressed data has nearly everywhere.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-#: Bytes per step.
-_PART = 1 << 16
 
 
 class _Broken(Exception):
-    """A body cannot be decoded; ``start`` is the part that could be."""
-
-    def __init__(self, why: object, start: bytes = b"") -> None:
-        super().__init__(str(why))
-        self.start = start
+    """A body cannot be decoded."""
 
 
-def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
-    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Return it, and the error if there is one.
+_FAILURES: tuple[type[Exception], ...] = (_Broken, *FAILURES)
 
-    A broken body gives its start. A body that is text stays as it is, because some archives decode a page and keep its
-    header. The result has at most ``entry.LARGEST`` bytes.
+
+def unpack_body(body: bytes, encoding: str) -> bytes:
+    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Raises _Broken with the reason.
+
+    A body that is text stays as it is, because some archives decode a page and keep its header. The result has at most
+    ``entry.LARGEST`` bytes.
     """
     for name in reversed([one.strip().lower() for one in encoding.split(",")]):
         if name in ("", "identity"):
@@ -50,31 +47,25 @@ def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
             if name not in _UNPACK:
                 raise _Broken("this encoding is not supported")
             body = _UNPACK[name](body)
-        except _Broken as broken:
+        except _FAILURES as error:
             if not _NO_TEXT.search(body[:1000]):
-                return body, ""
-            return broken.start, f"packed as {name}: {broken}"
+                return body
+            raise _Broken(f"packed as {name}: {error}") from None
         if len(body) > entry.LARGEST:
-            return b"", f"larger than {entry.LARGEST:,} bytes"
-    return body, ""
+            raise _Broken(f"larger than {entry.LARGEST:,} bytes")
+    return body
 
 
 def _unpack_streams(body: bytes, make: Callable[[], Any], more: bytes | None = None) -> bytes:
     """Decode a stream, and those after it that begin with the bytes ``more``. Ignore the rest."""
     found, rest, is_wanted = bytearray(), body, True
-    try:
-        while is_wanted and len(found) <= entry.LARGEST:
-            unpacker, at = make(), 0
-            # In steps, so that a broken stream gives its start.
-            while not unpacker.eof and len(found) <= entry.LARGEST:
-                if at >= len(rest):
-                    raise _Broken("the data ends too early", bytes(found))
-                found += unpacker.decompress(rest[at : at + _PART], entry.LARGEST + 1 - len(found))
-                at += _PART
-            rest = unpacker.unused_data + rest[at:]
-            is_wanted = more is not None and rest.startswith(more) and rest != b""
-    except FAILURES as error:
-        raise _Broken(error, bytes(found)) from None
+    while is_wanted and len(found) <= entry.LARGEST:
+        unpacker = make()
+        found += unpacker.decompress(rest, entry.LARGEST + 1 - len(found))
+        if not unpacker.eof and len(found) <= entry.LARGEST:
+            raise _Broken("the data ends too early")
+        rest = unpacker.unused_data
+        is_wanted = more is not None and rest.startswith(more) and rest != b""
     return bytes(found)
 
 
@@ -86,9 +77,7 @@ def _deflate(body: bytes) -> bytes:
     """Decode with the header of zlib, or without, as some servers send it."""
     try:
         return _unpack_streams(body, zlib.decompressobj)
-    except _Broken as broken:
-        if broken.start:
-            raise
+    except zlib.error:
         return _unpack_streams(body, partial(zlib.decompressobj, -zlib.MAX_WBITS))
 
 
@@ -109,7 +98,7 @@ def _brotli(body: bytes) -> bytes:
     except brotli.error as error:
         raise _Broken(error) from None
     if len(found) <= entry.LARGEST and not unpacker.is_finished():
-        raise _Broken("the data ends too early", found)
+        raise _Broken("the data ends too early")
     return found
 
 
@@ -170,22 +159,24 @@ def _read_record(record: Any, source: str, number: int) -> InputRecord:
         content_type = http.get_header("Content-Type") or ""
     if (mime := _mime(content_type)) not in (*_HTML, ""):
         return Skipped(*place, mime)
-    body, why = _read_body(record)
-    if why:
-        return Malformed(*place, why, body)
+    try:
+        body = _read_body(record)
+    except _Broken as error:
+        return Malformed(*place, str(error))
     if not body:
         return Skipped(*place, "an empty page")
     known = {"url": head.get_header("WARC-Target-URI"), "date": head.get_header("WARC-Date")}
     return Entry(*place, {name: value for name, value in known.items() if value}, html=body, content_type=content_type)
 
 
-def _read_body(record: Any) -> tuple[bytes, str]:
-    """Return the decoded page, and why decoding failed."""
+def _read_body(record: Any) -> bytes:
+    """Return the decoded page. Raises _Broken with the reason."""
     if record.length > entry.LARGEST:
-        return b"", f"larger than {entry.LARGEST:,} bytes"
+        raise _Broken(f"larger than {entry.LARGEST:,} bytes")
     http = record.http_headers
     if http is None:
-        return record.raw_stream.read(), ""
+        whole: bytes = record.raw_stream.read()
+        return whole
     stream = record.raw_stream
     if (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
         stream = import_library("warcio.bufferedreaders", "files", "WARC").ChunkedDataReader(stream)

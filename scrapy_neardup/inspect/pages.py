@@ -49,6 +49,14 @@ class NearestPage(OtherPage):
 
 
 @dataclass(frozen=True, slots=True)
+class NearMiss:
+    """The page that a page was nearly a copy of when it was judged, and why it passed."""
+
+    url: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSite:
     """Counts of a site: ``pages``, at most 256, and the share of its last pages that repeat one template."""
 
@@ -91,7 +99,8 @@ class StatePage:
     ``original``: the page that stands for its group, if that is another one; for an original, the better page that
     superseded it. ``like``: the page that an original is an excerpt of, or whose title it shares. ``same_bytes``:
     whether the last responses of the page and of its original had the same bytes. ``delivered``: whether its item came
-    through. ``nearest``, ``passed``, ``site``: why an original passed, as far as the state knows now.
+    through. ``near_miss``: why an original passed, as it was judged. ``nearest``, ``passed``, ``site``: why, as far as
+    the state knows now.
     """
 
     url: str
@@ -111,11 +120,12 @@ class StatePage:
     shared: tuple[str, ...]
     same_bytes: bool
     evidence: bool
-    witness: bool
+    variant: bool
     delivered: bool
     judged: GivenVerdict | None
     similar_id: str | None
     group: GroupSummary
+    near_miss: NearMiss | None
     nearest: NearestPage | None
     passed: str | None
     site: KnownSite | None
@@ -186,17 +196,24 @@ def _inspect(
         shared=evidence.shared if evidence else (),
         same_bytes=original is not None and record.body == original.body > 0,
         evidence=evidence is not None,
-        witness=record.is_witness,
+        variant=record.is_variant,
         delivered=not is_copy or record.delivered,
         judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
         group=GroupSummary(size, tuple(_group_page(store, one, standing) for one in reversed(newest))),
+        near_miss=inspect_near_miss(store, record),
         nearest=nearest,
         passed=passed,
         site=inspect_site(store, site_of(record.url)) if record.is_original else None,
         sealed=not store.is_pending(record.id),
         is_row=record.is_row,
     )
+
+
+def inspect_near_miss(store: PageStore, record: Record) -> NearMiss | None:
+    """Return the page that a page of the state was nearly a copy of; None without one."""
+    evidence = store.evidence(record.id)
+    return NearMiss(evidence.near_miss, evidence.near_why) if evidence and evidence.near_miss else None
 
 
 def _other_page(store: PageStore, record: Record) -> OtherPage:

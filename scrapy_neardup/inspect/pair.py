@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.inspect import HIDDEN, INLINE
-from scrapy_neardup.inspect.pages import KnownSite, inspect_site
+from scrapy_neardup.inspect.pages import KnownSite, NearMiss, inspect_near_miss, inspect_site
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
@@ -85,7 +85,8 @@ class PairSide:
 class KnownPair:
     """The verdict on B, judged against A, and what a crawl does with B.
 
-    ``compared`` is None if one of the pages cannot be judged. ``sites``: what the state knows of their sites.
+    ``compared`` is None if one of the pages cannot be judged. ``near_miss``: why a crawl let B pass, if it was nearly a
+    copy of A. ``sites``: what the state knows of their sites.
     """
 
     verdict: Kind
@@ -96,6 +97,7 @@ class KnownPair:
     method: str
     parameters: dict[str, Any]
     compared: PairComparison | None = field(metadata=INLINE)
+    near_miss: NearMiss | None
     a: PairSide
     b: PairSide
     store: str | None
@@ -135,6 +137,7 @@ def inspect_pair(
         method=method.name,
         parameters=method.parameters.as_data(),
         compared=compared,
+        near_miss=_near_miss(a, b, store),
         a=_side(a, _mark_text(method, a, old, b, new), limit),
         b=_side(b, _mark_text(method, b, new, a, old), limit),
         store=store.location if store else None,
@@ -185,6 +188,11 @@ def _compare(
         compared_in_a_crawl=(shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
         a_is_copy=a.record is not None and not a.record.is_original,
     )
+
+
+def _near_miss(a: Side, b: Side, store: PageStore | None) -> NearMiss | None:
+    found = inspect_near_miss(store, b.record) if store and b.record else None
+    return found if found and a.record and found.url == a.record.url else None
 
 
 def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:

@@ -8,10 +8,11 @@ from enum import Enum
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import SimilarPage, is_older
+from scrapy_neardup.judge.matching import SimilarPage, describe_decision, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.evidence import evidence as make_evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
@@ -37,10 +38,22 @@ def reserve(
         record = replace(record, since=known.age)
     likeness, match = evidence_of or (verdict.likeness, verdict.match)
     evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
+    if verdict.kind is Kind.UNIQUE and evidence is not None:
+        evidence = _add_near_miss(context, evidence)
     if policy.preference is not None and record.keys:
         evidence = policy.preference.add_evidence(context, evidence)
     replaces = known.id if known else 0
     return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, copied_from))
+
+
+def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:
+    """Note the most similar page that this one was nearly a copy of, and why it is none."""
+    rejected = context.search_result.rejected
+    if rejected is None or context.person_says_keep:
+        return evidence
+    old, overused_keys = rejected.compared, context.search_result.overused_keys
+    why = describe_decision(context.method, rejected.comparison, context.fingerprint, old.sketch, overused_keys)
+    return replace(evidence, near_miss=old.url, near_why=why)
 
 
 def drop_again(
@@ -79,7 +92,7 @@ def count_sentences(
 def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
     """Rule on a copy of ``nearest.original`` that does not lead its group.
 
-    A copy like its original is found through that; one that differs much is filed as a witness. ``fingerprint`` has
+    A copy like its original is found through that; one that differs much is filed as a variant. ``fingerprint`` has
     no overused keys. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store = context.known, context.page, context.store
@@ -95,11 +108,11 @@ def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprin
         verdict = replace(verdict, id=known.id)
         ruled = drop_again(context, known, verdict, copied_from, _renewed(context, known, mark, match, likeness))
         return replace(ruled, was_delivered=known.is_delivered)
-    differs = match.similarity < context.method.witness_below
-    is_witness = differs and nearest.compared.is_original
+    differs = match.similarity < context.method.variant_below
+    is_variant = differs and nearest.compared.is_original
     is_counted = differs and known is None
-    id, keys = store.new_id(), fingerprint.keys if is_witness else ()
-    sketch = fingerprint.sketch if is_witness or passes else b""
+    id, keys = store.new_id(), fingerprint.keys if is_variant else ()
+    sketch = fingerprint.sketch if is_variant or passes else b""
     body = 0 if by_hand else page.body  # a manual verdict may be removed
     record = Record(
         id=id,
@@ -137,7 +150,7 @@ def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprin
 
 
 # Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
-# article may count as its site's form, or a witness may be forgotten. Judged anew, the page could pass after all. So
+# article may count as its site's form, or a variant may be forgotten. Judged anew, the page could pass after all. So
 # the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided. Any other
 # text, threshold, method or policy gives another mark, and the page is judged as if it were new.
 
@@ -264,7 +277,7 @@ def pass_in_group(context: Context, role: Role, nearest: SimilarPage, fingerprin
     if role.leads and (leader := context.first(context.in_flight.with_key(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
     match, likeness = context.match(nearest), nearest.comparison.likeness
-    differs = match.similarity < context.method.witness_below
+    differs = match.similarity < context.method.variant_below
     keys = fingerprint.keys if role.leads or (differs and nearest.compared.is_original) else ()
     filed = replace(
         fingerprint,

@@ -37,11 +37,19 @@ class SimilarPage:
 
 
 class SearchResult(NamedTuple):
-    """The page's overused keys, and the most similar earlier page; ``in_form`` is as in ``Comparison``."""
+    """The page's overused keys, and the most similar earlier page; ``in_form`` is as in ``Comparison``.
+
+    ``rejected``: the most similar earlier page that this one is no copy of, if it nearly is one.
+    """
 
     overused_keys: frozenset[int]
     nearest: SimilarPage | None
     in_form: bool
+    rejected: SimilarPage | None = None
+
+
+#: Similarity from which a page that is no copy was nearly one.
+_NEAR_MISS = 0.5
 
 
 def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candidates:
@@ -73,7 +81,7 @@ def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> 
 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
-    """Whether an earlier page may decide: an original or better page always, a witness only by similarity alone."""
+    """Whether an earlier page may decide: an original or better page always, a variant only by similarity alone."""
     return earlier.is_original or comparison.certain or earlier.leads
 
 
@@ -89,6 +97,14 @@ def is_older(earlier: Record, delivered: Record) -> bool:
 def filed_fingerprint(record: Record, store: PageStore) -> Fingerprint:
     """The fingerprint of a page of the state, with the present counts of its site."""
     return Fingerprint(record.keys, record.sketch, site=store.on_site(site_of(record.url)))
+
+
+def describe_decision(
+    method: Method, comparison: Comparison, new: Fingerprint, old: bytes, overused_keys: Set[int]
+) -> str:
+    """Describe the decision on two pages, with its figures."""
+    figures = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}"
+    return f"{figures}: {method.decision(new, old, overused_keys)}"
 
 
 class Searcher:
@@ -115,6 +131,7 @@ class Searcher:
         if not ids and not canonical:
             return SearchResult(overused_keys, None, in_form=False)
         nearest: SimilarPage | None = None
+        rejected: SimilarPage | None = None
         in_form = may_be_template = False
         for earlier in self._records(url, ids, canonical):
             if not self._method.may_be_alike(fingerprint, earlier.sketch):
@@ -122,6 +139,9 @@ class Searcher:
             comparison = self._method.compare(fingerprint, earlier.sketch, overused_keys)
             in_form |= comparison.in_form
             may_be_template |= comparison.in_form and not comparison.same_site
+            least = rejected.comparison.similarity if rejected else _NEAR_MISS
+            if comparison.similarity > least and not comparison.is_copy(self._also_copies):
+                rejected = SimilarPage(comparison=comparison, original=earlier, compared=earlier)
             if comparison.likeness is None and not comparison.duplicate:
                 continue
             if not may_decide(earlier, comparison):
@@ -135,7 +155,7 @@ class Searcher:
         if may_be_template and not fingerprint.in_form and nearest is not None and nearest.comparison.duplicate:
             # Of an unknown site: a lookalike under another title shows that common text may be a template.
             return self.search(url, replace(fingerprint, in_form=True), canonical, delivered)
-        return SearchResult(overused_keys, nearest, in_form)
+        return SearchResult(overused_keys, nearest, in_form, rejected)
 
     def search_other_groups(self, record: Record) -> SearchResult:
         """Find the original of another group that a page of the state is most like, be it a copy or not."""

@@ -58,6 +58,7 @@ class Redis(Engine):
 
     def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
         super().__init__(location, named_by, options)
+        self.scheme = location.partition(":")[0]
         self.link = _open_link(location, named_by)
         self.leases = Leases(self.link, location, self.lease)
         self.server_rows = ServerRows(self.link)
@@ -187,13 +188,7 @@ def _open_link(location: str, named_by: str) -> Link:
     return Link(location)
 
 
-# The rows are the same, however the server is reached. The schemes with two s use TLS.
-
-
-class Rediss(Redis):
-    """A server over TLS."""
-
-    scheme = "rediss"
+# The rows are the same, however the server is reached. A scheme with two s, such as rediss, has its class too.
 
 
 class Unix(Redis):
@@ -210,20 +205,8 @@ class Sentinel(Redis):
     form = "//host:26379,host:26379/service/0?state=name"
 
 
-class RedissSentinel(Sentinel):
-    """The same over TLS, also to the Sentinels."""
-
-    scheme = "rediss+sentinel"
-
-
 class Cluster(Redis):
     """The node of a cluster that has the slot of the state."""
 
     scheme = "redis+cluster"
     form = "//host:6379,host:6379?state=name"
-
-
-class RedissCluster(Cluster):
-    """The same over TLS."""
-
-    scheme = "rediss+cluster"

@@ -46,7 +46,7 @@ class Evidence:
     ``Keep.TEXTS``, the text and other parts of the page as JSON.
 
     ``article``: letters of the article; ``canonical``: the page it names as original. Only policies that need them keep
-    them.
+    them. ``near_miss``, ``near_why``: the URL of the page that an original was nearly a copy of, and the decision.
     """
 
     likeness: str = ""
@@ -60,6 +60,8 @@ class Evidence:
     about: str = ""
     article: int = 0
     canonical: str = ""
+    near_miss: str = ""
+    near_why: str = ""
 
     def pack(self) -> bytes:
         """Return a compressed JSON array of the fields; lone surrogates are allowed.
@@ -67,7 +69,7 @@ class Evidence:
         Most pages have only a title, which needs half the space uncompressed. Either may be in GBK; see ``_coded``.
         """
         others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
-        if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical)):
+        if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical, self.near_miss)):
             is_gbk, title = _coded(self.title)
             return _TITLED.pack(_TITLE_IN_GBK if is_gbk else _TITLE, self.letters) + title
         fields = list(astuple(self))

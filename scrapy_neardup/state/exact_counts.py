@@ -69,7 +69,7 @@ class ExactCounts(PageCounts):
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
     ) -> bool:
         sentences = np.unique(sentences)
-        self.add(_of_site(np.concatenate((sentences, ALL_PAGES)), site, hashes))
+        self.add(numbers_on_site(np.concatenate((sentences, ALL_PAGES)), site, hashes))
         if everywhere:
             self.add_bits(sentences.tolist(), 1 << site_bit(site, hashes))
         return True
@@ -81,7 +81,7 @@ class ExactCounts(PageCounts):
             self.add([_forms(site, pages // _BLOCK, hashes)])
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        return np.minimum(self.get(_of_site(sentences, site, hashes)), MOST).astype(np.uint16)
+        return np.minimum(self.get(numbers_on_site(sentences, site, hashes)), MOST).astype(np.uint16)
 
     def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return np.array([bits.bit_count() for bits in self.get_bits(sentences.tolist())], np.uint16)
@@ -100,7 +100,7 @@ class ExactCounts(PageCounts):
         return forms / (pages - _BLOCK * blocks.start)
 
 
-def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> list[int]:
+def numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> list[int]:
     """Return the numbers of sentences on this site."""
     mixed = sentences.astype(np.uint64) ^ np.uint64(number_of_site(site, hashes))
     numbers: list[int] = (hashes.numbers(mixed) & ~np.uint64(1)).tolist()

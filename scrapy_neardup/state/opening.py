@@ -124,7 +124,7 @@ def open_store(
         opened[location] = made, 1
         return made
     store, holders = opened[location]
-    if store.scheme != kind.scheme or (recipe is not None and not fits(store.recipe, recipe)):
+    if ENGINES[store.scheme] is not kind or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
             f"This process already uses {location} with other parameters, in another crawl or in an open Deduplicator. "
             f"Give both the same parameters, give each its own state with {named_by}, or close the first."

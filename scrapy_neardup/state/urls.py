@@ -51,7 +51,8 @@ class Registry(Mapping[str, type[Engine]]):
 
     def forms(self, *, persistent: bool = False) -> str:
         """Return the forms of the URLs, for messages."""
-        *others, last = [f"{kind.scheme}:{kind.form}" for kind in self.values() if kind.is_persistent or not persistent]
+        found = [f"{scheme}:{kind.form}" for scheme, kind in self.items() if kind.is_persistent or not persistent]
+        *others, last = found
         return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -63,16 +64,16 @@ STORES = Registry(
     }
 )
 
-#: Engines on a server, shared by crawlers on many machines.
+#: Engines on a server, shared by crawlers on many machines; with two s over TLS.
 SERVERS = Registry(
     {
         "redis": "scrapy_neardup.server.engine:Redis",
-        "rediss": "scrapy_neardup.server.engine:Rediss",
+        "rediss": "scrapy_neardup.server.engine:Redis",
         "unix": "scrapy_neardup.server.engine:Unix",
         "redis+sentinel": "scrapy_neardup.server.engine:Sentinel",
-        "rediss+sentinel": "scrapy_neardup.server.engine:RedissSentinel",
+        "rediss+sentinel": "scrapy_neardup.server.engine:Sentinel",
         "redis+cluster": "scrapy_neardup.server.engine:Cluster",
-        "rediss+cluster": "scrapy_neardup.server.engine:RedissCluster",
+        "rediss+cluster": "scrapy_neardup.server.engine:Cluster",
     }
 )
 ENGINES = ChainMap[str, type[Engine]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it

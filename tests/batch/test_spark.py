@@ -6,11 +6,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scrapy_neardup.batch.local import verdict_rows
-from scrapy_neardup.batch.runs import BatchRun
 from scrapy_neardup.batch.spark import SparkRunner
 from tests.batch import InlineRunner, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn
@@ -45,25 +44,32 @@ def judge_on_spark(folder: Path, name: str, pages: int) -> BatchRun:
     return run
 
 
-@pytest.mark.parametrize("parts", [2, 7, *(pytest.param(parts, marks=pytest.mark.soak) for parts in (1, 64))])
-@pytest.mark.timeout(900)
-def test_results_are_those_of_the_local_runner(parts: int, tmp_path: Path) -> None:
-    records = drawn(5)
-    name = write_records(tmp_path / "pages.jsonl", records)
-    pages = -(-len(records) // parts)
-    local = make_run(tmp_path / "local", [name], pages)
+def check(folder: Path, records: list[dict[str, Any]], parts: int) -> None:
+    name, pages = write_records(folder / "pages.jsonl", records), -(-len(records) // parts)
+    local, run = (make_run(folder / runner, [name], pages) for runner in ("local", "spark"))
     InlineRunner(local).run()
-    run = judge_on_spark(tmp_path / "spark", name, pages)
+    SparkRunner(run, 2).run()
     for one, other in zip(run.parts, local.parts, strict=True):
         assert one.rows.read_bytes() == other.rows.read_bytes()
-        assert verdict_rows(one).num_rows
     assert verdicts_of(run) == judge_in_order([name])
 
 
+def test_results_are_those_of_the_local_runner(tmp_path: Path) -> None:
+    check(tmp_path, drawn(5, 24), 3)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("parts", [1, 2, 7, 64])
+def test_they_are_for_every_number_of_parts(parts: int, tmp_path: Path) -> None:
+    check(tmp_path, drawn(6), parts)
+
+
 def test_a_later_run_goes_on(tmp_path: Path) -> None:
-    records = drawn(6)
-    names = [write_records(tmp_path / f"{at}.jsonl", records[at : at + 33]) for at in (0, 33)]
-    first = judge_on_spark(tmp_path / "first", names[0], 20)
-    second = make_run(tmp_path / "second", [names[1]], 20, first)
+    records = drawn(7, 24)
+    names = [write_records(tmp_path / f"{at}.jsonl", records[at : at + 12]) for at in (0, 12)]
+    first = make_run(tmp_path / "first", names[:1], 12)
+    SparkRunner(first, 2).run()
+    second = make_run(tmp_path / "second", names[1:], 12, first)
     SparkRunner(second, 2).run()
     assert verdicts_of(second) == judge_in_order(names)

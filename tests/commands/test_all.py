@@ -8,7 +8,6 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,28 +22,14 @@ from tests.cli import Invoke, run
 
 #: Each command with arguments that are right.
 COMMANDS = [
-    ("check", []),
-    ("compact", []),
-    ("compare", [PEAR, BREAD]),
-    ("copy", [BREAD, PEAR]),
-    ("dropped", []),
-    ("expire", ["--ttl", "1d"]),
-    ("explain", [PEAR]),
-    ("export", ["-o", "pages.gz"]),
-    ("forget", ["--before", "1d"]),
-    ("groups", []),
-    ("judgements", []),
-    ("keep", [PEAR]),
-    ("migrate", []),
-    ("report", []),
-    ("stats", []),
-]
+    ("check", []), ("compact", []), ("compare", [PEAR, BREAD]), ("copy", [BREAD, PEAR]), ("dropped", []),
+    ("expire", ["--ttl", "1d"]), ("explain", [PEAR]), ("export", ["-o", "pages.gz"]), ("forget", ["--before", "1d"]),
+    ("groups", []), ("judgements", []), ("keep", [PEAR]), ("migrate", []), ("report", []), ("stats", []),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("command", "arguments"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_a_missing_state_is_refused_and_not_made(
-    command: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_state_is_made(command: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError, match="There is no state at") as refused:
         run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))
@@ -66,10 +51,7 @@ def test_a_missing_state_is_refused_and_not_made(
         *(
             ("forget", arguments, "exactly one way")
             for arguments in (
-                [],
-                [PEAR, "--host", "a.example"],
-                ["--host", "a.example", "--before", "1d"],
-                [PEAR, "--before", "1d"],
+                [], [PEAR, "--host", "a.example"], ["--host", "a.example", "--before", "1d"], [PEAR, "--before", "1d"],
             )
         ),
         *(
@@ -79,10 +61,8 @@ def test_a_missing_state_is_refused_and_not_made(
         ("keep", [], "No page is named"),
         ("keep", ["--site", "mirror.example"], "--last"),
     ],
-)
-def test_wrong_options_are_refused_before_a_state_is_looked_for(
-    command: str, arguments: list[str], named: str, tmp_path: Path
-) -> None:
+)  # fmt: skip
+def test_wrong_options_are_refused_first(command: str, arguments: list[str], named: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=re.escape(named)):
         run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))
 
@@ -90,20 +70,15 @@ def test_wrong_options_are_refused_before_a_state_is_looked_for(
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),
     [
-        ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"),
-        ("dropped", ["--limit", "-1"], "--limit"),
-        ("explain", [PEAR, "--limit", "-1"], "--limit"),
-        ("groups", ["--limit", "1.5"], "--limit"),
-        ("groups", ["--min", "0"], "--min"),
-        ("judgements", ["--limit", "few"], "--limit"),
+        ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"), ("dropped", ["--limit", "-1"], "--limit"),
+        ("explain", [PEAR, "--limit", "-1"], "--limit"), ("groups", ["--limit", "1.5"], "--limit"),
+        ("groups", ["--min", "0"], "--min"), ("judgements", ["--limit", "few"], "--limit"),
         ("lexicon", ["feed.jsonl", "-o", "x", "--at-least", "0"], "--at-least"),
-        ("report", ["--pages", "0"], "--pages"),
-        ("stats", ["--limit", "-1"], "--limit"),
-        ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"),
-        ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
+        ("report", ["--pages", "0"], "--pages"), ("stats", ["--limit", "-1"], "--limit"),
+        ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"), ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
     ],
-)
-def test_numbers_out_of_range_are_refused_by_the_parser(
+)  # fmt: skip
+def test_the_parser_refuses_numbers_out_of_range(
     command: str, arguments: list[str], named: str, neardup: Invoke
 ) -> None:
     done = neardup(command, *arguments)
@@ -121,38 +96,32 @@ def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -
     assert "a\\|b" in lines[3]
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
+def test_parameters_from_the_line() -> None:
+    for given, expected in [
         ([], {}),
         (["base=0.7", "bins=256", "on=true"], {"base": 0.7, "bins": 256, "on": True}),
         (["lexicon=news=2024.txt", "order = first"], {"lexicon": "news=2024.txt", "order": "first"}),
         (['words=["a", "b"]', 'quoted="5"', "nothing="], {"words": ["a", "b"], "quoted": "5", "nothing": ""}),
         (["base=0.7", "base=0.8"], {"base": 0.8}),
-    ],
-)
-def test_parameters_from_the_line(given: list[str], expected: dict[str, Any]) -> None:
-    assert parse_parameters(given) == expected
+    ]:
+        assert parse_parameters(given) == expected
 
 
-@pytest.mark.parametrize("given", ["", "base", "=0.7", "a b=1"])
-def test_a_parameter_without_a_name_or_value_is_refused(given: str) -> None:
-    with pytest.raises(SettingsError, match="NAME=VALUE"):
-        parse_parameters([given])
+def test_a_parameter_without_a_name_or_value_is_refused() -> None:
+    for given in ["", "base", "=0.7", "a b=1"]:
+        with pytest.raises(SettingsError, match="NAME=VALUE"):
+            parse_parameters([given])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_method_with_its_parameters() -> None:
+    for text, expected in [
         ("cascade", ("cascade", {})),
         ("cascade:", ("cascade", {})),
         ("shop.methods.Mine: a = 1 , b=x", ("shop.methods.Mine", {"a": 1, "b": "x"})),
         ("mine:fields=title,text,count=3", ("mine", {"fields": "title,text", "count": 3})),
         ("mine:file=c:/words.txt,range=[1, 2]", ("mine", {"file": "c:/words.txt", "range": [1, 2]})),
-    ],
-)
-def test_a_method_with_its_parameters(text: str, expected: tuple[str, dict[str, Any]]) -> None:
-    assert parse_method(text) == expected
+    ]:
+        assert parse_method(text) == expected
 
 
 def test_characters_that_standard_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,12 +147,10 @@ def slow(pages: int, seconds: float) -> list[int]:
 @pytest.mark.parametrize(
     ("stream", "variables", "expected"),
     [
-        (Terminal, {"TERM": "xterm"}, sys.platform != "win32"),
-        (Terminal, {"TERM": "dumb"}, False),
-        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False),
-        (io.StringIO, {"TERM": "xterm"}, False),
+        (Terminal, {"TERM": "xterm"}, sys.platform != "win32"), (Terminal, {"TERM": "dumb"}, False),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False), (io.StringIO, {"TERM": "xterm"}, False),
     ],
-)
+)  # fmt: skip
 def test_colours_are_for_terminals_unless_the_environment_forbids_them(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], expected: bool
 ) -> None:
@@ -219,26 +186,13 @@ URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
 #: A page whose kind and common sentences are hostile too.
 ODD = f"https://evil.example/{HOSTILE}"
 LINES = [
-    ["explain", URLS[1]],
-    ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
-    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"],
-    ["groups"],
-    ["groups", "--json"],
-    ["stats"],
-    ["stats", "--json"],
-    ["check"],
-    ["dropped"],
-    ["dropped", "--json"],
-    ["report", "--json"],
-    ["compare", *URLS],
-    ["compare", *URLS, "--json"],
-    ["forget", URLS[1], ODD, "--dry-run"],
-    ["forget", "--host", "evil.example", "--dry-run", "--json"],
-    ["forget", f"http://b.example/{EVIL}"],
-    ["keep", URLS[1], ODD],
-    ["judgements"],
-    ["copy", URLS[1], f"http://b.example/{EVIL}"],
-]
+    ["explain", URLS[1]], ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
+    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"], ["groups"], ["groups", "--json"], ["stats"],
+    ["stats", "--json"], ["check"], ["dropped"], ["dropped", "--json"], ["report", "--json"], ["compare", *URLS],
+    ["compare", *URLS, "--json"], ["forget", URLS[1], ODD, "--dry-run"],
+    ["forget", "--host", "evil.example", "--dry-run", "--json"], ["forget", f"http://b.example/{EVIL}"],
+    ["keep", URLS[1], ODD], ["judgements"], ["copy", URLS[1], f"http://b.example/{EVIL}"],
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -75,9 +75,6 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, invoke: Invoke) -> None:
         assert (done.code, is_harmless(done.out), "梨" in done.out) == (1, True, True)
 
 
-# Repaired copies
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
     kind: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
@@ -147,9 +144,6 @@ def test_a_copy_is_refused_where_it_cannot_be(
         run("check", "--store", state, "--repair", target(tmp_path))
     assert state_files(tmp_path, tmp_path / "state.leveldb") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
-
-
-# Compact
 
 
 def test_compact_frees_the_room_of_forgotten_pages(state: str, invoke: Invoke) -> None:

@@ -121,9 +121,7 @@ def test_the_policy_decides_the_action(found: Found) -> None:
         ("pears", "same", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A: too few letters; B: too few letters"),
     ],
 )
-def test_pages_that_cannot_be_judged(
-    found: Found, a: str, b: str, settings: dict[str, Any], reason: str, sentence: str
-) -> None:
+def test_unjudged_pages(found: Found, a: str, b: str, settings: dict[str, Any], reason: str, sentence: str) -> None:
     answer = found(a, b, **settings)
     assert (answer["verdict"], answer["reason"], "features" in answer) == ("unjudged", reason, False)
     assert answer["sentence"].startswith(f"unjudged ({reason}). {sentence}")
@@ -216,9 +214,7 @@ def test_keys_of_too_many_pages_find_nothing(found: Found, state: str) -> None:
         ("canonical", f'<link rel=canonical href="{PEAR}">', "A crawl compares them and lets B pass: B names A as its"),
     ],
 )
-def test_whether_a_crawl_compares_the_two(
-    invoke: Invoke, state: str, folder: Path, name: str, html: str, line: str
-) -> None:
+def test_if_a_crawl_compares_the_two(invoke: Invoke, state: str, folder: Path, name: str, html: str, line: str) -> None:
     other = "d.jsonl#excerpt"
     if html:
         other = "b.html"

@@ -68,23 +68,16 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     assert len({first["similar_id"], other["similar_id"], excerpt["similar_id"]}) == 3
     assert copy["first_seen"].startswith("20")
     assert {name: copy[name] for name in ("verdict", "kind", "reason", "original", "like")} == {
-        "verdict": "duplicate",
-        "kind": "retitled",
-        "reason": None,
-        "original": "ferry",
-        "like": None,
-    }
+        "verdict": "duplicate", "kind": "retitled", "reason": None, "original": "ferry", "like": None,
+    }  # fmt: skip
     assert 0.7 < copy["similarity"] < 1
     assert copy["shared"]
     assert set(copy["shared"]) < set(PEARS)
     nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
     assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
-        "unique",
-        "excerpt",
-        None,
-        "ferry",
-    )
+        "unique", "excerpt", None, "ferry",
+    )  # fmt: skip
     assert (short["verdict"], short["reason"], short["similar_id"]) == ("unjudged", "too_short", None)
 
 
@@ -151,20 +144,14 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
     run("ids.jsonl", "-o", "out.jsonl", "--tag")
     tags = [record["neardup"] for record in read(folder / "out.jsonl")]
     assert [(tag["verdict"], tag["original"]) for tag in tags] == [
-        ("unique", None),
-        *[("duplicate", "7")] * 3,
-        ("unchanged", "7"),
-        ("updated", None),
-    ]
+        ("unique", None), *[("duplicate", "7")] * 3, ("unchanged", "7"), ("updated", None),
+    ]  # fmt: skip
     run("ids.jsonl", "-o", "out.jsonl", "--tag", "--id", "")
     tags = [record["neardup"] for record in read(folder / "out.jsonl")]
     assert [(tag["verdict"], tag["original"]) for tag in tags] == [
-        ("unique", None),
-        ("unchanged", "http://a.example/"),
-        *[("duplicate", "http://a.example/")] * 2,
-        ("unchanged", "http://a.example/"),
-        ("unique", None),
-    ]
+        ("unique", None), ("unchanged", "http://a.example/"), *[("duplicate", "http://a.example/")] * 2,
+        ("unchanged", "http://a.example/"), ("unique", None),
+    ]  # fmt: skip
 
 
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
@@ -197,9 +184,7 @@ def truncated(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("make", [truncated, lambda _: "nowhere.jsonl", lambda _: "feed.doc"])
-def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
-    make: Callable[[Path], str], run: Invoke, folder: Path
-) -> None:
+def test_an_input_that_breaks_off_changes_nothing(make: Callable[[Path], str], run: Invoke, folder: Path) -> None:
     (folder / "out.jsonl").write_text("before")
     state = state_url("sqlite", folder / "state.sqlite")
     with pytest.raises(NearDupError):

@@ -14,8 +14,6 @@ from scrapy_neardup.text.lexicon import lexicon
 from tests.cli import Invoke, run
 from tests.lab.corpus import drafts, five_grams, write_feed
 
-# Pairs
-
 
 def test_the_pairs_of_a_feed_are_those_of_its_texts(tmp_path: Path) -> None:
     assert run("pairs", write_feed(tmp_path), "-o", tmp_path / "pairs.jsonl") == 0
@@ -54,8 +52,6 @@ def test_limits_of_pairs_are_checked(tmp_path: Path) -> None:
     assert run("pairs", tmp_path / "feed.jsonl", "-o", tmp_path / "few.jsonl", *strict) == 0
     assert 0 < len((tmp_path / "few.jsonl").read_text().splitlines()) < 6
 
-
-# Lexicons
 
 PAGES = [
     {"id": "1", "title": "New ferry", "text": "The ferry is back. The ferry is blue."},

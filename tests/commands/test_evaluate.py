@@ -48,13 +48,11 @@ def test_several_methods_and_corpora_are_tables(invoke: Invoke, corpus: Path, tm
 @pytest.mark.parametrize(
     ("given", "parameters"),
     [
-        ((), PROFILES["catalogue"]),
-        (("-p", "by_site=0.1"), {**PROFILES["catalogue"], "by_site": 0.1}),
-        (("--method", "cascade:base=0.6"), {"base": 0.6}),
-        (("--method", "first", "-p", "letters=7"), {"letters": 7}),
+        ((), PROFILES["catalogue"]), (("-p", "by_site=0.1"), {**PROFILES["catalogue"], "by_site": 0.1}),
+        (("--method", "cascade:base=0.6"), {"base": 0.6}), (("--method", "first", "-p", "letters=7"), {"letters": 7}),
         (("--method", "first:letters=5,least=0.5", "-p", "letters=7"), {"letters": 5, "least": 0.5}),
     ],
-)
+)  # fmt: skip
 def test_parameters_come_from_the_line_and_else_from_the_profile(
     invoke: Invoke, corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
 ) -> None:
@@ -69,9 +67,7 @@ READ = [
 ]
 
 
-def test_verdicts_are_written_and_compared_with_pairs_that_a_person_read(
-    invoke: Invoke, corpus: Path, tmp_path: Path
-) -> None:
+def test_verdicts_are_written_and_compared_with_labelled_pairs(invoke: Invoke, corpus: Path, tmp_path: Path) -> None:
     gold, verdicts = tmp_path / "read.jsonl", tmp_path / "verdicts.jsonl"
     gold.write_text(lines(READ), encoding="utf-8")
     given = ("evaluate", corpus, "--method", "first", "--gold", gold)

@@ -162,9 +162,7 @@ def test_merge_makes_a_missing_state(tmp_path: Path, east: Path, west: Path, inv
 
 
 @pytest.mark.parametrize("made", [False, True])
-def test_states_of_two_recipes_are_not_merged_and_nothing_is_written(
-    tmp_path: Path, east: Path, west: Path, made: bool
-) -> None:
+def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: Path, made: bool) -> None:
     other = crawled(tmp_path / "other.sqlite", {"e": 5}, make_method("cascade", {"bins": 256}))
     before = content(east), content(other)
     given = ("--store", url(tmp_path / "new.sqlite")) if made else ("--store", url(east))
@@ -192,9 +190,7 @@ def test_a_damaged_file_is_neither_imported_nor_merged(tmp_path: Path, east: Pat
     assert content(west) == before
 
 
-def test_where_the_method_cannot_be_made_pages_are_only_united(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_method_pages_are_only_united(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     states = []
     for number in (1, 2):
         store = open_at(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
@@ -221,7 +217,7 @@ def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path
     store.close()
 
 
-def test_rolled_back_pages_of_each_state_are_reported(
+def test_rolled_back_pages_are_reported(
     tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (east, west):

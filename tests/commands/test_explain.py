@@ -69,9 +69,7 @@ def test_the_nearest_original_of_a_page_that_passed_is_named(sqlite: str, invoke
         *((odd, []) for odd in ("https://[half/", "https://a.example:port/", "", "://", "https://a.example/\udcff")),
     ],
 )
-def test_a_url_that_is_not_there_is_shown_with_similar_ones(
-    sqlite: str, invoke: Invoke, typed: str, near: list[str]
-) -> None:
+def test_an_unknown_url_is_shown_with_similar_ones(sqlite: str, invoke: Invoke, typed: str, near: list[str]) -> None:
     done = invoke("explain", typed, "--store", sqlite)
     said = f"Similar URLs:\n    {near[0]}\n" if near else "Write the URL as crawled."
     assert (done.code, f"is not in the state at STATE. {said}" in mask(done.out, sqlite)) == (1, True)
@@ -112,9 +110,6 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, invoke: Invoke) -> Non
     assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
 
 
-# Groups
-
-
 @pytest.fixture
 def grouped(state: str) -> str:
     """A state with a group of three pages and a group of two."""
@@ -126,19 +121,16 @@ def grouped(state: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "sizes"),
     [
-        ([], [3, 2]),
-        (["--min", "3"], [3]),
-        (["--min", "1"], [3, 2, 1, 1, 1]),
-        (["--limit", "1"], [3]),
+        ([], [3, 2]), (["--min", "3"], [3]), (["--min", "1"], [3, 2, 1, 1, 1]), (["--limit", "1"], [3]),
         (["--limit", "0", "--json"], [3, 2]),
     ],
-)
+)  # fmt: skip
 def test_groups_have_limits(grouped: str, invoke: Invoke, arguments: list[str], sizes: list[int]) -> None:
     rows = invoke("groups", "--store", grouped, *arguments).rows
     assert [row["size"] for row in rows] == sizes == [len(row["pages"]) for row in rows]
 
 
-def test_groups_are_written_completely_or_not_at_all(
+def test_groups_are_written_or_not(
     grouped: str, invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(data: object, **options: object) -> str:
@@ -166,7 +158,7 @@ def test_copies_of_a_forgotten_original_are_a_group(grouped: str, invoke: Invoke
     assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
 
 
-def test_a_terminal_shows_a_list_of_groups_and_cuts_large_ones(
+def test_a_terminal_shows_groups_and_cuts_large_ones(
     grouped: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = read_records(grouped)[PEAR].id
@@ -186,9 +178,6 @@ def test_a_terminal_shows_a_list_of_groups_and_cuts_large_ones(
     said = invoke("groups", "--store", grouped).out
     assert "  (the original is no longer in the state: updated or forgotten)\n" in said
     assert said.endswith("\n2 groups.\n")
-
-
-# Statistics
 
 
 def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:

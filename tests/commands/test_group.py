@@ -79,16 +79,12 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("scrapy n", ["neardup"]),
-        ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
+        ("scrapy n", ["neardup"]), ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
         ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
-        ("scrapy neardup keep --la", ["--last"]),
-        ("scrapy crawl --", []),
+        ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
     ],
-)
-def test_a_shell_completes_commands_and_options(
-    words: str, found: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+)  # fmt: skip
+def test_a_shell_completes_names(words: str, found: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--completion")
     group.run(rest, options)
     given = words.split()
@@ -119,12 +115,12 @@ def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsy
     assert "scrapy neardup evaluate: error: unrecognized arguments: --quick" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["-s NEARDUP_WAIT=3 evaluate news", "evaluate news -s NEARDUP_WAIT=3"])
-def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> None:
-    group, options, rest = parsed(line)
-    assert (options.corpus, rest) == ([Path("news")], [])
-    assert group.settings is not None
-    assert group.settings["NEARDUP_WAIT"] == "3"
+def test_scrapys_own_options_are_taken_before_and_after_the_name() -> None:
+    for line in ["-s NEARDUP_WAIT=3 evaluate news", "evaluate news -s NEARDUP_WAIT=3"]:
+        group, options, rest = parsed(line)
+        assert (options.corpus, rest) == ([Path("news")], []), line
+        assert group.settings is not None, line
+        assert group.settings["NEARDUP_WAIT"] == "3", line
 
 
 def test_the_exit_code_is_that_of_the_command_and_an_error_of_ours_is_a_sentence(

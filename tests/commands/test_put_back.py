@@ -98,9 +98,7 @@ def test_dropped_pages_that_were_forgotten_since_are_counted(sqlite: str, invoke
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl.gz"])
-def test_the_list_is_written_in_any_format_and_read_back_by_keep(
-    sqlite: str, tmp_path: Path, capsys: Capture, ending: str
-) -> None:
+def test_keep_reads_the_list_in_any_format(sqlite: str, tmp_path: Path, capsys: Capture, ending: str) -> None:
     file = tmp_path / f"dropped.{ending}"
     assert run("dropped", "-o", file, "--store", sqlite) == 0
     assert f"2 dropped pages written to {file}.\n" in capsys.readouterr().err
@@ -110,9 +108,7 @@ def test_the_list_is_written_in_any_format_and_read_back_by_keep(
     assert "2 pages will pass when they come again.\n" in capsys.readouterr().out
 
 
-def test_pages_are_kept_by_url_by_lines_and_by_json(
-    sqlite: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_kept_by_url_lines_and_json(sqlite: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f'{EDITED}\n\n{{"url": "{SAME}", "kind": "near"}}\n{SAME}\n'))
     assert run("keep", "-", PEAR, "--store", sqlite) == 0
     assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.KEEP, PEAR), PEAR: (ManualKind.KEEP, "")}
@@ -170,12 +166,10 @@ def test_a_copy_of_a_copy_is_one_of_its_original(sqlite: str, invoke: Invoke) ->
 @pytest.mark.parametrize(
     ("pair", "why"),
     [
-        ([PEAR, PEAR], "a copy of itself"),
-        ([PEAR, SAME], "cannot be the original of"),
-        ([PEAR, SHORT], "cannot be the original of"),
-        ([PEAR, BREAD + "/"], "Similar URLs:"),
+        ([PEAR, PEAR], "a copy of itself"), ([PEAR, SAME], "cannot be the original of"),
+        ([PEAR, SHORT], "cannot be the original of"), ([PEAR, BREAD + "/"], "Similar URLs:"),
     ],
-)
+)  # fmt: skip
 def test_a_page_that_cannot_be_a_copy_is_refused(sqlite: str, pair: list[str], why: str) -> None:
     with pytest.raises(NearDupError, match=why):
         run("copy", *pair, "--store", sqlite)

@@ -42,9 +42,6 @@ def state(tmp_path: Path) -> str:
     return make_state("sqlite", tmp_path)
 
 
-# The file.
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "gb18030", "utf-8"])
 def test_standard_output_gets_the_page_in_utf_8_and_nothing_else(
     tmp_path: Path, state: str, encoding: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
@@ -77,9 +74,6 @@ def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, c
         language(NEARDUP_LANG="fr")
 
 
-# JSON.
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) -> None:
     url = make_state(kind, tmp_path)
@@ -93,9 +87,7 @@ def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) 
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_json_is_valid_in_any_encoding_and_steers_no_terminal(
-    state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_is_valid_and_steers_no_terminal(state: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_state(state) as store:
         evidence = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
         store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), evidence)
@@ -107,8 +99,6 @@ def test_json_is_valid_in_any_encoding_and_steers_no_terminal(
     assert is_harmless(said)
     assert json.loads(said)["copies"][0]["page"]["title"].startswith("é 🚢 梨")
 
-
-# Texts.
 
 TEXTS = {url: (title, text) for url, title, text in PAGES}
 
@@ -169,17 +159,11 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
     assert unknown["texts"] == ["All swam.", None]
 
 
-# How many.
-
-
 def test_the_option_pages_limits_listed_copies(state: str, invoke: Invoke) -> None:
     for asked, listed in ((1, 1), (2, 2), (500, 2)):
         assert (
             len(json.loads(invoke("report", "--store", state, "--json", "--pages", str(asked)).out)["copies"]) == listed
         )
-
-
-# What is refused.
 
 
 def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:

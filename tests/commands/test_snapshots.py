@@ -54,6 +54,12 @@ LINES = {
         "dedup texts.jsonl -o tagged.jsonl --tag --keep-policy longest",
         "dedup texts.jsonl -o kept.csv --text body",
     ],
+    "batch": [
+        "batch feed.jsonl -o verdicts.parquet --kept kept.jsonl --workers 1",
+        "batch feed.jsonl -o verdicts.parquet --workers 1 --json",
+        "batch none.jsonl -o verdicts.parquet",
+        "batch feed.jsonl -o verdicts.parquet --memory 1MB",
+    ],
     "report": ["report --store TEXTS -o report.html", "report --store STATE --lang zh -o zh.html"],
     "explain": [
         "explain {PEAR} {EDITED} {AGAIN} {SHORT} {PEAR}/ {LOST} --store STATE",

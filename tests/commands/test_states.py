@@ -106,20 +106,16 @@ def test_an_unsealed_update_is_exported_in_its_former_version(state: str, at_wor
     assert bread == before
 
 
-def test_groups_reports_and_comparisons_need_no_lock(
-    state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke
-) -> None:
+def test_groups_and_reports_need_no_lock(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     page = tmp_path / "page.txt.html"
     page.write_text(f"<html><body><article><p>{NEW_TEXT * 3}</p></article></body></html>", encoding="utf-8")
     groups, *others = (
         invoke(*line, "--store", state)
         for line in (
-            ("groups", "--json"),
-            ("report", "-o", tmp_path / "report.html"),
-            ("compare", PEAR, EDITED, "--json"),
+            ("groups", "--json"), ("report", "-o", tmp_path / "report.html"), ("compare", PEAR, EDITED, "--json"),
             ("extract", page, "--json"),
         )
-    )
+    )  # fmt: skip
     assert [one["original"] for one in groups.rows] == [PEAR]
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert [(one.code, "morning is using it" in one.err) for one in others] == [(0, True)] * 3

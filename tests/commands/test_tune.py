@@ -69,9 +69,7 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     assert "Pair" not in invoke("tune", *options).out
 
 
-def test_labels_predict_errors_of_each_threshold(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
-) -> None:
+def test_labels_predict_errors(feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path, monkeypatch, pairs=1000)
     found = invoke("tune", feed, "--labels", read, "--json").data
     rows = labels(read)
@@ -87,9 +85,7 @@ def test_labels_predict_errors_of_each_threshold(
     assert found["parameters"] == ({} if found["chosen"] == 0.52 else {"base": found["chosen"]})
 
 
-def test_tune_prints_settings_to_paste(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
-) -> None:
+def test_tune_prints_settings(feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
     read = read_through(feed, tmp_path, monkeypatch)
     shown = invoke("tune", feed, "--labels", read, "--method", "minhash:n=4").out
     assert "0.75 (now)" in shown
@@ -100,9 +96,7 @@ def test_tune_prints_settings_to_paste(
     assert values["NEARDUP_PARAMETERS"]["n"] == 4
 
 
-def test_a_state_needs_texts_and_is_read_where_it_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
-) -> None:
+def test_a_state_is_read_if_it_has_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
     with pytest.raises(NearDupError, match='NEARDUP_KEEP = "texts"'):
         run("tune", make_state("sqlite", tmp_path))
     typed(monkeypatch, "y", "y", "y")
@@ -126,9 +120,7 @@ def test_tune_refuses_wrong_options_before_it_reads(tmp_path: Path, feed: Path) 
         run("tune", tmp_path / "missing.jsonl", "-o", other)
 
 
-def test_on_a_terminal_the_dialogue_has_colours(
-    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
-) -> None:
+def test_a_terminal_has_colours(feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)

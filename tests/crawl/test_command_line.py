@@ -68,19 +68,15 @@ def shop(site: Site, tmp_path: Path) -> Path:
 
 
 TOOLS = [
-    ["shell", "-c", "response.text", "{url}"],
-    ["fetch", "--spider", "daybook", "{url}"],
-    ["parse", "--spider", "daybook", "{url}"],
-    ["parse", "--spider", "daybook", "--pipelines", "{url}"],
+    ["shell", "-c", "response.text", "{url}"], ["fetch", "--spider", "daybook", "{url}"],
+    ["parse", "--spider", "daybook", "{url}"], ["parse", "--spider", "daybook", "--pipelines", "{url}"],
     ["bench", "-s", "CLOSESPIDER_PAGECOUNT=5"],
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS, ids=" ".join)
-def test_tools_for_developers_work_and_make_no_state(
-    tool: list[str], shop: Path, site: Site, scrapy: RunScrapy
-) -> None:
+def test_tools_for_developers_make_no_state(tool: list[str], shop: Path, site: Site, scrapy: RunScrapy) -> None:
     before = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
     done = scrapy(*(one.format(url=f"{site.base}/ferry") for one in tool))
     assert (done.returncode, "Traceback" in done.stderr, "CRITICAL" in done.stderr) == (0, False, False)
@@ -134,7 +130,7 @@ FEEDS = {
         (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
     ],
 )
-def test_a_dry_run_writes_feeds_of_the_command_line_alone(
+def test_a_dry_run_writes_feeds_of_its_line(
     options: list[str], written: list[str], shop: Path, scrapy: RunScrapy
 ) -> None:
     with (shop / "shop" / "settings.py").open("a", encoding="utf-8") as settings:

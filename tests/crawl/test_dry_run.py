@@ -108,20 +108,16 @@ def test_nothing_changes_and_the_crawl_gives_what_the_dry_run_said(store: str, m
 @pytest.mark.parametrize(
     ("store", "settings"),
     [
-        ("sqlite", {}),
-        ("leveldb", {"NEARDUP_COMMIT": "item"}),
+        ("sqlite", {}), ("leveldb", {"NEARDUP_COMMIT": "item"}),
         ("sqlite", {"NEARDUP_SECRET": "a secret that nobody guesses"}),
         ("leveldb", {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"}),
-        ("sqlite", {"NEARDUP_METHOD": "simhash"}),
-        ("leveldb", {"feeds": True}),
+        ("sqlite", {"NEARDUP_METHOD": "simhash"}), ("leveldb", {"feeds": True}),
         ("sqlite", {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"}),
     ],
     ids=str,
     indirect=["store"],
-)
-def test_a_crawl_gives_just_what_the_dry_run_said(
-    seed: int, settings: dict[str, Any], store: str, tmp_path: Path
-) -> None:
+)  # fmt: skip
+def test_a_crawl_gives_what_the_dry_run_said(seed: int, settings: dict[str, Any], store: str, tmp_path: Path) -> None:
     draw = random.Random(seed)
     more = {name: value for name, value in settings.items() if name.isupper()}
     if settings.get("feeds"):
@@ -157,7 +153,7 @@ def test_where_no_state_is_none_is_made(store: str, tmp_path: Path) -> None:
     assert verdicts(real) == verdicts(said)
 
 
-def test_a_state_at_which_another_crawl_is_at_work_is_taken_as_it_is(
+def test_a_state_of_another_crawl_is_taken_as_it_is(
     store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     recipe = state_recipe(make_method("cascade", {}), None)
@@ -181,7 +177,7 @@ def test_a_state_at_which_another_crawl_is_at_work_is_taken_as_it_is(
         close_store(with_another)
 
 
-def test_what_a_killed_crawl_left_is_out_as_it_would_be_in_a_crawl(
+def test_what_a_killed_crawl_left_is_out_as_in_a_crawl(
     store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run([article(1), article(2)], NEARDUP_STORE=store)

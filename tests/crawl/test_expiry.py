@@ -14,9 +14,7 @@ from tests.crawl.test_two_runs import PLYVEL
 PAGES = [article(1), article(2)]
 
 
-def test_a_crawl_leaves_as_many_pages_as_it_may_and_says_how_many_expired(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_crawl_leaves_what_it_may_and_says_how_many_expired(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     scheme = "leveldb" if PLYVEL else "sqlite"
     settings: dict[str, Any] = {"NEARDUP_STORE": f"{scheme}://{tmp_path}/state", "NEARDUP_MAX_PAGES": 1}

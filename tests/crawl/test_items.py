@@ -27,9 +27,7 @@ def thread(site: Site) -> Site:
     return site
 
 
-def test_an_article_and_its_comments_come_once_whichever_is_first(
-    thread: Site, run: Callable[..., list[Result]], tmp_path: Path
-) -> None:
+def test_an_article_and_its_comments_come_once(thread: Site, run: Callable[..., list[Result]], tmp_path: Path) -> None:
     jobs = [
         {
             "spider": "CommentsSpider",

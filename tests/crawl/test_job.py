@@ -23,7 +23,7 @@ MAY, HAVE = "may not come again in this crawl", "have NOT come again in this cra
 
 
 @pytest.mark.parametrize("seen", [True, False], ids=["its requests were written down", "they were not"])
-def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
+def test_what_a_killed_job_does_not_request_again_is_listed(
     site: Site, crawl: Crawl, tmp_path: Path, seen: bool
 ) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
@@ -53,9 +53,6 @@ def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
     assert (again.count("taken_back"), again.count("taken_back/not_requested")) == (0, 0)
     assert "rolled back" not in again.log
     assert not (job / LIST).exists()
-
-
-# Without a crawl.
 
 
 def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will_write(
@@ -135,12 +132,10 @@ def test_a_list_holds_each_url_once_and_none_that_has_come(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("url", "line"),
     [
-        ("http://a/\nhttp://evil/", "http://a/%0Ahttp://evil/"),
-        ("http://a/\x1b[31m", "http://a/%1B[31m"),
-        ("http://a/b c", "http://a/b%20c"),
-        ("http://a/\u2028茶", "http://a/%E2%80%A8茶"),
+        ("http://a/\nhttp://evil/", "http://a/%0Ahttp://evil/"), ("http://a/\x1b[31m", "http://a/%1B[31m"),
+        ("http://a/b c", "http://a/b%20c"), ("http://a/\u2028茶", "http://a/%E2%80%A8茶"),
     ],
-)
+)  # fmt: skip
 def test_a_url_is_one_line_of_the_list(tmp_path: Path, url: str, line: str) -> None:
     add_to_list(str(tmp_path), [url])
     assert (tmp_path / LIST).read_text("utf-8") == f"{line}\n"

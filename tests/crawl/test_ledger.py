@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider
@@ -81,33 +80,16 @@ class Desk:
 KEPT, RELEASED, ROLLED_BACK = ("commit", ID, True), ("release", ID), ("roll_back", ID)
 
 
-@pytest.mark.parametrize(
-    ("events", "expected"),
-    [
-        ("es", [KEPT]),
-        ("ed", [RELEASED]),
-        ("ef", [RELEASED]),
-        ("ees", []),
-        ("eesd", [KEPT]),
-        ("eeds", [KEPT]),
-        ("eess", [KEPT]),
-        ("eedd", [RELEASED]),
-        ("eesf", [RELEASED]),
-        ("eefs", [RELEASED]),
-        ("eses", [KEPT]),
-        ("esed", [KEPT]),
-        ("esef", [KEPT, ROLLED_BACK]),
-        ("esefes", [KEPT, ROLLED_BACK]),
-        ("edes", [RELEASED]),
+def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed() -> None:
+    for events, expected in [
+        ("es", [KEPT]), ("ed", [RELEASED]), ("ef", [RELEASED]), ("ees", []), ("eesd", [KEPT]), ("eeds", [KEPT]),
+        ("eess", [KEPT]), ("eedd", [RELEASED]), ("eesf", [RELEASED]), ("eefs", [RELEASED]), ("eses", [KEPT]),
+        ("esed", [KEPT]), ("esef", [KEPT, ROLLED_BACK]), ("esefes", [KEPT, ROLLED_BACK]), ("edes", [RELEASED]),
         ("eedes", []),
-    ],
-)
-def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed(
-    events: str, expected: list[Any]
-) -> None:
-    desk = Desk()
-    assert desk.play(events) == expected
-    assert desk.rolled_back == sum(step is not KEPT for step in expected)
+    ]:  # fmt: skip
+        desk = Desk()
+        assert desk.play(events) == expected
+        assert desk.rolled_back == sum(step is not KEPT for step in expected)
 
 
 @given(st.lists(st.sampled_from("esdf")))
@@ -131,34 +113,34 @@ def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back()
     assert desk.play("d") == [("commit", ID, False), ("seal", ID)]
 
 
-@pytest.mark.parametrize("feeds", [0, 1])
-def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
-    desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.page.response_items = items = ResponseItems(is_complete=False)
-    for _ in range(2):
+def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended() -> None:
+    for feeds in [0, 1]:
+        desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
+        desk.page.response_items = items = ResponseItems(is_complete=False)
+        for _ in range(2):
+            items.announced += 1
+            desk.play("es")
+            for slot in slots:  # a batch for each item
+                slot.store(None)
+            desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
+            items.end_item()
+            assert desk.book.told == [("commit", ID, False)], "another item may come"
         items.announced += 1
-        desk.play("es")
-        for slot in slots:  # a batch for each item
-            slot.store(None)
-        desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
+        items.complete()
+        desk.play("ed")
+        assert desk.book.told == [("commit", ID, False)], "nobody was told yet that it is over"
         items.end_item()
-        assert desk.book.told == [("commit", ID, False)], "another item may come"
-    items.announced += 1
-    items.complete()
-    desk.play("ed")
-    assert desk.book.told == [("commit", ID, False)], "nobody was told yet that it is over"
-    items.end_item()
-    assert desk.book.told[1:] == [("seal", ID)]
+        assert desk.book.told[1:] == [("seal", ID)], feeds
 
 
-@pytest.mark.parametrize("events", ["es", "ed", "esef"])
-def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> None:
-    desk = Desk()
-    desk.play(events[:-1])
-    desk.book.error = StoreError("The disk is full.")
-    desk.play(events[-1])
-    assert desk.outage.happened
-    assert desk.notes.stats.get_value("neardup/errors") == 1
+def test_a_state_that_fails_is_reported_and_nothing_is_raised() -> None:
+    for events in ["es", "ed", "esef"]:
+        desk = Desk()
+        desk.play(events[:-1])
+        desk.book.error = StoreError("The disk is full.")
+        desk.play(events[-1])
+        assert desk.outage.happened, events
+        assert desk.notes.stats.get_value("neardup/errors") == 1, events
 
 
 def test_a_ledger_that_is_closed_leaves_the_state_alone() -> None:

@@ -23,9 +23,7 @@ def told(caplog: pytest.LogCaptureFixture, *kinds: Seen, site: str = "river.exam
     return [record.getMessage() for record in caplog.records]
 
 
-def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once_with_the_cure(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     (line,) = told(caplog, *[SPOKEN] * 18, *[SILENT] * 5, *[TOO_SHORT] * 4)
     assert line.startswith("3 of 21 pages of river.example have too little text")
     assert "'scrapy neardup extract http://river.example/20'" in line
@@ -35,13 +33,11 @@ def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once_with_the_cure
 @pytest.mark.parametrize(
     "kinds",
     [
-        [SILENT] * 19,
-        [SPOKEN] * 18 + [SILENT] * 2,
-        [SPOKEN] * 90 + [SILENT] * 10,
+        [SILENT] * 19, [SPOKEN] * 18 + [SILENT] * 2, [SPOKEN] * 90 + [SILENT] * 10,
         [SPOKEN] * 18 + [(Kind.UNJUDGED, "boilerplate")] * 9,
     ],
     ids=["few pages", "a tenth of few", "a tenth of many", "text of the site's"],
-)
+)  # fmt: skip
 def test_other_sites_are_not_named(caplog: pytest.LogCaptureFixture, kinds: list[Seen]) -> None:
     assert told(caplog, *kinds) == []
 
@@ -67,7 +63,7 @@ def test_the_sites_that_are_watched_are_bounded(
 
 
 @pytest.mark.parametrize(("minor", "warnings"), [(10, 0), (11, 1), (30, 1)])
-def test_a_site_whose_known_pages_mostly_come_as_minor_updates_is_named_once(
+def test_a_site_of_mostly_minor_updates_is_named_once(
     caplog: pytest.LogCaptureFixture, minor: int, warnings: int
 ) -> None:
     stats = get_crawler().stats

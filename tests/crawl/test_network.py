@@ -65,9 +65,7 @@ def holds_together(server: Server, state: str) -> None:
     close_store(store)
 
 
-def test_connections_that_break_off_again_and_again_cost_nothing_but_time(
-    news: Site, crawl: Crawl, bad: Network, redis_server: Server
-) -> None:
+def test_broken_connections_cost_nothing_but_time(news: Site, crawl: Crawl, bad: Network, redis_server: Server) -> None:
     """Also where the server did what it was told and its answer was lost."""
     state = redis_server.new_state()
     chance = random.Random(5)
@@ -86,9 +84,7 @@ def test_connections_that_break_off_again_and_again_cost_nothing_but_time(
     holds_together(redis_server, state)
 
 
-def test_a_network_that_falls_silent_is_waited_for(
-    news: Site, crawl: Crawl, bad: Network, redis_server: Server
-) -> None:
+def test_a_silent_network_is_waited_for(news: Site, crawl: Crawl, bad: Network, redis_server: Server) -> None:
     """For longer than an answer is waited for, without any connection being closed."""
     state = redis_server.new_state()
 

@@ -106,9 +106,7 @@ def test_the_add_on_adds_its_components_and_writes_csv_unless_the_project_has_an
 
 
 @pytest.mark.parametrize(("closes", "level"), [(True, logging.ERROR), (False, logging.WARNING)])
-def test_an_item_without_the_field_is_told_of_once_with_the_cure(
-    closes: bool, level: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_item_without_the_field_has_one_cure(closes: bool, level: int, caplog: pytest.LogCaptureFixture) -> None:
     closed: list[str] = []
     tagger = Tagger("neardup", notes(), closed.append if closes else None)
     for _ in range(2):
@@ -165,14 +163,11 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
 @pytest.mark.parametrize(
     ("where", "step", "scheme", "error"),
     [
-        (Detector, "trim", *FAILURES[0]),
-        (Detector, "end", *FAILURES[1]),
-        (PageStore, "size", *FAILURES[2]),
-        (AsyncPageReader, "close", *FAILURES[0]),
-        (session, "log_unsealed", *FAILURES[1]),
+        (Detector, "trim", *FAILURES[0]), (Detector, "end", *FAILURES[1]), (PageStore, "size", *FAILURES[2]),
+        (AsyncPageReader, "close", *FAILURES[0]), (session, "log_unsealed", *FAILURES[1]),
         (session.Session, "_remember_counts", *FAILURES[2]),
     ],
-)
+)  # fmt: skip
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

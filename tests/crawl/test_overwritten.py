@@ -104,9 +104,7 @@ def test_what_is_overwritten_is_told_of_and_comes_again_when_it_was_forgotten(
     assert sorted(place.delivered()) == urls(*range(9))
 
 
-def test_a_crawl_that_delivers_nothing_empties_the_file_all_the_same(
-    place: Place, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_crawl_that_delivers_nothing_empties_the_file(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.crawl(NINE)
     place.crawl(NINE)
     assert place.delivered() == []
@@ -122,9 +120,7 @@ def test_what_was_overwritten_comes_again_by_itself_where_the_setting_says_so(pl
     assert (stats["neardup/overwritten"], stats["neardup/unique"]) == (9, 9)
 
 
-def test_a_feed_that_something_else_collects_is_overwritten_without_a_word(
-    place: Place, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_feed_that_others_collect_is_overwritten_silently(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     for items in (NINE[:8], NINE):
         place.crawl(items, NEARDUP_OVERWRITTEN="known")
     assert WARNING not in caplog.text
@@ -134,9 +130,7 @@ def test_a_feed_that_something_else_collects_is_overwritten_without_a_word(
 
 
 @pytest.mark.parametrize("options", [{"overwrite": False}, {}, {"name": "out-%(time)s.jsonl"}], ids=str)
-def test_what_is_not_overwritten_is_not_told_of(
-    place: Place, caplog: pytest.LogCaptureFixture, options: dict[str, Any]
-) -> None:
+def test_only_overwriting_is_told_of(place: Place, caplog: pytest.LogCaptureFixture, options: dict[str, Any]) -> None:
     if not options:
         place.crawl(NINE[:8])
         (place.folder / "out.jsonl").rename(place.folder / "out fetched.jsonl")
@@ -194,30 +188,24 @@ def test_that_the_file_is_emptied_is_written_down_before(place: Place, monkeypat
     assert seen == [(8, [], [8])]
 
 
-@pytest.mark.parametrize(
-    ("uri", "name"),
-    [
+def test_the_name_of_a_feed_tells_no_password() -> None:
+    for uri, name in [
         ("s3://key:secret@bucket/out.jsonl", "s3://bucket/out.jsonl"),
         ("ftp://user@host:21/out.jsonl", "ftp://host:21/out.jsonl"),
         ("stdout:", "stdout:"),
-    ],
-)
-def test_the_name_of_a_feed_tells_no_password(uri: str, name: str) -> None:
-    assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=None))) == name
+    ]:
+        assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=None))) == name
 
 
-@pytest.mark.parametrize(
-    ("uri", "place"),
-    [
+def test_a_dry_run_knows_feeds_by_their_places() -> None:
+    for uri, place in [
         ("/x/../out.jsonl", "/out.jsonl"),
         ("file:///x/../out.jsonl", "/out.jsonl"),
         ("s3://a/out.jsonl", "s3://a/out.jsonl"),
-    ],
-)
-def test_a_dry_run_knows_feeds_by_their_places(uri: str, place: str) -> None:
-    assert place_of(uri) == place
+    ]:
+        assert place_of(uri) == place
 
 
-@pytest.mark.parametrize("uri", ["file:///x/../out.jsonl", "/out.jsonl", "file:///out.jsonl"])
-def test_a_file_has_one_name(uri: str) -> None:
-    assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=FileFeedStorage(uri)))) == "/out.jsonl"
+def test_a_file_has_one_name() -> None:
+    for uri in ["file:///x/../out.jsonl", "/out.jsonl", "file:///out.jsonl"]:
+        assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=FileFeedStorage(uri)))) == "/out.jsonl"

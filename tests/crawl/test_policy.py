@@ -24,14 +24,11 @@ def under(title_of: str, slug: str, extra: str = "") -> str:
 def alike(site: Site) -> Site:
     """Two originals, then a page of each kind that is like one of them."""
     site.content |= {
-        "/port": html("port-zh"),
-        "/tea": html("tea-zh"),
-        "/identical": html("port-zh"),
+        "/port": html("port-zh"), "/tea": html("tea-zh"), "/identical": html("port-zh"),
         "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
         "/retitled": under("museum-zh", "port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
-        "/excerpt": html("port-excerpt-zh"),
-        "/same_title": under("tea-zh", "bridge-zh"),
-    }
+        "/excerpt": html("port-excerpt-zh"), "/same_title": under("tea-zh", "bridge-zh"),
+    }  # fmt: skip
     return site
 
 
@@ -47,9 +44,7 @@ def sums(result: Result) -> tuple[int, int, int, dict[str, int]]:
     return result.count("pages"), result.count("unique"), result.count("duplicate"), kinds
 
 
-def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged_all_others_left_as_they_are(
-    alike: Site, crawl: Crawl
-) -> None:
+def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(alike: Site, crawl: Crawl) -> None:
     result = crawl(PATHS)
     found = tags(result)
     assert list(found) == ["/port", "/tea", "/excerpt", "/same_title"]

@@ -36,9 +36,7 @@ def crawled(url: str, **settings: Any) -> Passed:
     return crawl_items(*NEWS, NEARDUP_STORE=url, **settings)
 
 
-def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(
-    url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_line_says_that_a_threshold_was_changed(url: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     assert crawled(url).items == NEWS[:2]
     assert "now decides by" not in caplog.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.cli.opening import find_state, settings_of
-from scrapy_neardup.crawl.state_location import data_directory, log_scope, state_url, states_there
+from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there, warn_of_shared_state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
@@ -45,22 +44,16 @@ def place(url: str) -> Path:
     return Path(parse_url(url)[1])
 
 
-# Placeholders.
-
-
-@pytest.mark.parametrize(
-    ("store", "expected"),
-    [
+def test_a_placeholder_stands_for_an_attribute_of_the_spider() -> None:
+    for store, expected in [
         ("leveldb:///data/%(name)s", "/data/news"),
         ("sqlite:///data/%(name)s-%(day)03d.sqlite", "/data/news-007.sqlite"),
         ("sqlite:///data/%(rate).1f/%(name)s", "/data/0.2/news"),
         ("sqlite:///with%20space/%(name)s", "/with space/news"),
         ("sqlite:///plain", "/plain"),
-    ],
-)
-def test_a_placeholder_stands_for_an_attribute_of_the_spider(store: str, expected: str) -> None:
-    spider = named("news", day=7, rate=0.25)
-    assert parse_url(state_url(config(NEARDUP_STORE=store), spider))[1] == expected
+    ]:
+        spider = named("news", day=7, rate=0.25)
+        assert parse_url(state_url(config(NEARDUP_STORE=store), spider))[1] == expected
 
 
 NAMES = [
@@ -98,50 +91,39 @@ def test_two_names_never_make_one_state() -> None:
     assert len({place(state_url(config(), named(name))) for name in NAMES}) == len(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("spider", "said"),
-    [
+def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure() -> None:
+    for spider, said in [
         (None, "which needs the site of a spider. Name the spider with --spider NAME"),
         (named("news"), "the spider news has no site. Set that attribute"),
         (named("news", site=None), "the spider news has no site"),
         (named("news", site=""), "site is empty. Give it a value"),
         (named("news", site=print), "which cannot be part of a name. Use an attribute"),
         (named("news", site=["a"]), "which cannot be part of a name"),
-    ],
-)
-def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure(spider: object, said: str) -> None:
-    with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
-        state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
-    assert said in str(refused.value)
+    ]:
+        with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
+            state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
+        assert said in str(refused.value)
 
 
-# The default.
-
-
-def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
+def test_a_spider_that_begins_beside_a_state_of_the_project_is_warned(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shared = default_url(folder / ".scrapy" / "neardup")
     begin(shared)
-    with caplog.at_level(logging.INFO):
-        for settings, url, told in [
-            (config(), shared, "All spiders of this project share"),
-            (config(NEARDUP_SCOPE="project"), shared, ""),
-            (config(NEARDUP_SCOPE="spider"), "", "this spider starts its own state"),
-            (config(NEARDUP_STORE="memory:"), "memory:", ""),
-        ]:
-            caplog.clear()
-            found = state_url(settings, named("one"))
-            assert (found == url) is bool(url)
-            log_scope(settings, found)
-            assert [told in message for message in caplog.messages] == [True] * bool(told)
-    begin(state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    for settings, is_warned in [
+        (config(NEARDUP_SCOPE="project"), False),
+        (config(), True),
+        (config(NEARDUP_STORE="memory:"), False),
+    ]:
+        caplog.clear()
+        found = state_url(settings, named("one"))
+        assert (found == shared) is (settings.scope == "project")
+        warn_of_shared_state(settings, found)
+        assert ["this spider starts its own state" in message for message in caplog.messages] == [True] * is_warned
+    begin(state_url(config(), named("one")))
     caplog.clear()
-    log_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    warn_of_shared_state(config(), state_url(config(), named("one")))
     assert caplog.messages == []
-
-
-# Commands, which have no spider.
 
 
 def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import socket
@@ -159,33 +158,27 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
         assert "wrong-one" not in found.log + str(found.stats)
 
 
-def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
-    url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.LogCaptureFixture) -> None:
     told, method, errors = notes(), make_method("cascade", {}), list[StoreError]()
     kind, location = parse_url(url)
-
-    async def work() -> None:
-        with closing(open_at(kind, location, method.recipe())) as store:
-            assert isinstance(store, RedisStore)
-            detector = Detector(method, store, who="test")
-            sharing = ServerCrawl(detector, told, waits=True, bounds=None, on_error=errors.append)
-            page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
-            for _ in range(2):
-                async with sharing.crawl.judgement() as judgement:
-                    ruling = await judgement.check(page)
-                assert isinstance(ruling, Ruled)
-                assert ruling.reservation is not None
-                await judgement.unregister()  # as if the server had never heard of it
-                judgement.breaks -= 1
-                sharing.crawl.commit(ruling.reservation, sealed=False)
-                await sharing.crawl.finish()
-                lost.append(told.stats.get_value("neardup/lost_by_server"))
-            await sharing.close()
-            assert (lost, errors) == ([1, 2], [])
-            assert store.pages == 0
-
-    asyncio.run(work())
+    with closing(open_at(kind, location, method.recipe())) as store:
+        assert isinstance(store, RedisStore)
+        detector = Detector(method, store, who="test")
+        sharing = ServerCrawl(detector, told, waits=True, bounds=None, on_error=errors.append)
+        page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
+        for _ in range(2):
+            async with sharing.crawl.judgement() as judgement:
+                ruling = await judgement.check(page)
+            assert isinstance(ruling, Ruled)
+            assert ruling.reservation is not None
+            await judgement.unregister()  # as if the server had never heard of it
+            judgement.breaks -= 1
+            sharing.crawl.commit(ruling.reservation, sealed=False)
+            await sharing.crawl.finish()
+            lost.append(told.stats.get_value("neardup/lost_by_server"))
+        await sharing.close()
+        assert (lost, errors) == ([1, 2], [])
+        assert store.pages == 0
     assert len([line for line in caplog.messages if "has lost confirmed pages" in line]) == 1
 
 

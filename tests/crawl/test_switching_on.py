@@ -57,9 +57,7 @@ def test_fields_of_other_names_are_read_where_the_setting_says() -> None:
     assert crawl_items(*items, NEARDUP_STORE="memory:", **fields).items == items[:1]
 
 
-def test_items_without_anything_to_judge_pass_and_the_log_says_once_what_to_do(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_items_without_anything_to_judge_pass_with_one_cure(caplog: pytest.LogCaptureFixture) -> None:
     items = [{"url": f"http://a.example/{n}", "price": n} for n in range(3)]
     result = crawl_items(*items, NEARDUP_STORE="memory:")
     assert (result.items, result.count("unjudged/no_content")) == (items, 3)
@@ -67,9 +65,7 @@ def test_items_without_anything_to_judge_pass_and_the_log_says_once_what_to_do(
     assert "http://a.example/0" in caplog.text
 
 
-def test_a_request_opts_out_by_its_meta_and_a_crawl_by_one_setting(
-    site: Site, run: Callable[..., list[Result]]
-) -> None:
+def test_a_request_opts_out_by_meta_and_a_crawl_by_a_setting(site: Site, run: Callable[..., list[Result]]) -> None:
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("bridge-zh")}
     job = {"spider": "PathSpider", "arguments": {"base": site.base, "paths": list(site.content), "optout": ["/b"]}}
     settings = {"ADDONS": ADDONS, "NEARDUP_STORE": "memory:", **ONE_BY_ONE}
@@ -79,9 +75,7 @@ def test_a_request_opts_out_by_its_meta_and_a_crawl_by_one_setting(
     assert (len(off.items), off.count("pages")) == (3, 0)
 
 
-def test_settings_without_a_scrapy_cfg_do_not_switch_it_off_in_silence(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
+def test_settings_without_a_scrapy_cfg_do_not_switch_it_off(site: Site, crawl: Crawl, tmp_path: Path) -> None:
     """As under scrapyd or in a container: Scrapy has no data directory there, and says NotConfigured."""
     env = {"SCRAPY_SETTINGS_MODULE": "tests.crawl.pages"}
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied.")}

@@ -72,9 +72,6 @@ def test_an_item_that_an_earlier_pipeline_drops_ends_without_a_page() -> None:
     assert in_a_chain(end_ticket) is None
 
 
-# The middleware.
-
-
 def announced(response: Any, *output: Any) -> list[tuple[Any, Visit | None]]:
     """What comes of a callback's output, in its order, each with the visit as the first pipeline would find it."""
     middleware = NearDupSpiderMiddleware()
@@ -124,21 +121,18 @@ def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fa
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
 
 
-def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
+async def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
     """Else the first of them would be judged under that URL."""
     items = [{"text": "One."}, {"text": "Two.", "url": "http://a.example/2"}, {"text": "Three.", "url": URL}, {"n": 4}]
     middleware, claimed = NearDupSpiderMiddleware(), list[bool]()
 
-    async def collect() -> None:
-        async def result() -> AsyncIterator[Any]:
-            for item in items:
-                yield item
+    async def result() -> AsyncIterator[Any]:
+        for item in items:
+            yield item
 
-        async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
-            middleware.tickets.issue(one)
-            claimed.append(use_ticket().visit.is_claimed)
-
-    asyncio.run(collect())
+    async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+        middleware.tickets.issue(one)
+        claimed.append(use_ticket().visit.is_claimed)
     assert claimed == [True] * 4
 
 
@@ -176,9 +170,8 @@ def test_the_item_of_an_errback_has_the_page_that_its_request_forwards() -> None
     assert (visit.served.url, visit.opted_out) == (URL, False)
 
 
-@pytest.mark.parametrize(
-    ("response", "expected"),
-    [
+def test_a_visit_holds_what_has_to_be_known_of_a_response() -> None:
+    for response, expected in [
         (HtmlResponse(URL, body=b"<p>"), Visit(PageResponse(URL, b"<p>"))),
         (Response(URL, body=b"%PDF"), Visit(PageResponse(URL, b"%PDF", is_text=False))),
         (
@@ -194,10 +187,7 @@ def test_the_item_of_an_errback_has_the_page_that_its_request_forwards() -> None
             Visit(PageResponse(URL, b"", aliases=frozenset((URL,))), opted_out=True),
         ),
         (HtmlResponse(URL, request=request(neardup=0)), Visit(PageResponse(URL, b"", aliases=frozenset((URL,))))),
-    ],
-    ids=["html", "binary", "not found", "redirected", "opted out", "only False opts out"],
-)
-def test_a_visit_holds_what_has_to_be_known_of_a_response(response: Response, expected: Visit) -> None:
-    found = visit_of(response)
-    assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
-    assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0)
+    ]:
+        found = visit_of(response)
+        assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
+        assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0), response

@@ -43,20 +43,15 @@ async def _judged(line: Turns, delays: Sequence[float], begins: Sequence[bool] =
 @pytest.mark.parametrize(
     ("patience", "delays", "begins", "order"),
     [
-        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], (), [0, 1, 2, 3, 4]),
-        (60.0, [0.2, *[0.0] * 3_000], (), list(range(3_001))),
-        (60.0, [-1, 0.1, -1, 0.0], (), [1, 3]),
-        (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], (), [1, 2, 4, 0, 3]),
+        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], (), [0, 1, 2, 3, 4]), (60.0, [0.2, *[0.0] * 3_000], (), list(range(3_001))),
+        (60.0, [-1, 0.1, -1, 0.0], (), [1, 3]), (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], (), [1, 2, 4, 0, 3]),
         (0.1, [0.5, 0.0], (False, True), [0, 1]),
     ],
     ids=[
-        "the first is read last",
-        "many wait for one",
-        "one that fails leaves the line",
-        "one that takes long is overtaken",
-        "one that waits for a process is not overtaken",
+        "the first is read last", "many wait for one", "one that fails leaves the line",
+        "one that takes long is overtaken", "one that waits for a process is not overtaken",
     ],
-)
+)  # fmt: skip
 def test_pages_are_judged_in_the_order_in_which_they_came(
     monkeypatch: pytest.MonkeyPatch, patience: float, delays: list[float], begins: Sequence[bool], order: list[int]
 ) -> None:
@@ -65,26 +60,22 @@ def test_pages_are_judged_in_the_order_in_which_they_came(
 
 
 @pytest.mark.parametrize("comes_through", [True, False])
-def test_the_next_one_waits_for_the_item_of_the_one_before_if_that_comes_through_at_once(
+async def test_the_next_one_waits_for_the_item_of_the_one_before_if_that_comes_through_at_once(
     comes_through: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_SOON", 60.0 if comes_through else 0.1)
     line, settled = Turns(), list[Callable[[], None]]()
     first, second = line.join(), line.join()
-
-    async def run() -> None:
-        first.stay_until(settled.append)
-        first.leave()  # it has nothing more to do, and stays all the same
-        waiting = asyncio.create_task(second.comes())
-        await asyncio.sleep(0.02)
-        assert not waiting.done()
-        if comes_through:
-            settled[0]()
-        await asyncio.wait_for(waiting, 30)
-        second.stay_until(settled.append)
-        second.leave()  # at once, as nobody waits
-
-    asyncio.run(run())
+    first.stay_until(settled.append)
+    first.leave()  # it has nothing more to do, and stays all the same
+    waiting = asyncio.create_task(second.comes())
+    await asyncio.sleep(0.02)
+    assert not waiting.done()
+    if comes_through:
+        settled[0]()
+    await asyncio.wait_for(waiting, 30)
+    second.stay_until(settled.append)
+    second.leave()  # at once, as nobody waits
     assert (len(line), len(settled)) == (0, 1)
 
 

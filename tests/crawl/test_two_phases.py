@@ -78,9 +78,7 @@ AT_ONCE = pytest.mark.skipif(not hasattr(FeedExporter, "_schedule_slot_close"), 
 
 
 @AT_ONCE
-def test_after_a_kill_no_article_is_lost_and_what_was_stored_is_remembered(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
+def test_after_a_kill_no_article_is_lost_and_stored_ones_are_known(site: Site, crawl: Crawl, tmp_path: Path) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
     feeds = tmp_path / "feeds"
 
@@ -104,9 +102,7 @@ def test_after_a_kill_no_article_is_lost_and_what_was_stored_is_remembered(
     assert third.count("taken_back") == 0
 
 
-def test_pages_are_sealed_at_once_where_the_setting_says_so_or_there_is_no_feed(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
+def test_pages_are_sealed_at_once_by_setting_or_without_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS[:8]}
     paths = [f"/{slug}" for slug in SLUGS[:8]]
     kill = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "4"}}
@@ -118,9 +114,7 @@ def test_pages_are_sealed_at_once_where_the_setting_says_so_or_there_is_no_feed(
         assert (again.count("taken_back"), again.count("unchanged")) == (0, 3), name
 
 
-def test_of_a_page_with_several_items_none_is_lost_when_the_crawl_is_killed_between_them(
-    site: Site, crawl: Crawl, tmp_path: Path
-) -> None:
+def test_a_kill_between_the_items_of_a_page_loses_none(site: Site, crawl: Crawl, tmp_path: Path) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS[:3]}
     paths = [f"/{slug}" for slug in SLUGS[:3]]
     settings: dict[str, Any] = {"spider": "ManyItemsSpider", "CONCURRENT_ITEMS": 1}

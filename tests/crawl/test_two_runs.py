@@ -25,9 +25,7 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
     assert f"sqlite at {tmp_path}/state, with 3 pages" in second.log
 
 
-def test_two_spiders_of_one_process_share_the_state(
-    news: Site, run: Callable[..., list[Result]], tmp_path: Path
-) -> None:
+def test_two_spiders_of_a_process_share_a_state(news: Site, run: Callable[..., list[Result]], tmp_path: Path) -> None:
     settings = {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
     job = {"spider": "PathSpider", "arguments": {"base": news.base, "paths": NEWS}, "settings": settings}
     results = run(job, job)

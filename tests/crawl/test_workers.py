@@ -62,9 +62,7 @@ def counts(result: Result) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("reactor", "extractor"), [("asyncio", SLOW), ("select", SLOW), ("none", "")])
-def test_the_verdicts_are_those_of_a_crawl_without_workers(
-    village: Site, crawl: Crawl, reactor: str, extractor: str
-) -> None:
+def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor: str, extractor: str) -> None:
     """Of one item a page, of items with their own HTML, and of items that share their page."""
     for number in range(3):
         articles = [takes(0.1, one) + takes(0, one, "转载。") for one in SLUGS[:4]]
@@ -84,9 +82,7 @@ def test_the_verdicts_are_those_of_a_crawl_without_workers(
 
 
 @pytest.mark.parametrize(("reactor", "at_start"), [("asyncio", True), ("select", False)])
-def test_a_spider_that_yields_large_items_waits_for_those_before(
-    site: Site, crawl: Crawl, at_start: bool, reactor: str
-) -> None:
+def test_a_spider_of_large_items_waits(site: Site, crawl: Crawl, at_start: bool, reactor: str) -> None:
     """Scrapy counts neither items of ``start()`` nor what items bring; 25 of these are 5 MB."""
     site.content["/small"] = "<p>"
     settings: dict[str, Any] = {"NEARDUP_STORE": "memory:", "NEARDUP_EXTRACTOR": SLOW, "NEARDUP_WORKERS": 2}
@@ -135,8 +131,6 @@ def test_no_more_pages_are_on_their_way_than_scrapy_holds(site: Site, crawl: Cra
     assert result.count("pages") == 60
     assert 5 < result.stats["held"] <= 10 + 4
 
-
-# What is started in other ways than by the command.
 
 SCRIPT = """
 import asyncio, sys, types
@@ -220,9 +214,6 @@ def test_a_script_without_a_guard_runs_once_and_calls_what_other_processes_canno
     assert processes(tmp_path) == []
     warnings = [line for line in log.splitlines() if "NEARDUP_WORKERS is off" in line]
     assert [said in line for line in warnings] == [True] * bool(said)
-
-
-# Ends.
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")

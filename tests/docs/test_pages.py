@@ -47,18 +47,12 @@ def leads_somewhere(page: str, link: str) -> bool:
     return heading in anchors(target.resolve().relative_to(ROOT).as_posix())
 
 
-def test_a_readme_is_a_page() -> None:
+def test_readmes_and_pages_are_short_and_have_the_same_code() -> None:
     for readme in READMES:
         assert len(source(readme).splitlines()) <= README_LINES
-
-
-def test_the_english_text_is_short() -> None:
     english = [page for page in pages() if page.startswith("docs/en/") or page == "README.md"]
     words = {page: len(source(page).split()) for page in english}
     assert sum(words.values()) <= WORDS, words
-
-
-def test_both_readmes_have_the_same_commands_and_code() -> None:
     one, other = (
         [(block.language, block.without_comments) for block in blocks(name) if block.language != "text"]
         for name in READMES

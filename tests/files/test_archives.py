@@ -146,8 +146,6 @@ def test_a_page_that_cannot_be_unpacked_is_malformed_and_the_next_one_read(
     first, second = read(tmp_path / "crawl.warc")
     assert isinstance(first, Malformed)
     assert (first.number, first.why[: len(why)]) == (1, why)
-    assert first.raw[:3] == (b"<p>" if " ends " in why else first.raw[:3])
-    assert len(first.raw) <= 2_000_000
     assert isinstance(second, Entry)
     assert capsys.readouterr().err == ""
 
@@ -166,7 +164,6 @@ def test_pages_in_brotli_are_unpacked_if_the_package_is_there(tmp_path: Path, mo
     assert isinstance(third, Malformed)
     assert first.html == PAGE
     assert (second.why, third.why) == ("packed as br: the data ends too early", "larger than 2,000,000 bytes")
-    assert LONG.startswith(second.raw)
     monkeypatch.setitem(sys.modules, "brotli", None)
     first, *_ = read(tmp_path / "crawl.warc")
     assert isinstance(first, Malformed)

@@ -62,20 +62,14 @@ def test_another_process_with_another_hash_seed_finds_the_same() -> None:
     assert found == [list(FINGERPRINTS.values()), list(MIXED.values())]
 
 
-def test_a_lone_surrogate_counts_as_a_question_mark() -> None:
+def test_the_hash_has_a_name_and_takes_a_lone_surrogate_for_a_question_mark() -> None:
     assert fingerprint64("河\ud800湾") == fingerprint64("河?湾")
-
-
-def test_the_hash_has_the_name_that_states_are_marked_with() -> None:
     assert HASH_NAME == "blake2b under a secret, farmhash.fingerprint64"
 
 
 def test_a_number_is_mixed_into_the_one_that_is_written_down() -> None:
     for value, mixed in MIXED.items():
         assert mix64(np.array([value], np.uint64)).tolist() == [mixed]
-
-
-def test_mixing_leaves_its_argument_alone() -> None:
     values = np.array([1, 2, 3], np.uint64)
     mix64(values)
     assert values.tolist() == [1, 2, 3]

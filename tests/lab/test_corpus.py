@@ -20,32 +20,19 @@ def figures(jaccard: float, same_account: bool | None = None, left: float | None
     return Pair("a", "b", jaccard, 0.9, same_account=same_account, left=left)
 
 
-@pytest.mark.parametrize(
-    ("earlier", "accounts", "expected"),
-    [
-        ([], False, "neg"),
-        ([], True, "neg"),
-        ([figures(0.8)], False, "pos"),
-        ([figures(0.3), figures(0.95)], False, "pos"),
-        ([figures(0.8, SAME), figures(0.7, OTHER)], True, "pos"),
-        ([figures(0.6, OTHER)], True, "repost"),
-        ([figures(0.79, SAME), figures(0.6, OTHER)], True, "repost"),
-        ([figures(0.59, OTHER)], True, "grey"),
-        ([figures(0.6)], True, "grey"),
-        ([figures(0.7)], False, "grey"),
-        ([figures(0.5, SAME), figures(0.74, SAME)], True, "template"),
-        ([figures(0.2, SAME)], True, "template"),
-        ([figures(0.75, SAME)], True, "grey"),
-        ([figures(0.6, SAME), figures(0.5, OTHER)], True, "grey"),
-        ([figures(0.6, SAME), figures(0.5)], True, "grey"),
-        ([figures(0.95, left=29)], False, "skip"),
-        ([figures(0.95), figures(0.5, left=29)], False, "skip"),
-        ([figures(0.95, left=30)], False, "pos"),
-    ],
-)
-def test_the_label_of_a_document_by_its_pairs(earlier: list[Pair], accounts: bool, expected: str) -> None:
-    assert label_document(earlier, is_short=False, has_accounts=accounts) == expected
-    assert label_document(earlier, is_short=True, has_accounts=accounts) == "skip"
+def test_the_label_of_a_document_by_its_pairs() -> None:
+    for earlier, accounts, expected in [
+        ([], False, "neg"), ([], True, "neg"), ([figures(0.8)], False, "pos"),
+        ([figures(0.3), figures(0.95)], False, "pos"), ([figures(0.8, SAME), figures(0.7, OTHER)], True, "pos"),
+        ([figures(0.6, OTHER)], True, "repost"), ([figures(0.79, SAME), figures(0.6, OTHER)], True, "repost"),
+        ([figures(0.59, OTHER)], True, "grey"), ([figures(0.6)], True, "grey"), ([figures(0.7)], False, "grey"),
+        ([figures(0.5, SAME), figures(0.74, SAME)], True, "template"), ([figures(0.2, SAME)], True, "template"),
+        ([figures(0.75, SAME)], True, "grey"), ([figures(0.6, SAME), figures(0.5, OTHER)], True, "grey"),
+        ([figures(0.6, SAME), figures(0.5)], True, "grey"), ([figures(0.95, left=29)], False, "skip"),
+        ([figures(0.95), figures(0.5, left=29)], False, "skip"), ([figures(0.95, left=30)], False, "pos"),
+    ]:  # fmt: skip
+        assert label_document(earlier, is_short=False, has_accounts=accounts) == expected
+        assert label_document(earlier, is_short=True, has_accounts=accounts) == "skip"
 
 
 def make_corpus(folder: Path, pairs: list[dict[str, Any]], texts: list[str]) -> Corpus:
@@ -114,9 +101,7 @@ def test_labels_from_a_file_of_pairs(tmp_path: Path, pairs: list[dict[str, Any]]
         ([CHINESE[0]] * 50 + [LONG[0]] * 200 + ["word " * 60], "skip"),
     ],
 )
-def test_documents_that_are_too_short_depend_on_the_language_of_most(
-    tmp_path: Path, texts: list[str], expected: str
-) -> None:
+def test_short_documents_depend_on_the_main_language(tmp_path: Path, texts: list[str], expected: str) -> None:
     assert list(make_corpus(tmp_path, [], texts).labels.values())[-1] == expected
 
 

@@ -56,9 +56,7 @@ shares = st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.6, 2 / 3, 0.75, 0.8, 0.9, 1.0
 
 @settings(max_examples=400, deadline=None)
 @given(some_sets, shares, shares, st.sampled_from([1, 7, 1000]))
-def test_the_pairs_are_those_of_comparing_each_with_each(
-    sets: list[set[int]], jaccard: float, containment: float, room: int
-) -> None:
+def test_pairs_are_those_of_brute_force(sets: list[set[int]], jaccard: float, containment: float, room: int) -> None:
     found = list(find_similar_pairs(Sets(sets), jaccard, containment, room=room))
     assert len(found) == len(set(found))
     assert set(found) == compared_each_with_each(sets, jaccard, containment)

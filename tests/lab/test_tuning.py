@@ -42,17 +42,17 @@ def found() -> list[Candidate]:
         return find_candidates(documents, sets, make_thresholds("cascade", {}), 40)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) -> None:
-    tried = make_thresholds(name, {})
-    sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
-    assert len(sketches) == 1 or not tried.share_sketches
-    assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
-    assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
-    lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
-    assert lenient_first == list(tried.values)
-    sweep = type(tried.methods[0]).sweep
-    assert [value for value in tried.values if value in sweep] == list(sweep)
+def test_sketches_are_shared_where_the_threshold_has_no_part_in_them() -> None:
+    for name in METHODS:
+        tried = make_thresholds(name, {})
+        sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
+        assert len(sketches) == 1 or not tried.share_sketches, name
+        assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
+        assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
+        lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
+        assert lenient_first == list(tried.values), name
+        sweep = type(tried.methods[0]).sweep
+        assert [value for value in tried.values if value in sweep] == list(sweep), name
 
 
 def test_each_page_is_held_against_the_earlier_one_that_it_is_most_like(found: list[Candidate]) -> None:
@@ -224,28 +224,26 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
     assert width(equal) < 500
 
 
-@pytest.mark.parametrize(("english", "is_refused"), [(2, False), (3, True)])
-def test_a_method_that_cannot_read_most_pages_judges_no_pairs(english: int, is_refused: bool) -> None:
+def test_a_method_that_cannot_read_most_pages_judges_no_pairs() -> None:
     """Picky refuses texts with a Latin letter in front."""
-    documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
-    pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
-    if is_refused:
-        with pytest.raises(LexiconNeeded):
-            judge_pairs(documents, pairs, [Picky()])
-    else:
-        assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)]
+    for english, is_refused in [(2, False), (3, True)]:
+        documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
+        pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
+        if is_refused:
+            with pytest.raises(LexiconNeeded):
+                judge_pairs(documents, pairs, [Picky()])
+        else:
+            assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)], english
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:
     labels = [
         Pair(a, "z", stratum=stratum, stratum_size=size, answer=answer)
         for a, stratum, size, answer in (
-            ("p", "near", 6, "copy"),
-            ("q", "near", 6, "different"),
-            ("r", "near", 6, "skip"),
+            ("p", "near", 6, "copy"), ("q", "near", 6, "different"), ("r", "near", 6, "skip"),
             ("s", "far", 50, "copy"),
         )
-    ]
+    ]  # fmt: skip
     assert [(label.a, answer.copy, answer.weight) for label, answer in weigh_answers(labels)] == [
         ("p", True, 3.0),
         ("q", False, 3.0),

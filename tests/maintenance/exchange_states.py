@@ -49,7 +49,7 @@ _told = st.builds(
 
 @st.composite
 def pages(draw: st.DrawFn, most: int = 6) -> list[PageEntry]:
-    """Pages of one state by id: originals, their copies and witnesses, copies of what has gone, unjudged ones."""
+    """Pages of one state by id: originals, their copies and variants, copies of what has gone, unjudged ones."""
     urls = draw(st.lists(st.sampled_from(URLS), unique=True, max_size=most))
     ids = sorted(draw(st.lists(st.sampled_from(IDS), unique=True, min_size=len(urls), max_size=len(urls))))
     kinds = draw(st.lists(st.sampled_from(["original", "copy", "unjudged"]), min_size=len(urls), max_size=len(urls)))

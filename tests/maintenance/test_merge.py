@@ -56,9 +56,7 @@ def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> 
 @pytest.mark.slow
 @STATES
 @given(pages(), pages())
-def test_a_merge_unites_urls_keeps_originals_and_can_be_repeated(
-    ours: list[PageEntry], theirs: list[PageEntry]
-) -> None:
+def test_a_merge_unites_urls_keeps_originals_and_is_repeatable(ours: list[PageEntry], theirs: list[PageEntry]) -> None:
     one, other = state(ours, notes=1), state(theirs, notes=2)
     gone, before = dangling(one) | dangling(other), rows(other)
     originals = [record for record in one.records() if record.is_original]
@@ -183,9 +181,8 @@ def delivered(filed: PageEntry) -> PageEntry:
     return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
 
 
-@pytest.mark.parametrize(
-    ("known", "theirs", "stays"),
-    [
+def test_which_of_two_versions_stays() -> None:
+    for known, theirs, stays in [
         (own(5, "a"), copy(3, "a", 2, 9), "ours"),  # others may stand on it
         (own(5, "a"), unjudged(3, "a", 9), "ours"),  # its text may only have failed to load
         (copy(5, "a", 4), unjudged(3, "a", 9), "ours"),
@@ -198,20 +195,18 @@ def delivered(filed: PageEntry) -> PageEntry:
         (delivered(copy(5, "a", 4)), delivered(copy(3, "a", 2, 9)), "theirs"),
         (copy(5, "a", 4), delivered(copy(3, "a", 2, 9)), "theirs"),
         (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
-    ],
-)
-def test_which_of_two_versions_stays(known: PageEntry, theirs: PageEntry, stays: str) -> None:
-    ours = state([own(4, "first here"), known])
-    merged(ours, state([own(2, "first there"), theirs]))
-    found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
-    names = {known.record.original: known.record.original, 2: 2, 3: 5}
-    assert (found.id, found.original) == (5, names[expected.original])
-    assert (found.delivered, found.sketch) == (expected.delivered, expected.sketch)
-    assert ours.last_seen("a") == max(known.seen, theirs.seen)
-    check(ours)
+    ]:
+        ours = state([own(4, "first here"), known])
+        merged(ours, state([own(2, "first there"), theirs]))
+        found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
+        names = {known.record.original: known.record.original, 2: 2, 3: 5}
+        assert (found.id, found.original) == (5, names[expected.original]), known
+        assert (found.delivered, found.sketch) == (expected.delivered, expected.sketch), known
+        assert ours.last_seen("a") == max(known.seen, theirs.seen)
+        check(ours)
 
 
-def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_witness() -> None:
+def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_variant() -> None:
     ours = state([own(4, "a"), copy(5, "b", 4, 9)])
     theirs = state([own(2, "b", 1), copy(3, "c", 2, 5, 7)])
     merged(ours, theirs)
@@ -292,21 +287,21 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     assert record(theirs, THIRD.url).sketch
     assert merged(ours, theirs, cascade) == MergeCounts(3, 0, 0, 1)
     assert originals(ours) == {"first": "first", "a": "a", "second": "first", "third": "first", "b": "b"}
-    witness, light = record(ours, SECOND.url), record(ours, THIRD.url)
-    assert 0.5 < witness.similarity < cascade.witness_below
-    assert (witness.keys, witness.sketch) == (record(theirs, witness.url).keys, record(theirs, witness.url).sketch)
+    variant, light = record(ours, SECOND.url), record(ours, THIRD.url)
+    assert 0.5 < variant.similarity < cascade.variant_below
+    assert (variant.keys, variant.sketch) == (record(theirs, variant.url).keys, record(theirs, variant.url).sketch)
     assert (light.keys, light.sketch) == ((), b"")
-    told = ours.evidence(witness.id)
+    told = ours.evidence(variant.id)
     assert told is not None
     assert (told.likeness, told.like, told.shared) == ("near", 0, ())
-    assert told.similarity == pytest.approx(witness.similarity, abs=1e-4)
+    assert told.similarity == pytest.approx(variant.similarity, abs=1e-4)
     check(ours)
     before = rows(ours)
     assert merged(ours, theirs, cascade) == MergeCounts(0, 3, 0, 0)
     assert rows(ours) == before
 
 
-def test_a_copy_that_is_like_enough_is_no_witness_and_what_was_told_of_it_stays(cascade: Method) -> None:
+def test_a_copy_that_is_like_enough_is_no_variant_and_what_was_told_of_it_stays(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1))])
     theirs = crawl(cascade, [page("b", story(1), title="Another title")], Keep.TEXTS)
     merged(ours, theirs, cascade)
@@ -337,25 +332,25 @@ def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade
     check(ours)
 
 
-def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(cascade: Method) -> None:
+def test_what_a_variant_leads_to_becomes_a_copy_of_its_original_and_no_variant(cascade: Method) -> None:
     ours = crawl(cascade, [FIRST, SECOND])
     assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 1)
     assert originals(ours) == {"first": "first", "second": "first", "third": "first"}
     assert record(ours, THIRD.url).keys == ()
     ours = crawl(cascade, [FIRST, SECOND])
     ours.forget([record(ours, FIRST.url).id])
-    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a witness of nothing
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a variant of nothing
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if not METHODS[name].memory_only])
-def test_two_halves_of_a_crawl_have_the_groups_of_the_whole(name: str) -> None:
-    method = make_method(name, {})
-    found = [page(f"{seed}-{turn}", story(seed, 12), title=f"标题{seed}") for turn in range(3) for seed in range(5)]
-    whole = crawl(method, found)
-    ours, theirs = crawl(method, found[:8]), crawl(method, found[8:])
-    merged(ours, theirs, method)
-    assert originals(ours) == originals(whole)
-    assert sum(one == name for name, one in originals(ours).items()) == 5
+def test_two_halves_of_a_crawl_have_the_groups_of_the_whole() -> None:
+    for name in [name for name in METHODS if not METHODS[name].memory_only]:
+        method = make_method(name, {})
+        found = [page(f"{seed}-{turn}", story(seed, 12), title=f"标题{seed}") for turn in range(3) for seed in range(5)]
+        whole = crawl(method, found)
+        ours, theirs = crawl(method, found[:8]), crawl(method, found[8:])
+        merged(ours, theirs, method)
+        assert originals(ours) == originals(whole), name
+        assert sum(one == name for name, one in originals(ours).items()) == 5
 
 
 def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
@@ -382,17 +377,13 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
 @pytest.mark.parametrize(
     "recipe",
     [
-        {},
-        {"method": "minhash"},
-        {"method": "minhash", "parameters": 5},
-        {"method": "minhash", "parameters": {"similarity": 9}},
-        {"method": "minhash", "parameters": {"unknown": 9}},
-        {"method": "minhash", "parameters": {}, "method version": 99},
-        {"method": "os.path", "parameters": {}},
+        {}, {"method": "minhash"}, {"method": "minhash", "parameters": 5},
+        {"method": "minhash", "parameters": {"similarity": 9}}, {"method": "minhash", "parameters": {"unknown": 9}},
+        {"method": "minhash", "parameters": {}, "method version": 99}, {"method": "os.path", "parameters": {}},
         {"method": ["minhash"], "parameters": {}},
         {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
     ],
-)
+)  # fmt: skip
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
     assert former_method(recipe) is None
 

@@ -279,7 +279,7 @@ def test_a_copy_at_a_new_url_passes_before_its_original_comes_and_not_after(sqli
     assert after.headline == "duplicate (identical)"
 
 
-def test_where_the_former_method_cannot_be_made_pages_are_judged_anew(
+def test_without_the_former_method_pages_are_judged_anew(
     tmp_path: Path, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from scrapy_neardup.judge import former
@@ -294,9 +294,7 @@ def test_where_the_former_method_cannot_be_made_pages_are_judged_anew(
     assert delivered(crawl(sqlite, **MINHASH)) == []
 
 
-def test_from_a_feed_pages_are_fingerprinted_by_their_urls(
-    tmp_path: Path, sqlite: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_of_a_feed_are_found_by_url(tmp_path: Path, sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     feed = tmp_path / "feed.jsonl"
     rows = [{"url": url, "title": title, "text": body} for url, title, body in PAGES]
     rows += [
@@ -315,7 +313,7 @@ def test_from_a_feed_pages_are_fingerprinted_by_their_urls(
     assert delivered(crawl(sqlite, **MINHASH)) == []
 
 
-def test_a_feed_of_html_under_other_names_and_one_that_comes_later(
+def test_a_feed_of_html_and_one_that_comes_later(
     tmp_path: Path, sqlite: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Pages that were known by their URL are filled in by a second call."""

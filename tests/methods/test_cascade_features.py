@@ -368,9 +368,6 @@ def test_an_explanation_says_what_each_feature_means() -> None:
     assert {feature.name for feature in told.features} == {*WEIGHTS, *SHOWN}
     assert all(feature.meaning for feature in told.features)
     assert len({feature.meaning for feature in told.features}) == len(told.features)
-
-
-def test_an_empty_page_is_not_told_to_be_boilerplate() -> None:
     told = explained(page("00C10"), page(""))
     assert values(told)["left"] == 1.0
     assert "boilerplate" not in told.decision

@@ -195,15 +195,12 @@ def test_a_title_of_the_site_alone_is_kept_and_lines_and_titles_are_counted_apar
     assert unpacked(by_line.sketch).words == unpacked(print_of(full).sketch).words
 
 
-def test_articles_of_one_site_share_no_title_once_its_name_is_known() -> None:
+def test_pages_of_one_site_say_so_and_share_no_title_once_its_name_is_known() -> None:
     new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
     method, known = Cascade(), title_marks(SITE)
     assert method.compare(print_of(new), print_of(old).sketch, NONE).likeness is Likeness.SAME_TITLE
     found = method.compare(method.fingerprint_own(new, known), method.fingerprint_own(old, known).sketch, NONE)
     assert (found.duplicate, found.likeness) == (False, None)
-
-
-def test_a_comparison_says_whether_both_are_of_one_site() -> None:
     for one, other, same in (("a", "a", True), ("a", "b", False), ("a", "", False), ("", "", False)):
         assert compared(page(FERRY, site=one), page(BELL, site=other)).same_site is same, (one, other)
 
@@ -295,11 +292,15 @@ def test_the_same_site_is_taken_to_have_the_same_boilerplate() -> None:
         assert whole["b.example"] == whole[""] < expected, f"seed {seed}"
 
 
-def test_a_page_judged_again_with_its_boilerplate_known_is_identical() -> None:
+def test_boilerplate_changes_neither_identity_nor_the_length_of_a_notice() -> None:
     full = page(with_lines(FERRY, BOILERPLATE), site="a.example")
     for before in (True, False):
         found = compared(full, full, known_before=before)
         assert (found.duplicate, found.identical, found.similarity) == (True, True, 1.0)
+    for known_before in [True, False]:
+        for notice, one, other in NOTICES:
+            new, old = (page(with_lines(notice.format(said), BOILERPLATE), site="a.example") for said in (one, other))
+            assert not compared(new, old, known_before=known_before).duplicate, notice
 
 
 # Boilerplate that is much longer than the own text
@@ -310,13 +311,6 @@ NOTICES = [
     ("Line {} will not stop at Mill Lane on Monday. Please use the stop at the church.", "12", "14"),
     ("{}上午停水，请各家提前蓄水，老人和病人可以到候船室领开水，热线照常有人接听。", "柳林村", "沙洲村"),
 ]
-
-
-def test_the_length_of_a_notice_excludes_boilerplate() -> None:
-    for known_before in [True, False]:
-        for notice, one, other in NOTICES:
-            new, old = (page(with_lines(notice.format(said), BOILERPLATE), site="a.example") for said in (one, other))
-            assert not compared(new, old, known_before=known_before).duplicate, notice
 
 
 def test_much_boilerplate_does_not_spoil_the_estimate_where_it_was_known_before() -> None:

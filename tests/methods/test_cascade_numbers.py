@@ -54,25 +54,22 @@ def seen(new: Page, old: Page) -> tuple[float, float]:
 OLD = on_site(REPORT, TITLES[0])
 
 
-def test_a_report_that_its_site_tells_in_other_words_is_a_copy() -> None:
+def test_a_report_in_other_words_is_a_copy_unless_a_number_differs() -> None:
     new = on_site(TOLD_AGAIN)
     assert seen(new, OLD) == (1.0, 0.0)
     assert 0.6 < judged(new, OLD).similarity < 0.7
     assert judged(new, OLD).duplicate
     assert not judged(new, OLD, by_reworded=0.0).duplicate
-
-
-def test_with_another_number_it_is_none() -> None:
     for number, other in [("5260", "5261"), ("63天", "没有几天"), ("126米", "126米又80")]:
         new = on_site(TOLD_AGAIN.replace(number, other))
         assert new.text != TOLD_AGAIN, number
         assert seen(new, OLD)[0] == 0.0, number
         assert not judged(new, OLD).duplicate, number
-
-
-def test_it_does_not_matter_how_often_a_number_is_said_and_how_it_is_written() -> None:
     again = f"{TOLD_AGAIN}从此不必再等25分钟，也不用怕那63天的大雾。".replace("5260", "5,260").replace("126", "１２６")
     assert seen(on_site(again), OLD)[0] == 1.0
+    assert seen(on_site(TOLD_AGAIN, site="hill.example"), OLD)[0] == 0.0
+    few = "\n".join(REPORT.split("\n")[:3])
+    assert seen(on_site(scattered(few, 0.66, 5)), on_site(few, TITLES[0]))[0] == 0.0
 
 
 def test_numbers_in_what_both_have_word_for_word_are_no_evidence() -> None:
@@ -83,12 +80,6 @@ def test_numbers_in_what_both_have_word_for_word_are_no_evidence() -> None:
     assert seen(on_site(other), on_site(one, TITLES[0])) == (0.0, 0.0)
     told = "来的有5260人。"
     assert seen(on_site(f"{told[:-1]}啊。{other}"), on_site(f"{told}{one}", TITLES[0]))[0] == 1.0
-
-
-def test_between_sites_and_of_short_texts_it_says_nothing() -> None:
-    assert seen(on_site(TOLD_AGAIN, site="hill.example"), OLD)[0] == 0.0
-    few = "\n".join(REPORT.split("\n")[:3])
-    assert seen(on_site(scattered(few, 0.66, 5)), on_site(few, TITLES[0]))[0] == 0.0
 
 
 def test_another_title_and_another_opening_make_no_other_report_of_it() -> None:
@@ -175,19 +166,13 @@ def test_the_same_numbers_and_those_that_are_missing() -> None:
         assert one.missing_share(other) == other.missing_share(one) == pytest.approx(missing)
 
 
-def test_of_a_text_that_holds_all_numbers_of_a_shorter_one_none_is_missing() -> None:
+def test_missing_numbers_are_told_by_samples_and_under_one_secret() -> None:
     """Of both only a sample is kept, and of the longer one it is another one."""
     for count in (6, 12, 13, 40):
         assert held(count).missing_share(held(count + 2)) == held(count).missing_share(held(3 * count)) == 0.0
         assert held(count).missing_share(held(count + 2, count)) == 1.0
-
-
-def test_where_too_few_of_the_sample_may_be_compared_nothing_is_said() -> None:
-    """Of six hundred numbers the twelve that are kept have so small hashes that hardly one of the six is below them."""
+    # Of six hundred numbers the twelve that are kept have so small hashes that hardly one of the six is below them.
     assert held(6).missing_share(held(600, 6)) == 0.0
-
-
-def test_numbers_of_a_secret_say_nothing_under_another_one() -> None:
     said = "一共12人，34辆车，56只船，78筐梨，90天。"
     assert packed_numbers(said, KEYED) == packed_numbers(f"{said}又是12人。", KEYED)
     assert not set(_halves(packed_numbers(said, KEYED))) & set(_halves(packed_numbers(said, Keyed(b"another"))))

@@ -131,12 +131,15 @@ def test_a_listing_alone_would_make_them_copies() -> None:
         assert "two articles" in explained(replace(new, site=old.site), old).decision, language
 
 
-def test_a_lesson_of_code_and_sentences_by_turns_is_a_copy_under_another_opening() -> None:
+def test_a_lesson_or_a_program_alone_is_a_copy() -> None:
     sentences, code = FERRY.split("\n"), CODE.split("\n")
     pieces = [f"{sentence}\n" + "\n".join(code[5 * at : 5 * at + 5]) for at, sentence in enumerate(sentences)]
     old = page("\n".join(pieces), "harbour.c", site="one.example")
     new = page("\n".join([BELL[:150], *pieces[1:-1], SECOND_FERRY[:150]]), "harbour.c", site="two.example")
     assert judged(new, old).duplicate
+    new, old = two(("\n", CHINESE[1]), CODE)
+    assert judged(new, old).duplicate
+    assert judged(old, new).duplicate
 
 
 def test_one_sentence_that_both_hold_speaks_against_two_writers() -> None:
@@ -146,12 +149,6 @@ def test_one_sentence_that_both_hold_speaks_against_two_writers() -> None:
     assert judged(
         page(f"{quoted}\n{new.text}", new.title, site=new.site), page(f"{quoted}\n{old.text}", old.title)
     ).duplicate
-
-
-def test_the_program_alone_and_with_a_word_about_it_are_copies() -> None:
-    new, old = two(("\n", CHINESE[1]), CODE)
-    assert judged(new, old).duplicate
-    assert judged(old, new).duplicate
 
 
 def test_pages_longer_than_the_kept_order_are_judged_alike() -> None:

@@ -110,12 +110,9 @@ def test_one_article_under_several_addresses_is_dropped_on_the_first_pages_of_a_
     assert answer(judge, other).kind is Kind.UNIQUE
 
 
-def test_the_page_with_more_of_its_own_says_how_much_differs() -> None:
+def test_the_evidence_is_told_with_the_share_that_differs() -> None:
     for shared, new, old, differing in [(0, 0, 0, 0), (5, 0, 0, 0), (0, 1, 0, 1), (60, 20, 40, 0.4), (60, 40, 20, 0.4)]:
         assert SiteComparison(SAME, shared, new, old, 8).different_share == differing
-
-
-def test_the_evidence_is_told_in_a_sentence() -> None:
     said = SiteComparison(ALIKE, 12, 34, 56, 78).sentence()
     assert all(figure in said for figure in ("12 letters", "34 more", "56", "78 known pages", "headlines are alike"))
 
@@ -167,9 +164,6 @@ def test_what_stands_on_other_pages_of_the_site_is_nobodys_own() -> None:
     ]:  # fmt: skip
         counts = Counts({{"shared": 1, "new": 2, "old": 3}[line]: stood})
         assert letters(compared(lines(_1=10, _2=200), lines(_1=10, _3=3000), counts)) == expected
-
-
-def test_the_pages_of_the_site_are_passed_on() -> None:
     assert compared(lines(), lines(), Counts(known=3)).pages == 3
 
 

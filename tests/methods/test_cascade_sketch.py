@@ -112,10 +112,16 @@ def test_a_sketch_marks_title_words_that_stand_in_the_text() -> None:
     assert standing("len", LIGHTHOUSE) == 0, "a part of a word is none"
 
 
-def test_a_sentence_of_hundreds_of_letters_is_kept() -> None:
+def test_parts_of_a_sketch_follow_the_page_and_the_parameters() -> None:
     long = "船" * 300
     assert OPEN.short(long) in unpacked(Cascade().fingerprint(page(f"{long}。{FERRY}")).sketch).sentences
     assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
+    more = CascadeParameters(bins=1024, bits=4)
+    usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
+    assert large - usual == (1024 * 4 - 512 * 2) // 8
+    whole = unpacked(Cascade().fingerprint(page(FERRY, headline="渡口", main=FERRY[:200])).sketch)
+    assert (whole.lines, whole.article) == (None, None)
+    assert whole.pack() == Cascade().fingerprint(page(FERRY)).sketch
 
 
 def test_a_sketch_holds_the_longest_sentences_and_the_number_of_shingles() -> None:
@@ -135,18 +141,6 @@ def test_a_sketch_tells_sites_apart_and_words_from_numbers() -> None:
     assert sites[3] == 0
     words = unpacked(Cascade().fingerprint(page(FERRY, "boats 7 of 1900")).sketch).words
     assert sorted(word & 1 for word in words) == [0, 0, 1, 1]
-
-
-def test_larger_parts_make_a_larger_sketch() -> None:
-    more = CascadeParameters(bins=1024, bits=4)
-    usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
-    assert large - usual == (1024 * 4 - 512 * 2) // 8
-
-
-def test_a_text_without_html_has_neither_lines_nor_an_article() -> None:
-    whole = unpacked(Cascade().fingerprint(page(FERRY, headline="渡口", main=FERRY[:200])).sketch)
-    assert (whole.lines, whole.article) == (None, None)
-    assert whole.pack() == Cascade().fingerprint(page(FERRY)).sketch
 
 
 def test_a_page_without_an_article_is_a_text_with_lines() -> None:
@@ -198,21 +192,15 @@ def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
     assert lines.headlines == {OPEN.short("late")}
 
 
-def test_many_lines_are_sampled_by_the_smallest_fingerprints() -> None:
+def test_lines_and_headlines_are_sampled_in_any_order() -> None:
     for count in [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500]:
         smallest = sorted(map(OPEN.short, many(count)))[:MAX_LINES]
         assert sorted(sampled(many(count)).lines) == smallest
         assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
-
-
-def test_the_same_eight_of_many_headlines_are_kept_in_any_order() -> None:
     for count in [1, 8, 9, 300]:
         kept = sampled([], many(count)).headlines
         assert kept == sampled([], many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
         assert len(kept) == min(count, 8)
-
-
-def test_a_sample_is_complete_up_to_its_reach() -> None:
     for count in [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500]:
         lines = sampled(many(count))
         all_lines = set(map(OPEN.short, many(count)))

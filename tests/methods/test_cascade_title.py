@@ -108,14 +108,11 @@ def words_of(one: Page) -> frozenset[int]:
     return unpacked(Cascade().fingerprint(one).sketch).words
 
 
-def test_a_part_of_a_word_does_not_stand_for_it() -> None:
+def test_a_word_is_whole_and_may_stand_in_a_shared_sentence() -> None:
     one = page(f"The cat sat here.\n{LIGHTHOUSE}", "A cat")
     other = page(f"The catalogue is out.\n{LIGHTHOUSE}", "A catalogue")
     assert gone(one, other) == gone(other, one) == 1.0
-
-
-def test_a_word_in_a_sentence_that_both_have_is_in_both() -> None:
-    """The earlier title is without it, and of the earlier text no more is known than its sentences."""
+    # The earlier title is without it, and of the earlier text no more is known than its sentences.
     old = page(FERRY, "开航")
     assert gone(page(f"{BELL[:80]}。{FERRY}", "流沙 开航"), old) == 0.0
     assert gone(page(FERRY.replace("全是流沙", "尽是些流沙"), "流沙 开航"), old) == 0.5

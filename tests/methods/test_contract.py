@@ -298,13 +298,10 @@ def test_an_unknown_parameter_is_refused_with_the_valid_ones() -> None:
             assert field.name in str(refused.value), name
 
 
-def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
+def test_unknown_and_incomplete_methods_are_refused() -> None:
     with pytest.raises(SettingsError, match="There is no method 'magic'") as refused:
         make_method("magic", {})
     assert all(name in str(refused.value) for name in METHODS)
-
-
-def test_an_incomplete_method_is_refused_with_its_missing_parts() -> None:
     with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature"):
         make_method("scrapy_neardup.methods.literature.base.PublishedMethod", {})
 

@@ -209,12 +209,9 @@ def test_a_text_without_features_is_like_no_other() -> None:
                 assert compared(name, lax, one, other) == Comparison(0.0, 0.0, False, False, False), (name, text, one)
 
 
-def test_shingles_also_have_a_containment_of_the_smaller_set() -> None:
+def test_shingles_have_a_containment_and_the_smallest_are_keys() -> None:
     assert compared("shingle", {"n": 2}, "柳林渡口", "柳林渡口开船").containment == 1.0
     assert compared("shingle", {"n": 2}, "柳林渡口开船", "柳林渡口停船").containment == pytest.approx(3 / 5)
-
-
-def test_the_smallest_shingles_are_keys() -> None:
     everything = fingerprint("shingle", FERRY[0] * 2, {"keys": 255}).keys
     assert list(everything) == sorted(set(everything))
     assert fingerprint("shingle", FERRY[0] * 2, {"keys": 4}).keys == everything[:4]
@@ -441,14 +438,11 @@ def test_equal_descriptions_are_enough_and_never_cut() -> None:
     assert not judged(("渡" * 300 + "船", "网页"), ("渡" * 300 + "口", "搜索"))
 
 
-def test_shared_sentences_are_shown_with_either_hash() -> None:
+def test_sentences_end_at_every_mark_and_are_shown() -> None:
     for name in ["md5", "blake2b"]:
         method = make_method("nshash", {"hash": name})
         sketch = fingerprint("nshash", "".join(FERRY), {"hash": name}).sketch
         assert method.shared(Page("", text="".join((*SCHOOL, FERRY[1]))), sketch) == (FERRY[1].strip("。"),), name
-
-
-def test_a_sentence_ends_at_every_mark() -> None:
     for end in ("。", "！", "？", "；", "!", "?", ";", "\n", ". "):
         text = "".join(f"{sentence.strip('。')}{end}" for sentence in FERRY[:5])
         assert len(fingerprint("nshash", text, {}).keys) == 5, end

@@ -38,20 +38,14 @@ def product(number: int, title: str, text: str, site: str = "shop.example") -> P
     return Page(f"http://{site}/{number}", title, text=text, site=site)
 
 
-def test_a_profile_sets_only_what_decides() -> None:
+def test_a_profile_sets_what_decides_for_its_method_unless_a_user_does() -> None:
     for name in PROFILES:
         plain, profiled = make_method(METHOD, {}), make_method(METHOD, PROFILES[name])
         assert profiled.parameters.recipe() == plain.parameters.recipe(), name
         assert set(PROFILES[name]) <= set(plain.parameters.decisions())
-
-
-def test_what_a_user_sets_counts_for_more_than_the_profile() -> None:
     given = Config.from_settings({**CATALOGUE, "NEARDUP_PARAMETERS": {"by_site": 0.3, "base": 0.6}}).parameters
     assert given == {**PROFILES["catalogue"], "by_site": 0.3, "base": 0.6}
     assert Config.from_settings({"NEARDUP_PROFILE": "article"}) == Config.from_settings({})
-
-
-def test_a_profile_of_another_method_is_refused() -> None:
     with pytest.raises(SettingsError, match="Remove one of the two"):
         Config.from_settings({**CATALOGUE, "NEARDUP_METHOD": "minhash"})
 

@@ -83,15 +83,12 @@ def test_navigation_and_footers_alone_are_frame() -> None:
         assert visible_blocks(f"<{tag}>inside</{tag.split()[0]}>") == [Block("inside")], tag
 
 
-def test_an_h1_is_a_headline() -> None:
+def test_an_h1_is_a_headline_and_a_line_break_changes_no_context() -> None:
     html = "<h1>The <i>ferry</i><br>is late</h1><h2>Why</h2><h1><a href=/>Daybook</a></h1>"
     assert visible_blocks(html) == [
         Block("The ferry", headline=True), Block("is late", headline=True), Block("Why"),
         Block("Daybook", linked=7, headline=True),
     ]  # fmt: skip
-
-
-def test_a_line_break_does_not_change_the_context() -> None:
     for end in ("<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"):
         blocks = visible_blocks(f"<p>one{end}two</p><p>three")
         assert {(block.frame, block.quote) for block in blocks} == {(False, Q.NONE)}, end
@@ -166,14 +163,11 @@ def test_hidden_text_is_ignored_and_the_text_after_it_is_kept() -> None:
         assert {(block.linked, block.frame, block.headline) for block in blocks} == {(0, False, False)}, unseen
 
 
-def test_other_styles_and_a_page_that_is_hidden_at_first_hide_nothing() -> None:
+def test_other_styles_hide_nothing_and_an_empty_page_has_no_lines() -> None:
     for style in ("color:red", "display:block", "displaynone", ""):
         assert lines(f"<p style='{style}'>ferry") == ["ferry"], style
     for hidden in ("<body style='display:none'>", "<body hidden>", "<html hidden><body>"):
         assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"], hidden
-
-
-def test_an_empty_page_has_no_lines() -> None:
     for html in ("", " \n", "\0", "<!-- -->", "<p>", "<a href=/>", "<br>", "<body></body>", "<p>\u00a0"):
         assert visible_blocks(html) == [], html
 
@@ -212,12 +206,9 @@ UNITS = [
 # fmt: on
 
 
-def test_the_time_is_linear_in_the_size() -> None:
+def test_large_and_deep_pages_are_read_in_time() -> None:
     for unit in UNITS:
         assert _time(unit * 24_000) < 24 * max(_time(unit * 3_000), 0.002)
-
-
-def test_text_beyond_the_depth_of_the_parser_is_ignored() -> None:
     found = lines("<p>ferry</p>" + "<div>x" * 100_000)
     assert found[0] == "ferry"
     assert 200 < len(found) < 300

@@ -117,20 +117,14 @@ def test_a_broken_head_is_read() -> None:
         assert parse_head(html, URL).title == "The ferry is late"
 
 
-def test_without_a_head_there_is_no_metadata() -> None:
+def test_heads_that_are_missing_large_or_broken_are_read() -> None:
     for html in HEADLESS:
         assert parse_head(html, URL) == Page(URL), html
-
-
-def test_only_the_beginning_of_a_large_head_is_read() -> None:
     filler = "<meta name=filler content=filler>" * 32_000
     html = f"<head><title>The ferry is late</title>{filler}<meta name=description content=end></head><body>"
     page = parse_head(html, URL)
     assert len(html) > 1_000_000
     assert (page.title, page.description) == ("The ferry is late", "")
-
-
-def test_a_lone_surrogate_does_not_remove_the_title() -> None:
     assert parse_head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
 
 
@@ -160,7 +154,7 @@ def test_a_page_has_text_and_metadata() -> None:
         assert name not in page.text
 
 
-def test_a_page_without_text_has_an_empty_one() -> None:
+def test_pages_with_little_text_have_no_menu() -> None:
     for html in [
         "<html><head><title>空页</title></head><body></body></html>",
         f"<html><head><title>空页</title></head><body><nav><ul>{MENU}</ul></nav></body></html>",
@@ -168,9 +162,6 @@ def test_a_page_without_text_has_an_empty_one() -> None:
     ]:
         page = extract(html, URL, max_html=10_000)
         assert (page.title, page.text) == ("空页", ""), html
-
-
-def test_the_menu_of_a_page_with_little_text_is_ignored() -> None:
     text = extract(article("今天停航。"), URL, max_html=10_000).text
     for name in ("首页", "本地", "天气", "市场", "留言"):
         assert name not in text

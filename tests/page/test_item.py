@@ -25,6 +25,8 @@ def test_fields_have_the_configured_names() -> None:
     assert not own.has_content({"text": "Own."})
     assert own.url({"link": f" {URL} "}) == URL
     assert fields().part({"part": "one", "": "two"}) == "", "no field is a part by default"
+    for value in [None, "", "  ", 7, ["https://a.example/"]]:
+        assert fields().url({"url": value}) == ""
 
 
 def test_a_part_is_normalised_and_extends_the_url() -> None:
@@ -35,11 +37,6 @@ def test_a_part_is_normalised_and_extends_the_url() -> None:
         own = fields(part="headline")
         assert own.part({"headline": value}) == part
         assert own.article_url({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
-
-
-def test_other_values_are_no_url() -> None:
-    for value in [None, "", "  ", 7, ["https://a.example/"]]:
-        assert fields().url({"url": value}) == ""
 
 
 def test_the_content_names_an_item_without_url() -> None:
@@ -61,20 +58,14 @@ for _ in range(100_000):
     DEEP = [DEEP]
 
 
-def test_items_that_differ_have_different_hashes() -> None:
+def test_items_that_differ_have_different_hashes_in_every_process() -> None:
     items = [*({"a": value} for value in VALUES), {"b": 1}, {"a": 1, "b": 1}]
     hashes = [hash_item(item) for item in items]
     assert len(set(hashes)) == len(items)
     assert all(hashes)
     assert hashes == [hash_item(dict(item)) for item in items]
-
-
-def test_a_hash_is_the_same_in_every_process() -> None:
     code = "from scrapy_neardup.page.item import hash_item; print(hash_item({'b': ['x', 2], 'a': 'é'}))"
     assert answer_with_hash_seed("1", code) == hash_item({"a": "é", "b": ["x", 2]})
-
-
-def test_an_item_without_an_exact_form_has_no_hash() -> None:
     for item in [{}, *({"a": value} for value in (object(), {1, 2}, CIRCLE, DEEP, {1: 2, "a": 3}))]:
         assert hash_item(item) == 0
 

@@ -28,6 +28,9 @@ def test_each_line_has_its_kind() -> None:
         *(("article", paragraph) for paragraph in PARAGRAPHS), ("prose", ASIDE), ("links", "The bridge is closed"),
         ("other", "* * *"), ("frame", "All rights reserved by the Daybook"),
     ]  # fmt: skip
+    assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
+    assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
+    assert of_page("") == of_page("<p> </p>") == []
 
 
 def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
@@ -38,12 +41,6 @@ def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
         assert {line.role for line in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}, before
         cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
         assert LineRole.QUOTE not in {line.role for line in cited}, before
-
-
-def test_pages_without_an_article_or_without_prose() -> None:
-    assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
-    assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
-    assert of_page("") == of_page("<p> </p>") == []
 
 
 def test_the_text_of_the_users_extractor_is_judged() -> None:

@@ -117,21 +117,15 @@ def test_what_may_be_the_article_stays(html: str, kept: str) -> None:
     assert kept in isolate(f"<body>{html}")[1]
 
 
-def test_data_stays_beside_the_article() -> None:
+def test_the_main_text_is_the_article_and_its_tree_stays() -> None:
     root = parse(f"<head><title>Ferry</title>{DATA}</head><body><ul>{TEASERS}</ul>{DATA}<div>{STORY}</div>")
     simplify(root)
     assert isolate_article(root, *find_sections(root))
     assert len(root.findall(".//script")) == 2
-
-
-def test_the_main_text_is_the_article() -> None:
     lines = read(f"<body><ul>{TEASERS}</ul><article><h1>The ferry</h1>{STORY}</article><p>Fares").split("\n")
     assert lines[-1].startswith("On day 7")
     assert not any("market" in line for line in lines)
     assert main_text(None, [], []) == ""
-
-
-def test_a_tree_is_unchanged_by_its_reading() -> None:
     root = parse(f"<body><ul>{TEASERS}</ul><article>{STORY}</article>")
     before = etree.tostring(root)
     for is_article in (False, True):

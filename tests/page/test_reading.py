@@ -36,14 +36,11 @@ def test_prose_is_kept_without_links_frame_and_punctuation() -> None:
         assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
 
 
-def test_a_link_of_the_main_text_is_kept_unless_it_is_frame() -> None:
+def test_links_of_a_main_text_are_kept_unless_it_is_a_menu() -> None:
     for block, kept in [(link(FERRY), True), (link(FERRY, frame=True), False)]:
         found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
         assert found.kept == (kept, True, True)
         assert found.text.split("\n") == ARTICLE[not kept :]
-
-
-def test_a_main_text_of_many_links_is_a_menu() -> None:
     for links, credible in [(0, True), (1, True), (2, False), (3, False)]:
         lines = [f"{FERRY} Day {day}" for day in range(5)]
         found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
@@ -74,17 +71,11 @@ def test_a_short_line_is_in_the_main_text_only_alone() -> None:
     ]
 
 
-def test_a_part_of_another_visible_line_is_not_in_the_main_text() -> None:
+def test_hidden_lines_of_the_main_text_are_added_and_parts_of_visible_ones_not() -> None:
     assert read_blocks(prose(*ARTICLE, "the pier before dawn"), "\n".join(ARTICLE)).main.split("\n") == ARTICLE
-
-
-def test_hidden_lines_of_the_main_text_are_added() -> None:
     found = read_blocks(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
     assert found.text == found.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
     assert found.kept == (True, True)
-
-
-def test_short_and_visible_lines_are_not_added() -> None:
     for hidden in ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]]:
         assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
 

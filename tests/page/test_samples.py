@@ -24,13 +24,10 @@ fresh: Callable[[], str] = reader_sample.__wrapped__
 cut_anew: Callable[[], str] = segmenter_sample.__wrapped__
 
 
-def test_a_sample_is_the_same_in_every_process() -> None:
+def test_a_sample_is_the_same_in_every_process_and_has_all_readers() -> None:
     code = "import json\nfrom scrapy_neardup.page.samples import *\nfrom scrapy_neardup.text.samples import *\n"
     assert answer_with_hash_seed("1", f"{code}print(json.dumps([reader_sample(), segmenter_sample()]))") == [READ, CUT]
     assert len(READ) == len(CUT) == 16
-
-
-def test_the_sample_pages_have_all_readers() -> None:
     read = [extract(html, "https://a.example/", max_html=100_000) for html in PAGES]
     assert {page.reader for page in read} == {"article", "prose"}
     assert all(page.text and page.title for page in read)
@@ -58,16 +55,13 @@ def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> N
     assert fresh() != READ
 
 
-def test_another_version_of_our_reader_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "VERSION", extraction.VERSION + 1)
-    assert fresh() != READ
-
-
-def test_another_version_with_equal_results_keeps_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_changes_with_our_version_and_not_with_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
     real = main_text.trafilatura_text
     monkeypatch.setattr(main_text, "trafilatura_text", lambda root, **named: f"{real(root, **named) or ''}\n")
     monkeypatch.setattr(extraction, "version", lambda name: "99.9")
     assert fresh() == READ
+    monkeypatch.setattr(samples, "VERSION", extraction.VERSION + 1)
+    assert fresh() != READ
 
 
 def test_both_segmenters_have_one_digest_and_another_one_differs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,16 +11,11 @@ SECOND = 10**9
 #: The id of the first page, and so when it was first seen.
 FIRST = 1_750_000_000 * SECOND
 TITLES = [
-    "<script>alert('title')</script>",
-    '"><img src=x onerror="alert(\'attribute\')">',
-    "</title></script><script>alert('end')</script>",
-    "'\"` {{ 7 * 7 }} {% raw %} ${alert(1)} &amp; &lt;b&gt;",
-    "right \u202eto left\u202c and \u2066back\u2069 שלום",
-    "🚢 渡口恢复通航 👩‍👩‍👧 \U0001f1e8\U0001f1f3",
-    "bell \x07 null \x00 escape \x1b[31m line\u2028end\u2029",
-    "half a pair \ud83d",
-    "",
-]
+    "<script>alert('title')</script>", '"><img src=x onerror="alert(\'attribute\')">',
+    "</title></script><script>alert('end')</script>", "'\"` {{ 7 * 7 }} {% raw %} ${alert(1)} &amp; &lt;b&gt;",
+    "right \u202eto left\u202c and \u2066back\u2069 שלום", "🚢 渡口恢复通航 👩‍👩‍👧 \U0001f1e8\U0001f1f3",
+    "bell \x07 null \x00 escape \x1b[31m line\u2028end\u2029", "half a pair \ud83d", "",
+]  # fmt: skip
 URLS = [
     "http://{}.example/<script>alert('url')</script>",
     'http://{}.example/"onmouseover="alert(1)',

@@ -68,15 +68,15 @@ def test_kinds_have_numbers_shares_and_bars() -> None:
     assert shares(table, "other") == [0.5]
 
 
-@pytest.mark.parametrize(("many", "days"), [(1, ["15 Jun"]), (3, ["15 Jun", "16 Jun", "17 Jun"])])
-def test_times_are_stacked_and_named(many: int, days: list[str]) -> None:
-    found = Times("day", tuple(TimeBucket(BEGIN // 86400 * 86400 + 86400 * day, 5, 2) for day in range(many)))
-    [section] = draw(times=found).xpath("//section[@id='times']")
-    assert [one.text for one in section.xpath("p[@class='ends']/span")] == days
-    assert section.xpath(".//small[@class='most']")[0].text == "7"
-    assert shares(section, "copy") == [pytest.approx(2 / 7, abs=1e-4)] * many
-    assert shares(section, "other") == [pytest.approx(5 / 7, abs=1e-4)] * many
-    assert section.xpath(".//div[@role='img']/span")[0].get("title") == "2025-06-15: 2 + 5 + 0"
+def test_times_are_stacked_and_named() -> None:
+    for many, days in [(1, ["15 Jun"]), (3, ["15 Jun", "16 Jun", "17 Jun"])]:
+        found = Times("day", tuple(TimeBucket(BEGIN // 86400 * 86400 + 86400 * day, 5, 2) for day in range(many)))
+        [section] = draw(times=found).xpath("//section[@id='times']")
+        assert [one.text for one in section.xpath("p[@class='ends']/span")] == days
+        assert section.xpath(".//small[@class='most']")[0].text == "7", many
+        assert shares(section, "copy") == [pytest.approx(2 / 7, abs=1e-4)] * many
+        assert shares(section, "other") == [pytest.approx(5 / 7, abs=1e-4)] * many
+        assert section.xpath(".//div[@role='img']/span")[0].get("title") == "2025-06-15: 2 + 5 + 0", many
 
 
 def test_thresholds_are_named_where_they_are() -> None:
@@ -99,17 +99,14 @@ def test_without_copies_there_is_no_chart_of_them() -> None:
     assert not draw(kinds=(Count("near", 1),)).xpath("//div[contains(@class, 'similarities')]")
 
 
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
+def test_large_numbers_are_short_and_never_in_powers() -> None:
+    for value, written in [
         *((0, "0"), (9_999, "9,999"), (10_000, "10.0 k"), (10_500_000, "10.50 M"), (123_456_789, "123 M")),
         *((999_999_999, "1,000 M"), (10**9, "1.00 G"), (10**13, "10,000 G")),
-    ],
-)
-def test_large_numbers_are_short_and_never_in_powers(value: int, written: str) -> None:
-    assert format_short(value) == written
+    ]:
+        assert format_short(value) == written
 
 
-@pytest.mark.parametrize(("share", "written"), [(0, "0 %"), (1, "100 %"), (0.0005, "0.1 %"), (0.9996, "> 99.9 %")])
-def test_a_share_is_never_rounded_to_all_or_nothing(share: float, written: str) -> None:
-    assert format_percent(share) == written
+def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
+    for share, written in [(0, "0 %"), (1, "100 %"), (0.0005, "0.1 %"), (0.9996, "> 99.9 %")]:
+        assert format_percent(share) == written

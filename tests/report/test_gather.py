@@ -190,18 +190,25 @@ def test_sites_beyond_fifteen_are_one_row_and_one_column() -> None:
 # Similarities.
 
 
-@pytest.mark.parametrize(
-    ("similarity", "place"),
-    [(0.0, 0), (0.0199, 0), (0.02, 1), (0.5, 25), (0.5799, 28), (0.58, 29), (0.76, 38), (0.98, 49), (1.0, 49)],
-)
-def test_a_similarity_is_in_its_bin_and_one_in_the_last(similarity: float, place: int) -> None:
-    state = State()
-    first = state.add("https://a.example/")
-    state.copy("https://b.example/", first, "near", similarity)
-    state.add("https://c.example/", evidence=Evidence("excerpt", first, similarity))
-    found = gather(state.store).similarities
-    assert len(found.copies) == len(found.passed) == BINS
-    assert (found.copies.index(1), found.passed.index(1)) == (place, place)
+def test_a_similarity_is_in_its_bin_and_one_in_the_last() -> None:
+    for similarity, place in [
+        (0.0, 0),
+        (0.0199, 0),
+        (0.02, 1),
+        (0.5, 25),
+        (0.5799, 28),
+        (0.58, 29),
+        (0.76, 38),
+        (0.98, 49),
+        (1.0, 49),
+    ]:
+        state = State()
+        first = state.add("https://a.example/")
+        state.copy("https://b.example/", first, "near", similarity)
+        state.add("https://c.example/", evidence=Evidence("excerpt", first, similarity))
+        found = gather(state.store).similarities
+        assert len(found.copies) == len(found.passed) == BINS, similarity
+        assert (found.copies.index(1), found.passed.index(1)) == (place, place)
 
 
 @pytest.mark.parametrize(
@@ -225,37 +232,30 @@ def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any],
     assert all((one.value, bool(one.meaning)) == (recipe["parameters"][one.name], True) for one in found)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_each_method_that_judges_by_a_similarity_has_its_thresholds(name: str) -> None:
-    recipe = make_method(name, {}).recipe()
-    state = State(recipe)
-    decide(state.store, make_method(name, {}).decisions())
-    found = {one.name: one.value for one in gather(state.store).similarities.thresholds}
-    given = make_method(name, {}).parameters.as_data()
-    names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
-    if name != "cascade" and 0 < given.get("threshold", 0) < 1:
-        names.add("threshold")
-    assert found == {one: given[one] for one in names}
+def test_each_method_that_judges_by_a_similarity_has_its_thresholds() -> None:
+    for name in METHODS:
+        recipe = make_method(name, {}).recipe()
+        state = State(recipe)
+        decide(state.store, make_method(name, {}).decisions())
+        found = {one.name: one.value for one in gather(state.store).similarities.thresholds}
+        given = make_method(name, {}).parameters.as_data()
+        names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
+        if name != "cascade" and 0 < given.get("threshold", 0) < 1:
+            names.add("threshold")
+        assert found == {one: given[one] for one in names}, name
 
 
 def test_any_recipe_is_reported() -> None:
     recipe = {
-        "method": "a" * 1000,
-        "x": None,
-        "hash": "farm\x1bhash",
+        "method": "a" * 1000, "x": None, "hash": "farm\x1bhash",
         "parameters": {"n": [5, 3], "s": "a \n b", "d": {"k": 1}},
-    }
+    }  # fmt: skip
     report = gather(State(recipe).store)
     assert report.method == "a" * 300 + "…"
     assert dict(report.parameters) == {
-        "x": "null",
-        "hash": "farm�hash",
-        "n": "[5, 3]",
-        "s": "a b",
-        "d": '{"k": 1}',
-        "format": str(FORMAT),
+        "x": "null", "hash": "farm�hash", "n": "[5, 3]", "s": "a b", "d": '{"k": 1}', "format": str(FORMAT),
         "secret": SECRET,
-    }
+    }  # fmt: skip
 
 
 # Groups.
@@ -279,12 +279,10 @@ def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_
     state.store.forget([gone_too])
     groups = gather(state.store).groups
     assert {group.similar_id: (group.title, group.original is None) for group in groups} == {
-        f"{by_copy:016x}": ("The title", False),
-        f"{named:016x}": ("渡口开航", False),
-        f"{by_url:016x}": ("https://a.example/3", False),
-        f"{gone:016x}": ("What is left", True),
+        f"{by_copy:016x}": ("The title", False), f"{named:016x}": ("渡口开航", False),
+        f"{by_url:016x}": ("https://a.example/3", False), f"{gone:016x}": ("What is left", True),
         f"{gone_too:016x}": ("https://b.example/7", True),
-    }
+    }  # fmt: skip
 
 
 def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
@@ -354,10 +352,10 @@ def _strings(data: Any) -> Iterator[str]:
             yield from _strings(value)
 
 
-@pytest.mark.parametrize("key", [layout.record_key, layout.evidence_key])
-def test_a_report_refuses_a_damaged_state(key: Any) -> None:
-    state = State()
-    first = state.add("https://a.example/", evidence=Evidence(title="A"))
-    state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
-    with pytest.raises(StoreDamaged, match="check"):
-        gather(state.store)
+def test_a_report_refuses_a_damaged_state() -> None:
+    for key in [layout.record_key, layout.evidence_key]:
+        state = State()
+        first = state.add("https://a.example/", evidence=Evidence(title="A"))
+        state.store.kv.write(Changes({key(first): b"scribble"}), sync=False)
+        with pytest.raises(StoreDamaged, match="check"):
+            gather(state.store)

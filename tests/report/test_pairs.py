@@ -86,9 +86,7 @@ ALL = ["retitled", "near", "excerpt", "EXCERPT", "same_title", "SAME_TITLE", "un
         ({}, {}),
     ],
 )
-def test_each_kind_has_its_share_and_doubtful_kinds_come_first(
-    there: dict[str, int], shown: dict[str, int] | None
-) -> None:
+def test_each_kind_has_its_share_doubtful_first(there: dict[str, int], shown: dict[str, int] | None) -> None:
     found = kinds_of(gather(state_of(there).store).pairs)
     if shown is None:
         shown = {"retitled": 7, "near": 7, "excerpt": 2, "SAME_TITLE": 7, "unknown": 1}
@@ -155,12 +153,10 @@ def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]
         ({"a": FERRY, "b": FERRY_AGAIN}, {}, (FERRY, FERRY_AGAIN)),
         ({"a": FERRY, "b": FERRY_AGAIN}, {"a": "no", "b": "no"}, (FERRY, FERRY_AGAIN)),
         ({"b": FERRY_AGAIN}, {"a": FERRY}, (FERRY, FERRY_AGAIN)),
-        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)),
-        ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
-        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)),
-        ({}, {}, (None, None)),
+        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)), ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
+        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)), ({}, {}, (None, None)),
     ],
-)
+)  # fmt: skip
 def test_kept_texts_come_before_given_texts(
     kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
 ) -> None:
@@ -174,15 +170,8 @@ def test_kept_texts_come_before_given_texts(
 
 
 SENTENCES = [
-    "渡口恢复通航",
-    "The ferry sails, at last",
-    "Ｔhe FERRY sails at last",
-    "船票两块钱",
-    "3.5",
-    "…",
-    " ",
-    "\u202e",
-]
+    "渡口恢复通航", "The ferry sails, at last", "Ｔhe FERRY sails at last", "船票两块钱", "3.5", "…", " ", "\u202e",
+]  # fmt: skip
 _texts = st.lists(
     st.tuples(st.sampled_from(SENTENCES), st.sampled_from(["。", ". ", "!\n", "\r\n", "\u2028", "”\x07 "])), max_size=8
 ).map(lambda pieces: "".join(map("".join, pieces)))
@@ -211,15 +200,15 @@ def test_a_single_text_is_marked_by_the_evidence_of_the_state() -> None:
     assert marks(found.texts[0]) == ["头一班船载着二十三名乘客离岸", "船票仍是两块钱"]
 
 
-@pytest.mark.parametrize("simplified", [True, False])
-def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so(simplified: bool) -> None:
-    pytest.importorskip("opencc")
-    state = State({"method": "cascade", "parameters": {"simplified": simplified}})
-    first = state.add("https://a.example/", evidence=Evidence(text="渡口今天恢复通航。船票两块钱。"))
-    state.copy("https://b.example/", first, text="渡口今天恢復通航。船票兩塊錢。渡口今天恢复通航。")
-    (found,) = gather(state.store).pairs
-    assert marks(found.texts[0]) == ["渡口今天恢复通航", *["船票两块钱"] * simplified]
-    assert marks(found.texts[1]) == [*["渡口今天恢復通航", "船票兩塊錢"] * simplified, "渡口今天恢复通航"]
+def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so() -> None:
+    for simplified in [True, False]:
+        pytest.importorskip("opencc")
+        state = State({"method": "cascade", "parameters": {"simplified": simplified}})
+        first = state.add("https://a.example/", evidence=Evidence(text="渡口今天恢复通航。船票两块钱。"))
+        state.copy("https://b.example/", first, text="渡口今天恢復通航。船票兩塊錢。渡口今天恢复通航。")
+        (found,) = gather(state.store).pairs
+        assert marks(found.texts[0]) == ["渡口今天恢复通航", *["船票两块钱"] * simplified]
+        assert marks(found.texts[1]) == [*["渡口今天恢復通航", "船票兩塊錢"] * simplified, "渡口今天恢复通航"]
 
 
 def test_without_a_converter_scripts_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,8 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.state.urls import SERVERS, existing_states, parse_url, placeholders_filled
 
 
-@pytest.mark.parametrize(
-    ("url", "location"),
-    [
+def test_a_url_names_a_state_and_its_location_shows_no_password() -> None:
+    for url, location in [
         ("redis://cache.example", "redis://cache.example:6379/0?state=neardup"),
         ("redis://cache.example:7000/3?state=news", "redis://cache.example:7000/3?state=news"),
         ("REDIS://Cache.Example/", "redis://cache.example:6379/0?state=neardup"),
@@ -37,16 +36,14 @@ from scrapy_neardup.state.urls import SERVERS, existing_states, parse_url, place
             "rediss+sentinel://a.example/news?ssl_ca_certs=/tls/ca&sentinel_password=p%40ss",
             "rediss+sentinel://a.example:26379/news/0?state=neardup",
         ),
-    ],
-)
-def test_a_url_names_a_state_and_its_location_shows_no_password(url: str, location: str) -> None:
-    kind, found = parse_url(url)
-    assert kind is SERVERS[url.partition(":")[0].lower()]
-    assert found == location
-    assert parse_url(found) == (kind, location)
-    assert "p@ss" not in repr(found)
-    assert kind.form.startswith("//")
-    assert parse_url(f"{kind.scheme}:{kind.form}")[0] is kind
+    ]:
+        kind, found = parse_url(url)
+        assert kind is SERVERS[url.partition(":")[0].lower()]
+        assert found == location
+        assert parse_url(found) == (kind, location)
+        assert "p@ss" not in repr(found), url
+        assert kind.form.startswith("//"), url
+        assert parse_url(f"{kind.scheme}:{kind.form}")[0] is kind, url
 
 
 def test_passwords_go_along_unseen() -> None:
@@ -55,9 +52,8 @@ def test_passwords_go_along_unseen() -> None:
     assert (options["username"], options["password"], options["sentinel_password"]) == ("u", "o@n/e", "t&wo")
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
+def test_a_wrong_url_is_refused_without_its_password() -> None:
+    for url, message in [
         ("redis://", "names no server"),
         ("redis://:hush@/0", "names no server"),
         ("redis://user:hush@host:port/0", "no valid port"),
@@ -81,13 +77,11 @@ def test_passwords_go_along_unseen() -> None:
         ("redis+cluster://a?password=hush#hush", "unknown option password"),
         ("redis://user:hush@a,b/0", "several servers\\. For a cluster write redis\\+cluster://"),
         ("redis+other://user:hush@a", "names no state"),
-    ],
-)
-def test_a_wrong_url_is_refused_without_its_password(url: str, message: str) -> None:
-    with pytest.raises(SettingsError, match=message) as refused:
-        parse_url(url)
-    assert "hush" not in str(refused.value).replace("#hush", "")
-    assert "NEARDUP_STORE" in str(refused.value)
+    ]:
+        with pytest.raises(SettingsError, match=message) as refused:
+            parse_url(url)
+        assert "hush" not in str(refused.value).replace("#hush", ""), url
+        assert "NEARDUP_STORE" in str(refused.value), url
 
 
 @pytest.mark.parametrize(

@@ -420,13 +420,13 @@ def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
 # Servers that say no
 
 
-@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
-def test_a_server_that_forgets_is_refused_with_the_cure(policy: str) -> None:
-    with running("--maxmemory-policy", policy) as server:
-        with pytest.raises(StoreError, match=f"maxmemory-policy {policy}.*CONFIG SET maxmemory-policy noeviction"):
-            open_store(server.url("a"), RECIPE)
-        server.client.config_set("maxmemory-policy", "noeviction")
-        close_store(open_store(server.url("a"), RECIPE))
+def test_a_server_that_forgets_is_refused_with_the_cure() -> None:
+    for policy in ["allkeys-lru", "volatile-ttl"]:
+        with running("--maxmemory-policy", policy) as server:
+            with pytest.raises(StoreError, match=f"maxmemory-policy {policy}.*CONFIG SET maxmemory-policy noeviction"):
+                open_store(server.url("a"), RECIPE)
+            server.client.config_set("maxmemory-policy", "noeviction")
+            close_store(open_store(server.url("a"), RECIPE))
 
 
 def test_a_wrong_password_is_told_of_and_not_shown() -> None:
@@ -550,7 +550,7 @@ async def pages_of(location: str) -> int:
         await link.close()
 
 
-def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_path: Path) -> None:
+async def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_path: Path) -> None:
     """To a server that takes programs and never answers."""
     taken: list[bytes] = []
 
@@ -562,17 +562,14 @@ def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_pa
             writer.write(b"+PONG\r\n" if b"PING" in said else b"+OK\r\n" * said.count(b"*"))
         writer.close()
 
-    async def work() -> None:
-        async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
-            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a")
-            program = link.program()
-            program.count()
-            with pytest.raises(NoAnswer):
-                await link.run_once(program)
-            assert len(taken) == 1
-            with pytest.raises(StoreError, match="does not answer"):
-                await link.run(program)
-            assert len(taken) == 1 + 4
-            await link.close()
-
-    asyncio.run(work())
+    async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
+        link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a")
+        program = link.program()
+        program.count()
+        with pytest.raises(NoAnswer):
+            await link.run_once(program)
+        assert len(taken) == 1
+        with pytest.raises(StoreError, match="does not answer"):
+            await link.run(program)
+        assert len(taken) == 1 + 4
+        await link.close()

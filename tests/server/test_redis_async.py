@@ -61,123 +61,100 @@ def test_what_is_there_at_one_moment_goes_in_one_pipeline(url: str, redis_server
         asyncio.run(work())
 
 
-def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
-    async def work() -> None:
-        link = AsyncLink(url)
-        await link.run(asks(link, b"a", b"0"))
-        wrong = link.program()
-        wrong.append(b"a", 9, b"a hash is no stream")
-        found, pieces = await pieces_of(link, [asks(link, b"a", b"1"), wrong, asks(link, b"a", b"2")])
-        assert pieces == [3]
-        assert [found[0], found[2]] == [[1, b"value of 1"], [1, b"value of 2"]]
-        assert isinstance(found[1], StoreError)
-        assert "refuses a command" in str(found[1])
-
-    asyncio.run(work())
+async def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
+    link = AsyncLink(url)
+    await link.run(asks(link, b"a", b"0"))
+    wrong = link.program()
+    wrong.append(b"a", 9, b"a hash is no stream")
+    found, pieces = await pieces_of(link, [asks(link, b"a", b"1"), wrong, asks(link, b"a", b"2")])
+    assert pieces == [3]
+    assert [found[0], found[2]] == [[1, b"value of 1"], [1, b"value of 2"]]
+    assert isinstance(found[1], StoreError)
+    assert "refuses a command" in str(found[1])
 
 
-def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: Server) -> None:
-    async def work() -> None:
-        link = AsyncLink(url)
-        programs = [asks(link, b"a", bytes([n])) for n in range(5)]
-        await link.run(programs[0])
-        redis_server.client.client_kill_filter(_type="normal", skipme=True)
-        found, pieces = await pieces_of(link, programs)
-        assert found == [[1, b"value of " + bytes([n])] for n in range(5)]
-        assert sum(pieces) >= 5
-
-    asyncio.run(work())
+async def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: Server) -> None:
+    link = AsyncLink(url)
+    programs = [asks(link, b"a", bytes([n])) for n in range(5)]
+    await link.run(programs[0])
+    redis_server.client.client_kill_filter(_type="normal", skipme=True)
+    found, pieces = await pieces_of(link, programs)
+    assert found == [[1, b"value of " + bytes([n])] for n in range(5)]
+    assert sum(pieces) >= 5
 
 
-def test_what_comes_while_two_pipelines_are_under_way_is_collected() -> None:
-    async def work() -> None:
-        answered, pieces = asyncio.Event(), list[int]()
+async def test_what_comes_while_two_pipelines_are_under_way_is_collected() -> None:
+    answered, pieces = asyncio.Event(), list[int]()
 
-        async def execute(programs: list[Program]) -> list[Any]:
-            pieces.append(len(programs))
-            await answered.wait()
-            return [program.levels for program in programs]
+    async def execute(programs: list[Program]) -> list[Any]:
+        pieces.append(len(programs))
+        await answered.wait()
+        return [program.levels for program in programs]
 
-        pipelines, answers = Pipelines(execute), list[asyncio.Future[Any]]()
-        for many in (3, 1, 15, 5):
-            answers += [pipelines.send(Program(len(answers) + n)) for n in range(many)]
-            await asyncio.sleep(0)
-        assert pieces == [3, 1]
-        answered.set()
-        assert await asyncio.gather(*answers) == list(range(24))
-        assert pieces == [3, 1, 16, 4]
-
-    asyncio.run(work())
-
-
-def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(url: str, redis_server: Server) -> None:
-    async def work() -> None:
-        link = AsyncLink(url)
-        for n in range(2):
-            assert await link.run_once(asks(link, b"a", bytes([n]))) == [1, b"value of " + bytes([n])]
-            redis_server.client.client_kill_filter(_type="normal", skipme=True)
-            await asyncio.sleep(0.05)
-        assert link.breaks == 0
-        await link.close()
-
-    asyncio.run(work())
-
-
-def test_who_is_cancelled_takes_no_answer_from_others(url: str) -> None:
-    async def work() -> None:
-        link = AsyncLink(url)
-        await link.run(asks(link, b"a", b"0"))
-        tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(6)]
+    pipelines, answers = Pipelines(execute), list[asyncio.Future[Any]]()
+    for many in (3, 1, 15, 5):
+        answers += [pipelines.send(Program(len(answers) + n)) for n in range(many)]
         await asyncio.sleep(0)
-        for task in tasks[::2]:
-            task.cancel()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [type(one) for one in found] == [asyncio.CancelledError, list] * 3
-        assert found[5] == [1, b"value of " + bytes([5])]
-        await link.close()
-
-    asyncio.run(work())
+    assert pieces == [3, 1]
+    answered.set()
+    assert await asyncio.gather(*answers) == list(range(24))
+    assert pieces == [3, 1, 16, 4]
 
 
-def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
+async def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(url: str, redis_server: Server) -> None:
+    link = AsyncLink(url)
+    for n in range(2):
+        assert await link.run_once(asks(link, b"a", bytes([n]))) == [1, b"value of " + bytes([n])]
+        redis_server.client.client_kill_filter(_type="normal", skipme=True)
+        await asyncio.sleep(0.05)
+    assert link.breaks == 0
+    await link.close()
+
+
+async def test_who_is_cancelled_takes_no_answer_from_others(url: str) -> None:
+    link = AsyncLink(url)
+    await link.run(asks(link, b"a", b"0"))
+    tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(6)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(one) for one in found] == [asyncio.CancelledError, list] * 3
+    assert found[5] == [1, b"value of " + bytes([5])]
+    await link.close()
+
+
+async def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
     """What others file under a key where many pages are is found, by whoever thinks that there are few."""
     key, ids = bytes(range(5)), [n.to_bytes(8, "big") for n in (1, 2)]
-
-    async def work() -> None:
-        links = [AsyncLink(url) for _ in range(3)]
-        for link, id, pages in zip(links, ids, (10, 1_000_000), strict=False):
-            program = link.program()
-            program.put(b"k" + key + id, b"", pages)
-            await link.run(program)
-        reads = []
-        for link in links:
-            program = link.program()
-            program.newest([key], 9)
-            reads.append((program, await link.run(program)))
-        assert [found for _, found in reads] == [[1, [key + ids[0], key + ids[1]]]] * 3
-        assert [link._link.levels for link in links] == [3, 3, 3]
-        assert {program.levels for program, _ in reads} == {3}
-        for link in links:
-            await link.close()
-
-    asyncio.run(work())
-
-
-def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(url: str, redis_server: Server) -> None:
-    key, id = bytes(range(5)), (7).to_bytes(8, "big")
-
-    async def work() -> None:
-        link = AsyncLink(url)
+    links = [AsyncLink(url) for _ in range(3)]
+    for link, id, pages in zip(links, ids, (10, 1_000_000), strict=False):
         program = link.program()
-        program.put(b"r" + id, b"a page, which is counted", 10)
-        program.put(b"k" + key + id, b"", 100_000_000)
+        program.put(b"k" + key + id, b"", pages)
         await link.run(program)
-        redis_server.client.delete(link._link.prefix + b"^")
-        link._link.levels = 1
+    reads = []
+    for link in links:
         program = link.program()
         program.newest([key], 9)
-        assert await link.run(program) == [1, [key + id]]
-        assert link._link.levels == 4
+        reads.append((program, await link.run(program)))
+    assert [found for _, found in reads] == [[1, [key + ids[0], key + ids[1]]]] * 3
+    assert [link._link.levels for link in links] == [3, 3, 3]
+    assert {program.levels for program, _ in reads} == {3}
+    for link in links:
         await link.close()
 
-    asyncio.run(work())
+
+async def test_a_state_that_does_not_name_its_levels_is_asked_for_all(url: str, redis_server: Server) -> None:
+    key, id = bytes(range(5)), (7).to_bytes(8, "big")
+    link = AsyncLink(url)
+    program = link.program()
+    program.put(b"r" + id, b"a page, which is counted", 10)
+    program.put(b"k" + key + id, b"", 100_000_000)
+    await link.run(program)
+    redis_server.client.delete(link._link.prefix + b"^")
+    link._link.levels = 1
+    program = link.program()
+    program.newest([key], 9)
+    assert await link.run(program) == [1, [key + id]]
+    assert link._link.levels == 4
+    await link.close()

@@ -373,15 +373,12 @@ def test_touching_a_page_moves_the_last_seen_of_its_url(store: PageStore, monkey
     assert store.pages == records(store) == 1
 
 
-def test_a_page_of_another_state_brings_its_times_with_it(store: PageStore) -> None:
+def test_a_page_of_another_state_brings_its_times_and_its_id(store: PageStore) -> None:
     page = Record(5, URL, 5)
     store.add(page, seen=1_700_000_000.9)
     assert store.last_seen(URL) == 1_700_000_000
     store.touch(page, 1_700_000_009)
     assert store.last_seen(URL) == 1_700_000_009
-
-
-def test_no_id_is_given_that_a_page_of_another_state_has_brought(store: PageStore) -> None:
     later = store.new_id() + 10**18
     store.add(Record(later, URL, later))
     assert later < store.new_id() < later + STEP

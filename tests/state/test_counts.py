@@ -30,18 +30,20 @@ def own(counts: Counts, site: str) -> list[bool]:
     return found
 
 
-def test_sixteen_pages_of_a_site_make_boilerplate_of_that_site_and_of_no_other() -> None:
+def test_sixteen_pages_of_a_site_make_boilerplate_of_that_site_alone() -> None:
     few, many = noted(*["a.example"] * 15), noted(*["a.example"] * 16)
     assert own(few, "a.example") == common(few, "a.example") == [False] * 3
     assert own(many, "a.example") == common(many, "a.example") == [True] * 3
     for other in ("b.example", "www.a.example", ""):
         assert common(many, other) == [False] * 3
-
-
-def test_pages_of_no_known_site_are_taken_for_those_of_one() -> None:
     assert common(noted(*[""] * 16), "") == [True] * 3
     assert CountsOfSite(noted(*[""] * 16), "", OPEN).pages() == 0
     assert CountsOfSite(noted(*[""] * 16), "", OPEN).stood_on(LINES).tolist() == [0] * 3
+    copies = noted(*(f"n{number}.example" for number in range(120)), *["a.example"] * 16, everywhere=False)
+    assert not copies.is_common_everywhere(LINES).any()
+    assert own(copies, "a.example") == [True] * 3
+    assert CountsOfSite(copies, "a.example", OPEN).pages() == 16
+    assert copies.everywhere.pages(LINES).tolist() == [0] * 3
 
 
 def test_many_publishers_make_boilerplate_everywhere_and_hosts_of_one_do_not() -> None:
@@ -52,14 +54,6 @@ def test_many_publishers_make_boilerplate_everywhere_and_hosts_of_one_do_not() -
             assert counts.is_common_everywhere(LINES).tolist() == [expected] * 3, count
         one_owner = noted(*(f"n{number}.evil.example" for number in range(500)), hashes=hashes)
         assert not one_owner.is_common_everywhere(LINES).any(), seed
-
-
-def test_copies_count_for_their_own_site_alone() -> None:
-    copies = noted(*(f"n{number}.example" for number in range(120)), *["a.example"] * 16, everywhere=False)
-    assert not copies.is_common_everywhere(LINES).any()
-    assert own(copies, "a.example") == [True] * 3
-    assert CountsOfSite(copies, "a.example", OPEN).pages() == 16
-    assert copies.everywhere.pages(LINES).tolist() == [0] * 3
 
 
 def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
@@ -101,16 +95,13 @@ def test_both_tables_are_written_and_read_and_only_what_changed() -> None:
         again.load(2**16 - 1, next(iter(counts.blocks().values())))
 
 
-def test_merged_counts_are_the_sum_of_both() -> None:
+def test_merged_counts_are_the_sum_and_hosts_have_an_owner() -> None:
     one, other = noted(*["a.example"] * 8), noted(*["a.example"] * 8, *["b.example"] * 3)
     one.merge(other)
     assert own(one, "a.example") == [False] * 3  # one less than the sum: pages that both have noted count once
     one.merge(noted("a.example", "a.example"))
     assert own(one, "a.example") == [True] * 3
     assert CountsOfSite(one, "b.example", OPEN).pages() == 3
-
-
-def test_whoever_answers_for_a_site_owns_its_hosts() -> None:
     for site, owner in [
         ("a.b.daybook.co.uk", "daybook.co.uk"), ("someone.blogspot.com", "blogspot.com"),
         ("2001:db8:1:2::3", "2001:db8:1"), ("10.0.0.7", "10.0.0.7"), ("", ""),

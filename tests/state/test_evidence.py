@@ -144,9 +144,6 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     store.roll_back(0, lost.id)
     assert store.evidence(lost.id) is None
     assert store.evidence(kept.id) == told
-
-
-def test_damaged_evidence_is_told_in_a_sentence(store: PageStore) -> None:
     record = put(store, "a")
     store.kv.write(Changes({layout.evidence_key(record.id): b"scribble"}), sync=False)
     with pytest.raises(StoreDamaged, match="are no evidence"):

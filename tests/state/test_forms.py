@@ -29,12 +29,9 @@ def again(table: Forms) -> Forms:
     return found
 
 
-def test_nothing_is_said_of_a_site_before_enough_of_its_pages_are_known() -> None:
+def test_a_site_is_what_its_last_pages_are_once_enough_are_known() -> None:
     few, enough = noted(63, 63), noted(64, 16)
     assert (few.share(SITE), enough.share(SITE), enough.share(OTHER)) == (0.0, 0.25, 0.0)
-
-
-def test_a_site_is_what_its_last_pages_are() -> None:
     table = noted(5_000, 5_000)
     assert table.share(SITE) == 1.0
     noted(1_200, 0, table=table)

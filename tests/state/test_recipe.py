@@ -70,14 +70,11 @@ def test_which_recipes_can_be_compared(written: dict[str, Any], said: str) -> No
     assert "--store" in str(refused.value)
 
 
-def test_an_extractor_of_the_users_own_is_known_by_its_name_alone() -> None:
+def test_own_extractors_and_other_formats_are_told_apart() -> None:
     own = {**OURS, "extractor": "shop.reader 3", "samples": {"segmenter": "bb"}}
     assert fits({"format": FORMAT, **own}, own)
     assert not fits({"format": FORMAT, **own, "extractor": "shop.reader 2"}, own)
     assert not fits({"format": FORMAT, **own, "extractor": "reader 2", "samples": OURS["samples"]}, own)
-
-
-def test_another_format_has_a_sentence_of_its_own() -> None:
     for format in [1, 4, 6, None, "5", [5]]:
         with pytest.raises(StoreMismatch, match=f"format {re.escape(str(format))}, but this release uses format 5"):
             check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
@@ -121,13 +118,10 @@ def test_decisions_are_remembered_and_what_changed_is_told(tmp_path: Path) -> No
     store.close()
 
 
-def test_of_a_state_that_has_all_parameters_in_its_recipe_the_first_change_is_told() -> None:
+def test_former_decisions_are_told_and_damage_refused() -> None:
     store = memory_state({**OURS, "parameters": {"n": 5, "base": 0.5}})
     assert decide(store, {"base": 0.6}) == {"base": (0.5, 0.6)}
     assert decide(store, {"base": 0.5}) == {"base": (0.6, 0.5)}
-
-
-def test_rows_that_cannot_be_read_are_damage() -> None:
     store = memory_state(OURS)
     store.write(Changes({DECISIONS_KEY: b"7", FORMER: b"[7]"}))
     for read in (decisions_of, former_recipes):

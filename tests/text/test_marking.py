@@ -49,17 +49,14 @@ def test_a_sentence_is_marked_wherever_it_stands(text: str, known: list[str], ex
     assert bracketed(parts) == expected
 
 
-def test_traditional_characters_are_converted_only_if_asked() -> None:
+def test_other_spellings_and_scripts_share_sentences() -> None:
+    known = sentence_letters("the FERRY is back。 it cost 3,5 million！“nobody paid he says”")
+    parts = mark_sentences(ENGLISH, lambda own: Mark.SHARED if own in known else Mark.NONE)
+    assert [part.text for part in parts if part.mark is Mark.SHARED] == sentences(ENGLISH)
     pytest.importorskip("opencc")
     assert [own_letters("開航", simplified=simplified) for simplified in (False, True)] == ["開航", "开航"]
     one = mark_sentences("渡口開航。", lambda own: by("渡口开航").get(own, Mark.NONE), simplified=True)
     assert one[0] == Part("渡口開航", Mark.SHARED)
-
-
-def test_a_text_shares_all_its_sentences_with_itself_in_another_spelling() -> None:
-    known = sentence_letters("the FERRY is back。 it cost 3,5 million！“nobody paid he says”")
-    parts = mark_sentences(ENGLISH, lambda own: Mark.SHARED if own in known else Mark.NONE)
-    assert [part.text for part in parts if part.mark is Mark.SHARED] == sentences(ENGLISH)
 
 
 @given(st.text(st.sampled_from('ab1中。.!？；;”") \n\u3000,_')), st.sets(st.sampled_from(["a", "b", "ab", "中", "1"])))

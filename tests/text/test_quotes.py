@@ -75,21 +75,15 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         assert ASKED in own or ASKED not in text
 
 
-def test_a_forum_quote_is_a_paragraph_and_without_empty_lines_one_line() -> None:
+def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
     heading, more = "引用 3楼 张三 的发言：", f"{ANSWERED} And {ANSWERED}"
     text = f"{heading}\n{ASKED}\n{more}\n\n{ANSWERED}\n\n{more}"
     assert split_quotes(text) == (f"\n{ANSWERED}\n\n{more}", f"{heading}\n{ASKED}\n{more}")
     assert split_quotes(f"{heading}\n{ASKED}\n{ANSWERED}\n{more}") == (f"{ANSWERED}\n{more}", f"{heading}\n{ASKED}")
-
-
-def test_two_lines_with_bars_under_an_attribution_are_a_quote_and_one_is_none() -> None:
     attribution = "Le 3 mars 2024 à 10:03, Ada a écrit :"
     two, one = f"| {ASKED}\n| Bises", f"| {ASKED}"
     assert split_quotes(f"{attribution}\n{two}\n{ANSWERED}") == (ANSWERED, f"{attribution}\n{two}")
     assert split_quotes(f"{attribution}\n{one}\n{ANSWERED}")[1] == ""
-
-
-def test_each_marked_line_of_a_reply_is_a_quote() -> None:
     for title in ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"]:
         text = f"> {ASKED}\n{ANSWERED}"
         assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")

@@ -195,17 +195,17 @@ class TitleWords:
 
     def count_new_numbers(self, old: Sketch) -> int:
         """Count the different numbers in kept sentences that the earlier page lacks."""
-        return len({one for line in self.new_number_lines(old) for one in digits(line)})
+        theirs = set(old.order.sentences)
+        return len({one for hashed, _, line in self._end_sentences if hashed not in theirs for one in digits(line)})
 
     @property
     def is_unspaced(self) -> bool:
         """Whether the text is in a language without spaces between words."""
         return has_unspaced(self._own.text)
 
-    def new_number_lines(self, old: Sketch) -> list[str]:
-        """Return the letters of the kept sentences with numbers that the earlier page lacks."""
-        theirs = set(old.order.sentences)
-        return [line for hashed, _, line in self._end_sentences if hashed not in theirs and digits(line)]
+    def lines_with_numbers(self, sentences: Set[int]) -> list[str]:
+        """Return the letters of the kept sentences with these hashes that have numbers."""
+        return [line for hashed, _, line in self._end_sentences if hashed in sentences and digits(line)]
 
     def _has_new_word(self, old: Sketch, most: int) -> bool:
         """Whether a title word occurs only in kept sentences that the earlier page lacks."""

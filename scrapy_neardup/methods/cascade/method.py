@@ -41,7 +41,7 @@ class Cascade(Method):
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
     sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
-    witness_below: ClassVar[float] = 0.9
+    variant_below: ClassVar[float] = 0.9
 
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
@@ -178,6 +178,11 @@ class Cascade(Method):
             Feature("length", f.length, 0.0, "number of different shingles of the larger page"),
         )
         return Explanation(features, score(f, p), p.base, found.decision)
+
+    def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
+        # A crawl asks this too, so it leaves out features that only people read.
+        one, other = self._unpack(new.sketch), self._unpack(old)
+        return FineCheck(self.parameters, new, one, other, common).judgement().decision
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences

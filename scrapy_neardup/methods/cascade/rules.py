@@ -278,16 +278,15 @@ class FineCheck:
         changed, longer = max(found.ours, found.theirs) - found.in_both, abs(found.ours - found.theirs)
         if found.similarity < FIXED.minor or changed > most or longer > most / 2:
             return False
-        pairs = zip(one.order.sentences, other.order.sentences, strict=False)
-        if (
-            len(one.order.sentences) != len(other.order.sentences)
-            or sum(a != b for a, b in pairs) > FIXED.minor_sentences
-        ):
+        new, old = one.order.sentences, other.order.sentences
+        changes = sum(a != b for a, b in zip(new, old, strict=False))
+        if len(new) != len(old) or changes > FIXED.minor_sentences:
             return False
         if one.numbers == other.numbers:
             return True
-        lines = self._title.new_number_lines(other) if one.numbers.is_long and other.numbers.is_long else []
-        return bool(lines) and max(map(len, lines)) <= most
+        lines = self._title.lines_with_numbers(set(new) - set(old))
+        is_long = one.numbers.is_long and other.numbers.is_long
+        return is_long and bool(lines) and max(map(len, lines)) <= most
 
     def has_grown(self) -> bool:
         """Whether the new text contains the earlier one and more. The caller has found the same article in both.
