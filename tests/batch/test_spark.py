@@ -38,12 +38,6 @@ def session() -> Iterator[None]:
     opened.stop()
 
 
-def judge_on_spark(folder: Path, name: str, pages: int) -> BatchRun:
-    run = make_run(folder, [name], pages)
-    SparkRunner(run, 2).run()
-    return run
-
-
 def check(folder: Path, records: list[dict[str, Any]], parts: int) -> None:
     name, pages = write_records(folder / "pages.jsonl", records), -(-len(records) // parts)
     local, run = (make_run(folder / runner, [name], pages) for runner in ("local", "spark"))
