@@ -11,15 +11,15 @@
 #include "_kernels_farmhash.h"
 
 /* Raised with every change of a signature or result: compiled.py uses no module of another version. */
-#define VERSION 21
+#define VERSION 23
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, "See compiled.py."}
 
 static PyMethodDef METHODS[] = {
     FAST(hash_texts),    FAST(characters), FAST(folded),      FAST(letters),    FAST(has_prose),  FAST(strings),
     FAST(holds_any),     FAST(cut_text),   FAST(cut_without), FAST(cut_lines),  FAST(cut_hashes), FAST(cut_sentences),
-    FAST(cut_sketch),    FAST(cut_title),  FAST(cut_lacking), FAST(lexicon),    FAST(words),      FAST(core_words),
-    FAST(fingerprint64), FAST(are_common), FAST(count_page),  {NULL, NULL, 0, NULL},
+    FAST(cut_sketch),    FAST(cut_title),  FAST(cut_lacking), FAST(lexicon),    FAST(words),      FAST(fingerprint64),
+    FAST(are_common),    FAST(count_page), FAST(cut_lengths), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef MODULE = {

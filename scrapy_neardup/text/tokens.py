@@ -37,7 +37,7 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     >>> words("アプリの更新")
     ['アプリ', 'の', '更新']
     """
-    return backend.active.segmenter.words(normalized, singles=singles)
+    return backend.active.segmenter.words(normalized, singles=singles)[0]
 
 
 def spaced_words(normalized: str) -> list[str]:

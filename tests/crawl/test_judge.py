@@ -344,16 +344,13 @@ def test_an_event_wakes_all_who_wait_and_those_who_come_later_at_once(happens: b
     assert asyncio.run(run()) == [happens] * 4
 
 
-@pytest.mark.parametrize(
-    ("body", "more", "reason"),
-    [
-        (b"", {"status": 500}, "http_error"),
-        (b"%PDF-1.7", {}, "not_html"),
-        (b"{}", {"content_type": "application/json"}, "not_html"),
-        (b"<p>short</p>", {}, "too_short"),
-        (b"", {}, "no_text"),
-    ],
-)
+@pytest.mark.parametrize(("body", "more", "reason"), [
+    (b"", {"status": 500}, "http_error"),
+    (b"%PDF-1.7", {}, "not_html"),
+    (b"{}", {"content_type": "application/json"}, "not_html"),
+    (b"<p>short</p>", {}, "too_short"),
+    (b"", {}, "no_text"),
+])  # fmt: skip
 def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_told(
     body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:

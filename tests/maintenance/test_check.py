@@ -64,7 +64,6 @@ def delete(store: PageStore, *keys: bytes) -> None:
 
 
 def file(store: PageStore, key: int, id: int) -> None:
-    """File a page under one more key."""
     changes = Changes()
     store._rows.postings.file((key,), id, changes)
     store.kv.write(changes, sync=True)

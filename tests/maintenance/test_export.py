@@ -112,7 +112,7 @@ def test_an_imported_state_is_the_same_and_makes_the_same_file(
     check(copy)
 
 
-def test_a_line_leaves_out_default_values() -> None:
+def test_a_line_leaves_out_defaults_and_keeps_the_decimals_of_a_similarity() -> None:
     plain = PageEntry(Record(26, "", 26), 0)
     assert page_to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
     full = PageEntry(Record(28, "u", 26, 0.5, (1,), b"\x01", True, True, 5, 6, 7), 0)
@@ -122,9 +122,6 @@ def test_a_line_leaves_out_default_values() -> None:
         "since",
     }
     assert page_from_data(data) == full
-
-
-def test_the_decimals_of_a_similarity_tell_each_step() -> None:
     for step in (0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535):
         record = Record(5, "", 4, step / 65535)
         back = page_from_data(json.loads(json.dumps(page_to_data(PageEntry(record, 0))))).record

@@ -362,17 +362,14 @@ def test_nothing_is_written_over(copy: Callable[[str], Path]) -> None:
     assert target.read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize(
-    ("kind", "mutate"),
-    [
-        ("sqlite", write(b"no database " * 999)),
-        ("sqlite", write(b"")),
-        ("sqlite", cut(0.001)),
-        ("leveldb", lambda root: shutil.rmtree(root / "db")),
-        ("leveldb", lambda root: [file.write_bytes(b"noise") for file in (root / "db").iterdir()]),
-        ("leveldb", lambda root: [file.unlink() for file in (root / "db").iterdir()]),
-    ],
-)
+@pytest.mark.parametrize(("kind", "mutate"), [
+    ("sqlite", write(b"no database " * 999)),
+    ("sqlite", write(b"")),
+    ("sqlite", cut(0.001)),
+    ("leveldb", lambda root: shutil.rmtree(root / "db")),
+    ("leveldb", lambda root: [file.write_bytes(b"noise") for file in (root / "db").iterdir()]),
+    ("leveldb", lambda root: [file.unlink() for file in (root / "db").iterdir()]),
+])  # fmt: skip
 def test_where_nothing_can_be_read_that_is_said(copy: Callable[[str], Path], kind: str, mutate: Mutation) -> None:
     source = copy(kind)
     mutate(source)

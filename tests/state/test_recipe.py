@@ -118,10 +118,7 @@ def test_decisions_are_remembered_and_what_changed_is_told(tmp_path: Path) -> No
     store.close()
 
 
-def test_former_decisions_are_told_and_damage_refused() -> None:
-    store = memory_state({**OURS, "parameters": {"n": 5, "base": 0.5}})
-    assert decide(store, {"base": 0.6}) == {"base": (0.5, 0.6)}
-    assert decide(store, {"base": 0.5}) == {"base": (0.6, 0.5)}
+def test_rows_that_cannot_be_read_are_damage() -> None:
     store = memory_state(OURS)
     store.write(Changes({DECISIONS_KEY: b"7", FORMER: b"[7]"}))
     for read in (decisions_of, former_recipes):

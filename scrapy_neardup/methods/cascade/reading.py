@@ -13,11 +13,11 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
+from scrapy_neardup.text.lexicon import words_and_core
 from scrapy_neardup.text.normalize import letters, normalize, segment
 from scrapy_neardup.text.quotes import split_lines, split_quotes
 from scrapy_neardup.text.sentences import SegmentedText
 from scrapy_neardup.text.titles import longest_part, title_parts
-from scrapy_neardup.text.tokens import words
 
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
@@ -44,9 +44,9 @@ class Views(NamedTuple):
     #: 32-bit fingerprints of the letters of the title and of the site, 0 without one.
     title_hash: int
     site_hash: int
-    #: The title's own part in normal spelling, words of that, and headlines: parts of the title, and h1.
-    headline: str
+    #: Words of the title's own part, core words of that, and headlines: parts of the title, and h1.
     title: list[str]
+    title_core: list[str]
     headlines: list[str]
     #: The headline that is both the article's title and a heading; empty without one.
     confirmed: str
@@ -100,11 +100,12 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     own_title = longest_part(own_parts)
     headline = spelt.get(own_title, "")
     confirmed = _TITLE_PART + title_letters.get(own_title, "")
+    title_words, title_core = words_and_core(headline, p.core_words)
     return Views(
         title_hash=title_hash if title else 0,
         site_hash=site_hash if page.site else 0,
-        headline=headline,
-        title=words(headline),
+        title=title_words,
+        title_core=title_core,
         # A headline of marks alone would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
         confirmed=confirmed if headings and headline and confirmed in headings and confirmed in own_titles else "",
