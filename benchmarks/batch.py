@@ -13,7 +13,7 @@ twentieth of its words replaced. RIVAL is one of
 
 PYTHON runs the other tools, if they are installed in another environment. They get the texts as JSON lines, too, and
 compare sets of five words. For each the command prints seconds, texts a second, processor seconds, the peak memory of
-all its processes (proportional set size, sampled four times a second), and how many texts it drops.
+all its processes (proportional set size, sampled each second), and how many texts it drops.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def measure(rival: str, source: Path, count: int, workers: int, python: str) -> 
         process, peak = subprocess.Popen(command), 0
         while process.poll() is None:
             peak = max(peak, _memory(process.pid))
-            time.sleep(0.25)
+            time.sleep(1)
         seconds, after = time.perf_counter() - began, os.times()
         spent = after.children_user + after.children_system - before.children_user - before.children_system
         dropped = result.read_text() if process.returncode == 0 else f"failed with {process.returncode}"
