@@ -345,6 +345,7 @@ DRAWN = KEYED.drawn
         ("count_page", (bytes(4), False, 2, 1, 1, 1, TABLE, 1, TABLE[:222])),  # three buckets
         ("count_page", (bytes(4), False, 0, 1, 1, 1, TABLE, 1, TABLE)),
         ("count_page", (bytes(4), False, 2**16 + 1, 1, 1, 1, TABLE, 1, TABLE)),
+        ("count_page", (bytes(4), False, 2**62, 1, 1, 1, TABLE, 1, TABLE)),
         ("count_page", ([1], False, 1, 1, 1, 1, TABLE, 1, TABLE)),
         ("count_page", (bytes(3), False, 1, 1, 1, 1, TABLE, 1, TABLE)),
         ("count_page", (bytes(4), False, 1, 1, 1, 1, TABLE, None, bytes(TABLE))),

@@ -659,7 +659,8 @@ def test_the_texts_are_what_they_are_called() -> None:
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, tmp_path, 20)
-    assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
+    kinds = {kind.value for kind in Kind if kind is not Kind.MINOR_UPDATE}  # each version has another sentence
+    assert {"expired", *kinds} <= {headline.split()[0] for headline in seen}, seen
     assert {f"as {role.value}" for role in (Role.COPY, Role.BETTER)} <= seen.keys(), seen
     assert seen["by hand"]
 
