@@ -125,8 +125,8 @@ class Deduplicator:
         """Return the verdict on a page, judged by its text, or else by its HTML, as in a crawl.
 
         The state remembers the page under its URL, and later pages are compared with it. The same URL again is
-        ``unchanged`` or ``updated``. Without a URL, a page is known by its text. With ``remember=False`` the state
-        does not change.
+        ``unchanged``, ``minor_update`` or ``updated``. Without a URL, a page is known by its text. With
+        ``remember=False`` the state does not change.
 
         HTML given as bytes is decoded by ``content_type`` (the header of the response) and by its own declaration. A
         page with neither text nor HTML (None, or a missing value of a table) is ``unjudged``.
@@ -208,7 +208,9 @@ class Deduplicator:
         if isinstance(ruling, Blocked):
             return Verdict(Kind.UNJUDGED, url, reason="in_flight")
         verdict = ruling.verdict
-        return verdict if self._store.record(verdict.id) else replace(verdict, id=0)
+        if self._store.record(verdict.id):
+            return verdict
+        return replace(verdict, id=0, group=verdict.group if verdict.group != verdict.id else 0)
 
     def _log(self, url: str, reason: str, why: str) -> None:
         if reason not in self._logged:

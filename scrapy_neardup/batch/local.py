@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.judging import Judgement, judge_part
+from scrapy_neardup.batch.judging import KnownJudgement, judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
 from scrapy_neardup.batch.routing import answer, attach, needed_records
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
@@ -68,6 +68,7 @@ class LocalRunner:
         """``inform`` gets sentences on the progress."""
         self._run = run
         self._processes = processes
+        self._pool: ProcessPoolExecutor | None = None
         self._inform = inform
 
     def run(self) -> None:
@@ -90,8 +91,10 @@ class LocalRunner:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
-            self._pool = pool
+        if self._processes == 1:
+            yield
+            return
+        with ProcessPoolExecutor(self._processes, get_context("spawn")) as self._pool:
             try:
                 yield
             except BrokenProcessPool:
@@ -100,11 +103,11 @@ class LocalRunner:
                     "lower --memory: it goes on where it was."
                 ) from None
             finally:
-                pool.shutdown(cancel_futures=True)
+                self._pool.shutdown(cancel_futures=True)
 
     def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Return the results of a function, which other processes call."""
-        return self._pool.map(function, tasks)
+        """Return the results of a function, which other processes call; with one process, this one."""
+        return map(function, tasks) if self._pool is None else self._pool.map(function, tasks)
 
     def _read(self) -> None:
         run, done = self._run, 0
@@ -232,7 +235,7 @@ def rejudge(options: BatchOptions, part: ArchivePart, given: pa.Table) -> bool:
         return False
     batches = (batch for file in part.files for batch in pq.ParquetFile(file).iter_batches(1000))
     remembered = part.rows.with_suffix(".memory")
-    memory: dict[int, Judgement] = {}
+    memory: dict[int, KnownJudgement] = {}
     if remembered.exists():
         memory = pickle.loads(remembered.read_bytes())  # noqa: S301  # this run wrote it
     rows = judge_part(options, part.number, batches, given, memory)

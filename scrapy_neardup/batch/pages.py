@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Page
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.page.source import ContentReader, PageSource
 from scrapy_neardup.settings import Config
@@ -176,11 +175,8 @@ def tabulate(records: Iterable[ReadRecord], options: BatchOptions) -> Iterator[p
         yield _as_batch(rows)
 
 
-#: The columns of PAGES that are strings of ``Page``.
-_STRINGS = ("url", "site", "title", "description", "text", "canonical", "main", "headline", "reader", "unread")
 #: The values of a row of PAGES.
 _PackedPage = tuple[Any, ...]
-_get_strings = attrgetter(*_STRINGS)
 _NOTHING = Fingerprint((), b"")
 
 
@@ -190,11 +186,15 @@ def _as_batch(rows: list[_PackedPage]) -> pa.RecordBatch:
 
 
 def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPage:
-    strings = [text.encode("utf-8", "surrogatepass") for text in _get_strings(page)]
-    keywords = [one.encode("utf-8", "surrogatepass") for one in page.keywords]
-    about = (record.rank, record.failed.encode(), *strings, keywords, page.quotes, page.html)
+    fields = {name: value for name in _FIELDS if (value := getattr(page, name))}
+    strings = (record.failed, page.url, page.reader, json.dumps(fields, ensure_ascii=False))
     of = made or _NOTHING
-    return (*about, of.keys, made and made.sketch, of.sentences.tolist(), of.own, of.quoted)
+    packed = (one.encode("utf-8", "surrogatepass") for one in strings)
+    return (record.rank, *packed, of.keys, made and made.sketch, of.sentences.tolist(), of.own, of.quoted)
+
+
+#: The fields of a page, without those that records lack or that have a column of their own.
+_FIELDS = [one.name for one in fields(Page) if one.name not in ("url", "reader", "row", "body", "letters")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,22 +208,17 @@ class StoredPage:
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
-    """Return the pages of a batch with some or all columns of PAGES; the other fields are empty."""
+    """Return the pages of a batch of PAGES; without the later columns, pages with URL and reader alone."""
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "sentences"}
-    strings = [name for name in _STRINGS if name in columns]
-    others = [name for name in ("html", "quotes", "keywords") if name in columns]
-    if has_sentences := "sketch" in columns:
-        offsets = batch.column("sentences").offsets.to_pylist()
-        sentences = batch.column("sentences").values.to_numpy()
+    is_whole = "sentences" in batch.schema.names
+    offsets = batch.column("sentences").offsets.to_pylist() if is_whole else []
+    sentences = batch.column("sentences").values.to_numpy() if is_whole else NO_SENTENCES
     for at, rank in enumerate(columns["rank"]):
-        values: dict[str, Any] = {name: columns[name][at].decode("utf-8", "surrogatepass") for name in strings}
-        values.update((name, columns[name][at]) for name in others)
-        if others:
-            values["quotes"] = tuple(values["quotes"])
-            values["keywords"] = tuple(one.decode("utf-8", "surrogatepass") for one in values["keywords"])
-        made = None
-        if has_sentences and columns["sketch"][at] is not None:
-            counted: Any = sentences[offsets[at] : offsets[at + 1]].astype(np.uint32)
-            keys, sketch = tuple(columns["keys"][at]), columns["sketch"][at]
-            made = Fingerprint(keys, sketch, counted, own=columns["own"][at], quoted=columns["quoted"][at])
-        yield StoredPage(rank, Page(**values), columns["failed"][at].decode(), made)
+        row = {name: values[at] for name, values in columns.items()}
+        url, reader = (row[name].decode("utf-8", "surrogatepass") for name in ("url", "reader"))
+        about, made = json.loads(row["page"]) if is_whole else {}, None
+        about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
+        if row.get("sketch") is not None:
+            counted = sentences[offsets[at] : offsets[at + 1]]
+            made = Fingerprint(tuple(row["keys"]), row["sketch"], counted, own=row["own"], quoted=row["quoted"])
+        yield StoredPage(rank, Page(url, reader=reader, **about), row["failed"].decode(), made)

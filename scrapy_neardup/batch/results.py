@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.judging import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
+from scrapy_neardup.batch.judging import unpack_verdict
 from scrapy_neardup.batch.local import record_rows, verdict_rows
 from scrapy_neardup.batch.pages import StoredPage, stored_pages
+from scrapy_neardup.batch.part_store import EVERYWHERE, FORM, FORMED, HERE
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.batch.tables import PAGES, RECORD_BITS, rank_of
 from scrapy_neardup.errors import NearDupError

@@ -37,17 +37,12 @@ class Topic(IntEnum):
 
 
 #: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``keys``, ``sketch``, ``sentences``, ``own``, ``quoted``: the fingerprint without boilerplate; ``sketch`` is null if
-#: there is none. Strings are bytes, as pages may hold halves of surrogate pairs.
+#: ``page``: its fields, as JSON. ``keys``, ``sketch``, ``sentences``, ``own``, ``quoted``: the fingerprint without
+#: boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of surrogate pairs.
 PAGES = pa.schema(
     [
         ("rank", pa.uint64()),
-        ("failed", pa.binary()),
-        *((name, pa.binary()) for name in ("url", "site", "title", "description", "text", "canonical")),
-        *((name, pa.binary()) for name in ("main", "headline", "reader", "unread")),
-        ("keywords", pa.list_(pa.binary())),
-        ("quotes", pa.list_(pa.uint32())),
-        ("html", pa.uint64()),
+        *((name, pa.binary()) for name in ("failed", "url", "reader", "page")),
         ("keys", pa.list_(pa.uint64())),
         ("sketch", pa.binary()),
         ("sentences", pa.list_(pa.uint32())),

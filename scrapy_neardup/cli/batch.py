@@ -113,6 +113,7 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     with Rejects(arguments.rejects, arguments.output) as rejects:
         for malformed in malformed_records(run):
             rejects.add(malformed)
+    tally.written = tally.records
     if arguments.kept:
         with open_output(arguments.kept, kept_format, config.tag_field) as out:
             tally.written = write_kept(run, out, config.passes)

@@ -85,8 +85,8 @@ def _facts(page: StatePage) -> Iterator[tuple[str, object]]:
     yield "last seen", page.last_seen
     if not page.sealed:
         yield "sealed", "no: its feed is not stored; if it never is, the next crawl rolls the page back"
-    if page.witness:
-        yield "witness", "yes: it differs much from its original, so later pages are compared with it too"
+    if page.variant:
+        yield "variant", "yes: it differs much from its original, so later pages are compared with it too"
     if page.is_copy and page.delivered:
         yield "delivered", "yes: its item came through, so the same text is unchanged next time"
     if page.shared:

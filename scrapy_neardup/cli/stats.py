@@ -29,7 +29,7 @@ words:
   original    a page with a new article; its copies are dropped
   copy        a dropped page: identical, near (edited), retitled (edited, under another title), or "unknown" if
               NEARDUP_KEEP was "nothing"
-  witness     a copy that differs so much from its original that later pages are compared with it too
+  variant     a copy that differs so much from its original that later pages are compared with it too
   row         one of several items of a response without their own texts; it is compared with no other page, and dropped
               only if it comes again unchanged; to have rows judged, set NEARDUP_FIELDS = {'text': …}
   unjudged    a page with too little text; the state keeps it so that it passes only once
@@ -109,7 +109,7 @@ def _page_counts(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
     )
     yield "copies", found.copies
     yield from ((f"- {to_line(kind)}", many) for kind, many in found.kinds.items())
-    yield "- witnesses among the copies", found.witnesses
+    yield "- variants among the copies", found.variants
     if found.better:
         yield "- copies that are better than their original", found.better
     if found.copies_without_original:

@@ -70,7 +70,7 @@ _CLEAR = 0.9
         default=[],
     ),
     option("--cost N", "one wrong drop counts as N missed copies (default: 1)", type=float, default=1.0),
-    limit_option(1500, "characters to show of a text (default: 1500; 0: all)"),
+    limit_option(1500, "characters to show of a text (default: 1500; 0: all, up to 6,000)"),
     flag("--json", "print the figures as one JSON object"),
     examples="""\
 how it works:
@@ -151,11 +151,14 @@ def _ask_for_labels(arguments: argparse.Namespace, documents: Spool, drawn: list
     known = len(pairs) - len(left)
     if known:
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
+    if left:
+        write("Text of both pages is grey.\n" if is_coloured() else "Text of one page alone is in [[brackets]].\n")
     for place, (pair, both) in enumerate(left):
         write(f"\n{'─' * 72}\nPair {known + place + 1} of {len(pairs)}\n")
-        parts = mark_differences(*(clean_text(one.page.text[:_COMPARED]) for one in both))
-        for when, document, own in zip(("EARLIER", "LATER"), both, parts, strict=True):
-            write(_format_side(when, document, own, arguments.limit, is_coloured()))
+        texts = [clean_text(one.page.text) for one in both]
+        parts = mark_differences(*(text[:_COMPARED] for text in texts))
+        for when, document, text, own in zip(("EARLIER", "LATER"), both, texts, parts, strict=True):
+            write(_format_side(when, document, len(text), truncate(own, arguments.limit or _COMPARED)))
         answer = _read_label()
         if answer is None:
             warn(f"tune: {format_count(len(left) - place, 'pair')} left. To go on, run the same command again.")
@@ -176,17 +179,16 @@ def _read_label() -> str | None:
             return None
 
 
-def _format_side(when: str, document: Document, parts: list[Part], limit: int, coloured: bool) -> str:
-    parts = truncate(parts, limit) if limit else parts
-    more = len(document.page.text) - sum(len(part.text) for part in parts)
-    rest = f"… ({more:,} more characters)\n" if more > 0 else ""
-    text = "".join(_format_part(part, coloured) for part in parts)
+def _format_side(when: str, document: Document, length: int, parts: list[Part]) -> str:
+    more = length - sum(len(part.text) for part in parts)
+    rest = f"… ({more:,} more characters)\n" if more else ""
+    text = "".join(_format_part(part, is_coloured()) for part in parts)
     return f"\n{when}: {to_line(document.page.title)}\n{to_line(document.url or document.id)}\n\n{text}\n{rest}\n"
 
 
 def _format_part(part: Part, coloured: bool) -> str:
     """Return text of both pages in grey; without colours, put text of one page in brackets."""
-    is_shared, text = part.mark is Mark.SHARED, clean_text(part.text)
+    is_shared, text = part.mark is Mark.SHARED, part.text
     if coloured:
         return f"\x1b[90m{text}\x1b[0m" if is_shared else text
     return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"

@@ -235,6 +235,20 @@ KERNEL(cut_lines)
     return list;
 }
 
+KERNEL(cut_lengths)
+{
+    Cut *cut;
+    PyObject *list;
+    Py_ssize_t i;
+    if (!TAKE("C", &cut))
+        return NULL;
+    list = PyList_New(cut->count);
+    for (i = 0; list && i < cut->count; i++)
+        if (put(list, i, PyLong_FromSsize_t(length_of(cut, i))) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
 static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
 {
     return line >= 0 && line < cut->count && length_of(cut, line) < least;
@@ -359,7 +373,8 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
 }
 
-enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
+enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST,
+       LAST, FORM };
 
 /* Smallest and largest value of each; 0 for no largest. */
 static const Py_ssize_t LIMITS[FORM][2] = {

@@ -362,40 +362,24 @@ static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py
     return held;
 }
 
-/* Table of characters, text, lexicon, whether Chinese words of one character count. */
+/* Table of characters, text, lexicon, whether Chinese words of one character count, number of core words, weight of a word that
+ * has none. Returns all words, and the core words. */
 KERNEL(words)
 {
     Lexicon *lexicon;
     Table *table;
     Points points;
     Word *words = NULL;
-    PyObject *list = NULL;
-    Py_ssize_t count;
-    int singles;
-    if (!TAKE("TtXp", &table, &points, &lexicon, &singles))
-        return NULL;
-    if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0)
-        list = list_words(words, count);
-    PyMem_Free(words);
-    release(&points);
-    return list;
-}
-
-/* Table of characters, text, lexicon, number of words, weight of a word that has none. */
-KERNEL(core_words)
-{
-    Lexicon *lexicon;
-    Table *table;
-    Points points;
-    Word *words = NULL;
-    PyObject *list = NULL;
+    PyObject *all = NULL, *core = NULL;
     Py_ssize_t count, most;
     double unknown;
-    if (!TAKE("TtXnd", &table, &points, &lexicon, &most, &unknown))
+    int singles;
+    if (!TAKE("TtXpnd", &table, &points, &lexicon, &singles, &most, &unknown))
         return NULL;
-    if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, 0, &words)) >= 0)
-        list = list_words(words, rank(lexicon, words, count, most, unknown));
+    if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0 &&
+        (all = list_words(words, count)))
+        core = list_words(words, most ? rank(lexicon, words, count, most, unknown) : 0);
     PyMem_Free(words);
     release(&points);
-    return list;
+    return Py_BuildValue("NN", all, core);
 }

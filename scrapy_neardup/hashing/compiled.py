@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 21
+_VERSION = 23
 
 
 class Kernels(Protocol):
@@ -56,6 +56,9 @@ class Kernels(Protocol):
     def cut_lines(self, cut: Any, /) -> list[str]:
         """Return the letters of each sentence."""
 
+    def cut_lengths(self, cut: Any, /) -> list[int]:
+        """Return the number of letters of each sentence."""
+
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
         """See ``SegmentedText.line_hashes``: 4 bytes each."""
 
@@ -88,11 +91,10 @@ class Kernels(Protocol):
         Numbers of ``dictionary`` say how often words occur; more may follow them. Raises ValueError for any other line.
         """
 
-    def words(self, known: Any, text: str, lexicon: Any, singles: bool, /) -> list[str]:
-        """See ``tokens.words``."""
-
-    def core_words(self, known: Any, text: str, lexicon: Any, count: int, unknown: float, /) -> list[str]:
-        """See ``lexicon.core_words``; words without a weight weigh ``unknown``."""
+    def words(
+        self, known: Any, text: str, lexicon: Any, singles: bool, core: int, unknown: float, /
+    ) -> tuple[list[str], list[str]]:
+        """See ``Segmenter.words``; words without a weight weigh ``unknown``."""
 
     def are_common(self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
         """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""

@@ -120,7 +120,7 @@ class StatePage:
     shared: tuple[str, ...]
     same_bytes: bool
     evidence: bool
-    witness: bool
+    variant: bool
     delivered: bool
     judged: GivenVerdict | None
     similar_id: str | None
@@ -196,7 +196,7 @@ def _inspect(
         shared=evidence.shared if evidence else (),
         same_bytes=original is not None and record.body == original.body > 0,
         evidence=evidence is not None,
-        witness=record.is_witness,
+        variant=record.is_variant,
         delivered=not is_copy or record.delivered,
         judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,

@@ -15,15 +15,15 @@ _HEX = re.compile("%[0-9a-fA-F]{2}")
 
 def near_urls(store: PageStore, url: str) -> list[str]:
     """Return up to five URLs of the state that differ from this one only in spelling."""
-    return list(islice((other for other in variants(url) if store.find(other) is not None), 5))
+    return list(islice((other for other in spellings(url) if store.find(other) is not None), 5))
 
 
-def variants(url: str) -> list[str]:
+def spellings(url: str) -> list[str]:
     """Return other spellings of a URL: scheme, ``www.``, port, last slash, fragment, escapes, case of the host.
 
-    >>> variants("https://a.example/b/")[:3]
+    >>> spellings("https://a.example/b/")[:3]
     ['https://a.example/b', 'https://www.a.example/b/', 'https://www.a.example/b']
-    >>> "http://xn--fsqu00a.example/%E6%96%B0" in variants("http://例子.example/新#top")
+    >>> "http://xn--fsqu00a.example/%E6%96%B0" in spellings("http://例子.example/新#top")
     True
     """
     try:

@@ -92,7 +92,7 @@ def count_sentences(
 def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
     """Rule on a copy of ``nearest.original`` that does not lead its group.
 
-    A copy like its original is found through that; one that differs much is filed as a witness. ``fingerprint`` has
+    A copy like its original is found through that; one that differs much is filed as a variant. ``fingerprint`` has
     no overused keys. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store = context.known, context.page, context.store
@@ -108,11 +108,11 @@ def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprin
         verdict = replace(verdict, id=known.id)
         ruled = drop_again(context, known, verdict, copied_from, _renewed(context, known, mark, match, likeness))
         return replace(ruled, was_delivered=known.is_delivered)
-    differs = match.similarity < context.method.witness_below
-    is_witness = differs and nearest.compared.is_original
+    differs = match.similarity < context.method.variant_below
+    is_variant = differs and nearest.compared.is_original
     is_counted = differs and known is None
-    id, keys = store.new_id(), fingerprint.keys if is_witness else ()
-    sketch = fingerprint.sketch if is_witness or passes else b""
+    id, keys = store.new_id(), fingerprint.keys if is_variant else ()
+    sketch = fingerprint.sketch if is_variant or passes else b""
     body = 0 if by_hand else page.body  # a manual verdict may be removed
     record = Record(
         id=id,
@@ -150,7 +150,7 @@ def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprin
 
 
 # Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
-# article may count as its site's form, or a witness may be forgotten. Judged anew, the page could pass after all. So
+# article may count as its site's form, or a variant may be forgotten. Judged anew, the page could pass after all. So
 # the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided. Any other
 # text, threshold, method or policy gives another mark, and the page is judged as if it were new.
 
@@ -277,7 +277,7 @@ def pass_in_group(context: Context, role: Role, nearest: SimilarPage, fingerprin
     if role.leads and (leader := context.first(context.in_flight.with_key(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
     match, likeness = context.match(nearest), nearest.comparison.likeness
-    differs = match.similarity < context.method.witness_below
+    differs = match.similarity < context.method.variant_below
     keys = fingerprint.keys if role.leads or (differs and nearest.compared.is_original) else ()
     filed = replace(
         fingerprint,

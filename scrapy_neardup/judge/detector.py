@@ -44,8 +44,8 @@ _IN_FLIGHT: WeakKeyDictionary[PageStore, InFlight] = WeakKeyDictionary()
 class Detector:
     """Judges the pages of one crawl against the state, and against pages in flight.
 
-    Pages are compared with originals. A copy that differs much from its original is filed as a witness, so a page that
-    copies the copy is found too. That page is dropped for the original and is never a witness itself. So a group cannot
+    Pages are compared with originals. A copy that differs much from its original is filed as a variant, so a page that
+    copies the copy is found too. That page is dropped for the original and is never a variant itself. So a group cannot
     drift further than one step.
 
     A copy that passes by the policy is reserved like any other page. A copy that is better than the page that leads its

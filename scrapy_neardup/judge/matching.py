@@ -81,7 +81,7 @@ def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> 
 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
-    """Whether an earlier page may decide: an original or better page always, a witness only by similarity alone."""
+    """Whether an earlier page may decide: an original or better page always, a variant only by similarity alone."""
     return earlier.is_original or comparison.certain or earlier.leads
 
 

@@ -230,7 +230,8 @@ def pass_as_original(context: Context) -> Ruled:
     is_copy = nearest is not None and context.counts_as_copy(nearest.comparison)
     by_hand = is_copy and context.person_says_keep
     if previous is not None:
-        verdict = context.verdict(context.kind_of_update, id, previous, group=id, by_hand=by_hand)
+        group = id if context.is_minor_update else 0
+        verdict = context.verdict(context.kind_of_update, id, previous, group=group, by_hand=by_hand)
     elif nearest is not None:
         likeness = None if is_copy else nearest.comparison.likeness
         verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)

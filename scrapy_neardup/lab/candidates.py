@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from math import sqrt
 from random import Random
@@ -96,7 +97,7 @@ def find_candidates(
                 found[place] = measure_similarity(places[verdict.match.url], place, sets)
         ordered = [found[place] for place in sorted(found)]
         batches = [tried.methods] if tried.share_sketches else [[method] for method in tried.methods]
-        columns = [judge_pairs(documents, ordered, methods, store, watch) for methods in batches]
+        columns = [_judge_pairs(documents, ordered, methods, store, watch) for methods in batches]
         copies = [tuple(chain.from_iterable(row)) for row in zip(*columns, strict=True)]
     candidates = []
     for pair, copy in zip(ordered, copies, strict=True):
@@ -109,30 +110,21 @@ def _rank(pair: Alike) -> tuple[float, float, int]:
     return pair.jaccard, pair.containment, -pair.a
 
 
-def judge_pairs(
-    documents: Sequence[Document],
-    pairs: list[Alike],
-    methods: Sequence[Method],
-    store: PageStore | None = None,
-    watch: Watch = unwatched,
+def _judge_pairs(
+    documents: Sequence[Document], pairs: list[Alike], methods: Sequence[Method], store: PageStore, watch: Watch
 ) -> list[tuple[bool, ...]]:
     """Return for each pair whether each method calls the later page a copy; no for pages that it cannot read.
 
-    The methods share the sketches of the first one. ``store`` knows boilerplate. Raises PageError if the method cannot
-    read most pages.
+    The methods share the sketches of the first one. ``store`` knows boilerplate.
     """
-    made: dict[int, Fingerprint | None] = {}
-    why: PageError | None = None
 
+    @cache
     def fingerprint(place: int) -> Fingerprint | None:
-        nonlocal why
-        if place not in made:
-            page = documents[place].page
-            try:
-                made[place] = methods[0].for_state(page, store.on_site(page.site) if store else None)
-            except PageError as error:
-                why, made[place] = error, None
-        return made[place]
+        page = documents[place].page
+        try:
+            return methods[0].for_state(page, store.on_site(page.site))
+        except PageError:
+            return None
 
     copies = []
     for pair in watch(pairs, len(pairs), "pairs judged"):
@@ -141,8 +133,6 @@ def judge_pairs(
             copies.append((False,) * len(methods))
         else:
             copies.append(tuple(method.compare(new, old.sketch, frozenset()).duplicate for method in methods))
-    if why is not None and 2 * sum(one is None for one in made.values()) > len(made):
-        raise why
     return copies
 
 

@@ -3,7 +3,7 @@
 Pages are united by URL, as if we had crawled them when the source saw them last. A new page is added with its first
 sight as id; if that id is taken, with the next free one, and its references follow. Of a known page the version seen
 later stays, under our id. An original stays one, because its copies depend on it. An original of the source that
-copies one of ours becomes its copy, together with its own copies; they are no witnesses any more, or a group could
+copies one of ours becomes its copy, together with its own copies; they are no variants any more, or a group could
 drift. A page that stands for its group there stands for it here, unless its original is a copy of ours. A delivered
 page stays delivered, so it is unchanged when it comes again. Of two manual verdicts the newer one stays; a page kept
 by hand becomes no copy. So a second merge of the same pages changes nothing.
@@ -63,11 +63,11 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A page's original, the similarity, and whether the page is a witness."""
+    """A page's original, the similarity, and whether the page is a variant."""
 
     original: int
     comparison: Comparison
-    is_witness: bool
+    is_variant: bool
 
 
 def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
@@ -80,7 +80,7 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     found = Searcher(method, store).search(page.url, Fingerprint(page.keys, page.sketch)).nearest
     if found is None or not found.comparison.duplicate:
         return None
-    differs = found.comparison.similarity < method.witness_below
+    differs = found.comparison.similarity < method.variant_below
     return Copy(found.original.group, found.comparison, differs and found.compared.is_original)
 
 
@@ -232,7 +232,7 @@ class _Merger:
         placed = replace(record, id=self._here(record.id))
         if (copy := self.copies.get(record.id)) is not None:
             placed = replace(placed, original=copy.original, similarity=copy.comparison.similarity, delivered=True)
-            has_keys = copy.is_witness
+            has_keys = copy.is_variant
         elif record.original == record.id:
             return replace(placed, original=placed.id)
         else:

@@ -132,7 +132,7 @@ class Migration:
         return Way.URL, replace(record, keys=(), sketch=b"", former=True)
 
     def _fingerprint(self, record: Record, page: Page, *, has_keys: bool) -> Record:
-        """Return the record with its fingerprint; an original or witness has keys."""
+        """Return the record with its fingerprint; an original or variant has keys."""
         made = self._method.for_state(page, self._new.on_site(page.site))
         keys: tuple[int, ...] = ()
         if has_keys:

@@ -25,13 +25,13 @@ UNKNOWN = "unknown"
 class Census:
     """Counts pages that come by id. It keeps eight bytes for each copy.
 
-    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``witnesses``: copies that
+    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``variants``: copies that
     later pages are compared with. ``better``: copies that replaced their original. ``first_seen``: the oldest page, in
     seconds since 1970; 0 for none. ``rows``: rows of listings, which are compared with no page.
     """
 
     def __init__(self) -> None:
-        self.pages = self.originals = self.witnesses = self.better = self.rows = 0
+        self.pages = self.originals = self.variants = self.better = self.rows = 0
         self.first_seen = self._newest = 0.0
         self.kinds: Counter[str] = Counter()
         self.passed: Counter[str] = Counter()
@@ -49,7 +49,7 @@ class Census:
         if record.original != record.id:
             self._copied.append(record.original)
             self.kinds[likeness or UNKNOWN] += 1
-            self.witnesses += record.is_witness
+            self.variants += record.is_variant
             if record.leads:
                 self.better += 1
                 self._led.append(record.original)
@@ -110,7 +110,7 @@ class Statistics:
     unjudged: int
     kinds: dict[str, int]
     originals_like_others: dict[str, int]
-    witnesses: int
+    variants: int
     better: int
     copies_without_original: int
     judged_by_hand: dict[str, int]
@@ -148,7 +148,7 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         unjudged=census.unjudged,
         kinds=dict(census.kinds.most_common()),
         originals_like_others=dict(census.passed.most_common()),
-        witnesses=census.witnesses,
+        variants=census.variants,
         better=census.better,
         copies_without_original=int(copies[~there & ~np.isin(originals, census.led())].sum()),
         judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),

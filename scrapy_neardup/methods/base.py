@@ -183,8 +183,8 @@ class Method(ABC):
     common: ClassVar[int] = 32
     #: Most candidates to compare, those with the most common keys first.
     candidates: ClassVar[int] = 64
-    #: A copy less similar than this to its original gets keys too, as a witness of it. 0: never.
-    witness_below: ClassVar[float] = 0.0
+    #: A copy less similar than this to its original gets keys too, as a variant of it. 0: never.
+    variant_below: ClassVar[float] = 0.0
     #: Whether fingerprints are too large to keep on disk.
     memory_only: ClassVar[bool] = False
 

@@ -9,7 +9,6 @@ from typing import Any
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state.layout import former_key, last_id, meta_key
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import PARAMETERS
 
 # Parameters and settings that only decide are not in the recipe, so crawls of one state may differ in them. The state
 # remembers those of the last crawl, and the log names changes.
@@ -34,14 +33,7 @@ def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, An
     if before != plain:
         packed = json.dumps(plain, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         store.write(Changes({DECISIONS_KEY: packed}))
-    known = {**_all_parameters(store), **before}
-    return {name: (known[name], now) for name, now in plain.items() if name in known and known[name] != now}
-
-
-def _all_parameters(store: PageStore) -> dict[str, Any]:
-    """Return all parameters of the recipe."""
-    found = store.recipe.get(PARAMETERS)
-    return dict(found) if isinstance(found, dict) else {}
+    return {name: (before[name], now) for name, now in plain.items() if name in before and before[name] != now}
 
 
 # A migration cannot fingerprint pages without their texts. It keeps them by URL, with their former sketch in a row of

@@ -20,7 +20,7 @@ _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4,
 class Record:
     """A page in the state.
 
-    An original is its own ``original``. A copy names its original; only a witness has keys and a sketch. A
+    An original is its own ``original``. A copy names its original; only a variant has keys and a sketch. A
     ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
     own original with similarity 0, no keys, and a fingerprint of its source as sketch; items of listings: see
     ``row_mark``. A page of a ``former`` recipe has neither keys nor sketch until it comes again. A copy that replaced
@@ -85,7 +85,7 @@ class Record:
         return self.original != self.id and not self.keys
 
     @property
-    def is_witness(self) -> bool:
+    def is_variant(self) -> bool:
         """Whether it is a copy that later pages are compared with."""
         return self.original != self.id and bool(self.keys) and not self.leads
 

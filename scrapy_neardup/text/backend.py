@@ -111,7 +111,7 @@ class NativeBackend(PythonBackend):
 
 
 def _expand(text: str) -> str:
-    """Replace characters that NFKC expands; the compiled module takes one character for one only."""
+    """Replace characters whose normal spelling has several; the compiled module takes one for one only."""
     for one, several in SEVERAL:
         text = text.replace(one, several)
     return text

@@ -80,8 +80,8 @@ WIDE_MARKS = (
     ("\u3000", " "),
 )
 _NARROW = dict(WIDE_MARKS)
-#: Frequent characters that NFKC expands to several.
-SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"))
+#: Frequent characters whose normal spelling has several.
+SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"), ("ß", "ss"))
 
 # The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. _kernels_texts.h has
 # the same names.
@@ -90,7 +90,7 @@ _HAN, _KATAKANA = 1 << 30, 1 << 31
 #: Ranges in which only combining marks join a character before them: NFKC can take these one by one.
 _ALONE = (
     *((0, 0xAD), (0xAE, 0x300), (0x370, 0x590), (0x1E00, 0x200B), (0x2010, 0x202A), (0x202F, 0x2060), (0x2070, 0x2C00)),
-    *((0x3000, 0xA000), (0xAC00, 0xD7A4), (0x1F000, 0x1FB00), (0x20000, 0x2F800)),
+    *((0x3000, 0xA000), (0xAC00, 0xD7A4), (0x1F000, 0x1FB00), (0xFFFD, 0xFFFE), (0x20000, 0x2F800)),
 )
 
 

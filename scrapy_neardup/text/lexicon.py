@@ -186,4 +186,9 @@ def core_words(normalized: str, count: int) -> list[str]:
     >>> core_words("公司召回电饭煲,召回", 2)
     ['召回', '电饭煲']
     """
-    return backend.active.segmenter.core_words(normalized, count)
+    return words_and_core(normalized, count)[1]
+
+
+def words_and_core(normalized: str, count: int) -> tuple[list[str], list[str]]:
+    """Return ``tokens.words`` and ``core_words`` of a text in the time of one."""
+    return backend.active.segmenter.words(normalized, core=count)

@@ -56,19 +56,21 @@ class Segmenter:
         """Take the paths of two tables in the form of jieba's, by default jieba's own."""
         self._files = dictionary or jieba_file("dict.txt"), weights or jieba_weights()
 
-    def words(self, normalized: str, *, singles: bool) -> list[str]:
-        """See ``tokens.words``."""
+    def words(self, normalized: str, *, singles: bool = False, core: int = 0) -> tuple[list[str], list[str]]:
+        """Return the words of a text, see ``tokens.words``, and its core words, see ``lexicon.core_words``.
+
+        A word that the table lacks has the median weight of the table.
+        """
         found = list[str]()
         for run in _WORD.findall(normalized):
             is_cut = HAN_CHARACTER.match(run) is not None
             found += [word for word in self._cut(run) if singles or len(word) > 1] if is_cut else [run]
-        return found
+        return found, self._core_of(found, core) if core else []
 
-    def core_words(self, normalized: str, count: int) -> list[str]:
-        """See ``lexicon.core_words``. A word that the table lacks has the median weight of the table."""
+    def _core_of(self, words: list[str], count: int) -> list[str]:
         table, unknown = self._weights
         weights: dict[str, float] = {}
-        for word in self.words(normalized, singles=False):
+        for word in words:
             weights[word] = weights.get(word, 0.0) - table.get(word, unknown)
         return [word for _, word in sorted(zip(weights.values(), weights, strict=True))[:count]]
 
@@ -103,12 +105,9 @@ class NativeSegmenter(Segmenter):
         self._kernels = kernels
         self._known = known
 
-    def words(self, normalized: str, *, singles: bool) -> list[str]:
-        return self._kernels.words(self._known, normalized, self._lexicon[0], singles)
-
-    def core_words(self, normalized: str, count: int) -> list[str]:
+    def words(self, normalized: str, *, singles: bool = False, core: int = 0) -> tuple[list[str], list[str]]:
         lexicon, unknown = self._lexicon
-        return self._kernels.core_words(self._known, normalized, lexicon, count, unknown)
+        return self._kernels.words(self._known, normalized, lexicon, singles, core, unknown)
 
     @cached_property
     def _lexicon(self) -> tuple[Any, float]:

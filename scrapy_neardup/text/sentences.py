@@ -116,10 +116,19 @@ class SegmentedText(ABC):
     def size(self) -> int:
         """Number of letters of all lines."""
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The normalised text, a sentence a line."""
         return "\n".join(self.sentences)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Number of letters of each line."""
+        return list(map(len, self.lines))
+
+    def has_lines_of(self, other: SegmentedText) -> bool:
+        """Whether two texts have the same lines, by their hashes."""
+        return self.size == other.size and np.array_equal(self.line_hashes(), other.line_hashes())
 
     @property
     def letters(self) -> str:
@@ -257,9 +266,13 @@ class NativeText(SegmentedText):
     def size(self) -> int:
         return self._size
 
-    @property
+    @cached_property
     def text(self) -> str:
         return self._kernels.cut_sentences(self._native)
+
+    @property
+    def lengths(self) -> list[int]:
+        return self._kernels.cut_lengths(self._native)
 
     @property
     def body(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,10 +41,6 @@ class InlineRunner(LocalRunner):
         self._random = random.Random(seed)
         self._ends = ends
         self.tasks = 0
-
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        yield
 
     def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         numbered = list(enumerate(tasks))

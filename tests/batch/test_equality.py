@@ -22,7 +22,10 @@ def drawn(seed: int, count: int = 66) -> Records:
     chance, records = random.Random(seed), Records()
     for number in range(count):
         sentences = story(1000 * seed + number, 12)
-        record = {"url": f"http://s{number % 9}.example/{number}", "title": f"题目{number}"}
+        record = {
+            "url": f"http://s{number % 9}.example/{number}",
+            "title": f"题目{number}\ud83d" if number % 7 == 1 else f"题目{number}",
+        }
         if records and chance.random() < 0.6:
             other = chance.choice(records)
             sentences = other["text"].removesuffix("。").split("。")

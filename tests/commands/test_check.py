@@ -88,7 +88,7 @@ def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
     if kind == "leveldb":
         done = invoke("check", "--store", state)
         assert (done.code, done.err, done.out.endswith(ADVICE)) == (1, "", True)
-        assert "is damaged: these files have changed or are missing since it was closed: CUR" in done.out
+        assert "is damaged: its file CURRENT" in done.out
     done = invoke("check", "--repair", f"mended.{kind}", "--store", state)
     assert (done.code, done.err, "is sound (pages: 8, " in done.out) == (0, "", True)
     assert state_files(tmp_path, tmp_path / f"state.{kind}") == before
@@ -123,17 +123,14 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
     assert (store.recipe["method"], store.recipe["parameters"]["n"]) == ("shingle", 4)
 
 
-@pytest.mark.parametrize(
-    ("target", "error", "said"),
-    [
-        (lambda folder: folder / "there", StoreError, "there already exists"),
-        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside the damaged state"),
-        (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
-        (lambda folder: "memory:/", StoreError, "in memory"),
-        (lambda folder: "redis:///x", SettingsError, "--store is"),
-        (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
-    ],
-)
+@pytest.mark.parametrize(("target", "error", "said"), [
+    (lambda folder: folder / "there", StoreError, "there already exists"),
+    (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside the damaged state"),
+    (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
+    (lambda folder: "memory:/", StoreError, "in memory"),
+    (lambda folder: "redis:///x", SettingsError, "--store is"),
+    (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
+])  # fmt: skip
 def test_a_copy_is_refused_where_it_cannot_be(
     tmp_path: Path, target: Callable[[Path], Path | str], error: type[Exception], said: str
 ) -> None:

@@ -203,19 +203,16 @@ def test_an_output_that_is_an_input_is_refused(run: Invoke, folder: Path) -> Non
     assert (folder / "feed.jsonl").read_bytes() == lines(*RECORDS)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["feed.jsonl", "-o", "out.doc"], "out.doc names no output format"),
-        (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
-        (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
-        (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
-        (["feed.jsonl", "-o", "out.jsonl", "--workers", "many"], "--workers is 'many'"),
-        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--store", "sqlite:///x"], "Leave out --store"),
-        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--keep-policy", "longest"], "Leave out --keep-policy"),
-        (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["feed.jsonl", "-o", "out.doc"], "out.doc names no output format"),
+    (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
+    (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
+    (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
+    (["feed.jsonl", "-o", "out.jsonl", "--workers", "many"], "--workers is 'many'"),
+    (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--store", "sqlite:///x"], "Leave out --store"),
+    (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--keep-policy", "longest"], "Leave out --keep-policy"),
+    (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
+])  # fmt: skip
 def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Invoke, folder: Path) -> None:
     (folder / "feed.jsonl").write_bytes(lines({"id": "1", "a b": 1}))
     with pytest.raises(NearDupError, match=words):

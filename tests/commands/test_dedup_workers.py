@@ -54,7 +54,7 @@ def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
     for workers in ("0", "2"):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
         files: list[str | Path] = ["-o", out, "--rejects", rejects]
-        settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}"]
+        settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}", "-s", "NEARDUP_MAX_SECONDS=60"]
         done = run_scrapy("dedup", *arguments, *files, *settings, cwd=folder)
         assert done.returncode == code, done.stderr
         written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes())

@@ -63,7 +63,7 @@ def found(run: Run) -> Callable[..., dict[str, Any]]:
 @pytest.fixture(params=["sqlite", "leveldb"])
 def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The state of a crawl here that has seen the aside on 40 pages of the site, and some pages of it besides."""
-    place = folder / ".scrapy" / "neardup"
+    place = folder / ".scrapy" / "neardup" / "spiders" / "news"
     place.mkdir(parents=True)
     url = state_url(request.param, place / f"state.{request.param}")
     with open_state(url) as store:
@@ -83,15 +83,12 @@ def role(answer: dict[str, Any], text: str) -> str:
     return str(line["role"])
 
 
-@pytest.mark.parametrize(
-    ("page", "settings", "reader", "why"),
-    [
-        ("article", {}, "article", "and is also judged on its own."),
-        ("prose", {}, "prose", "so it is ignored: it would need 50% of them."),
-        ("none", {}, "none", "none of its 2 visible lines is prose."),
-        ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
-    ],
-)
+@pytest.mark.parametrize(("page", "settings", "reader", "why"), [
+    ("article", {}, "article", "and is also judged on its own."),
+    ("prose", {}, "prose", "so it is ignored: it would need 50% of them."),
+    ("none", {}, "none", "none of its 2 visible lines is prose."),
+    ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
+])  # fmt: skip
 def test_every_reader_gives_its_reason(
     found: Callable[..., Any], page: str, settings: dict[str, Any], reader: str, why: str
 ) -> None:
@@ -100,16 +97,13 @@ def test_every_reader_gives_its_reason(
     assert why in answer["why"]
 
 
-@pytest.mark.parametrize(
-    ("html", "settings", "reason"),
-    [
-        ("<p>Too short.</p>", {}, "too_short"),
-        ("<p>Too short to be.</p>", {"NEARDUP_MIN_LETTERS": 10}, None),
-        ("", {}, "no_text"),
-        (NONE, {}, "no_text"),
-        (ARTICLE, {"NEARDUP_METHOD": "imatch"}, "no_lexicon"),
-    ],
-)
+@pytest.mark.parametrize(("html", "settings", "reason"), [
+    ("<p>Too short.</p>", {}, "too_short"),
+    ("<p>Too short to be.</p>", {"NEARDUP_MIN_LETTERS": 10}, None),
+    ("", {}, "no_text"),
+    (NONE, {}, "no_text"),
+    (ARTICLE, {"NEARDUP_METHOD": "imatch"}, "no_lexicon"),
+])  # fmt: skip
 def test_whether_a_page_would_be_judged(
     found: Callable[..., Any], folder: Path, html: str, settings: dict[str, Any], reason: str | None
 ) -> None:
@@ -190,17 +184,14 @@ def test_a_fetched_page_is_read_by_its_headers(
         run(URL, "--url", URL)
 
 
-@pytest.mark.parametrize(
-    ("served", "said"),
-    [
-        (
-            PageResponse(URL, b"<p>gone</p>", 404),
-            r"the response has status 404 \(http_error\)\. In a crawl its items pass",
-        ),
-        (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
-        (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
-    ],
-)
+@pytest.mark.parametrize(("served", "said"), [
+    (
+        PageResponse(URL, b"<p>gone</p>", 404),
+        r"the response has status 404 \(http_error\)\. In a crawl its items pass",
+    ),
+    (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
+    (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
+])  # fmt: skip
 def test_a_response_without_a_page_is_refused_as_in_a_crawl(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: PageResponse, said: str
 ) -> None:

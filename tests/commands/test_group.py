@@ -56,7 +56,7 @@ def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: P
         assert COMMANDS[name][1] in done.stdout
 
 
-def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_commands_and_the_version_the_compiled_module(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         parsed("--help")
     assert stopped.value.code == 0
@@ -64,9 +64,6 @@ def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]
     assert list_commands() in said
     assert all(said.count(f"\n  {name} ") == 1 for name in COMMANDS)
     assert set(GROUPS) <= set(COMMANDS)
-
-
-def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--version")
     group.run(rest, options)
     said = capsys.readouterr().out
@@ -76,14 +73,11 @@ def test_the_version_says_whether_the_compiled_module_is_in_use(capsys: pytest.C
 
 
 @pytest.mark.skipif(sys.platform == "win32" or shutil.which("bash") is None, reason="There is no bash here.")
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("scrapy n", ["neardup"]), ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
-        ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
-        ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "found"), [
+    ("scrapy n", ["neardup"]), ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
+    ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
+    ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
+])  # fmt: skip
 def test_a_shell_completes_names(words: str, found: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--completion")
     group.run(rest, options)

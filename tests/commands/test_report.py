@@ -26,7 +26,6 @@ Captured = pytest.CaptureFixture[str]
 
 
 def html_of(url: str) -> str:
-    """The page that a report on this state is."""
     with closing(open_snapshot(url)) as store:
         return render_report(gather(store))
 

@@ -113,7 +113,6 @@ def run(tmp_path: Path, forks: Forks | None) -> Callable[..., list[Result]]:
 
 @pytest.fixture
 def crawl(run: Callable[..., list[Result]], site: Site) -> Crawl:
-    """One crawl of paths of the site with the add-on; keywords in capitals are settings, others arguments."""
 
     def start(paths: list[str] | None = None, spider: str = "PathSpider", **more: Any) -> Result:
         reactor, env = more.pop("reactor", "asyncio"), more.pop("env", None)

@@ -86,16 +86,10 @@ class Steps:
 
 
 def named(item: dict[str, Any], name: str) -> dict[str, Any]:
-    """So long that some reach their file before it is closed."""
     return {**item, "name": name, "padding": "-" * 1700}
 
 
 def items() -> list[dict[str, Any]]:
-    """What the site has.
-
-    One article is known, one was updated, some are new, and one of these has a copy. One is dropped by a later
-    pipeline, and one is lost by it, so that their copies take their places.
-    """
     new = [named(article(family), f"{family}") for family in range(1, 7)]
     copies = [named(article(family, 1), f"copy of {family}") for family in (2, 3, 4)]
     updated = article(0)

@@ -51,7 +51,6 @@ class Passed:
 
 
 def crawl_items(*items: Mapping[str, Any], **settings: Any) -> Passed:
-    """Crawl these items with the settings' defaults."""
     came: list[dict[str, Any]] = []
     stats = crawl(items, came.append, **{"NEARDUP_KEEP": "evidence", **settings})
     return Passed(came, stats)

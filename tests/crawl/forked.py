@@ -68,7 +68,6 @@ class Forks:
         return int(code), told
 
     def close(self) -> None:
-        """There are no more crawls."""
         self._process.communicate()
 
 

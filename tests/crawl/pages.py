@@ -12,7 +12,6 @@ ARTICLES = Path(__file__).parents[2] / "example_project" / "site" / "articles"
 
 
 def article(slug: str) -> tuple[str, list[str]]:
-    """Title and paragraphs of an article of the example project."""
     title, _, _, _, *rest = (ARTICLES / f"{slug}.txt").read_text(encoding="utf-8").split("\n")
     return title, [line for line in rest if line.strip()]
 

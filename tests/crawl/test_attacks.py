@@ -102,7 +102,6 @@ def half_of_it_each(family: int) -> Iterator[dict[str, Any]]:
 
 
 def longest_sentences(family: int) -> Iterator[dict[str, Any]]:
-    """Those that other methods go by, and as much of something else."""
     longest = sorted(story(family, 12), key=len, reverse=True)[:5]
     yield item("evil.example", family, title_of(family), [*longest, *filler(family, 7)])
 
@@ -115,7 +114,6 @@ def half_under_the_canonical_link(family: int) -> Iterator[dict[str, Any]]:
 
 
 def words_in_another_order(family: int) -> Iterator[dict[str, Any]]:
-    """The same vocabulary, numbers and length."""
     yield item(
         "evil.example", family, title_of(family), ["".join(reversed(one[:-1])) + "。" for one in story(family, 12)]
     )

@@ -97,14 +97,11 @@ def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site, scrapy
     assert (done.returncode, article("kelp-en")[0] in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
-        ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
-        ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "named"), [
+    ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
+    ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
+    ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
+])  # fmt: skip
 def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, scrapy: RunScrapy) -> None:
     done = scrapy("crawl", "daybook", "-s", wrong)
     lines = [line for line in done.stderr.splitlines() if " CRITICAL: " in line]
@@ -123,13 +120,10 @@ FEEDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "written"),
-    [
-        (["-O", "dry.jsonl", "-O", "{folder}/shop/../all-daybook.jsonl"], ["dry.jsonl"]),
-        (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
-    ],
-)
+@pytest.mark.parametrize(("options", "written"), [
+    (["-O", "dry.jsonl", "-O", "{folder}/shop/../all-daybook.jsonl"], ["dry.jsonl"]),
+    (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
+])  # fmt: skip
 def test_a_dry_run_writes_feeds_of_its_line(
     options: list[str], written: list[str], shop: Path, scrapy: RunScrapy
 ) -> None:

@@ -36,7 +36,6 @@ class Crawl:
         self._id = 0
 
     def page(self, site: str = SITE, *, title: str = "", **ruled: Any) -> None:
-        """A page that passes."""
         self._id += 1
         url = f"http://{site}/{self._id}{self.end}"
         self._see(Page(url, title), Ruled(Verdict(Kind.UNIQUE, url, self._id)))

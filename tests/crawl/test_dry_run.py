@@ -32,7 +32,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def run(items: list[Item], **settings: Any) -> tuple[dict[str, Any], list[Item]]:
-    """What a crawl counts but for its times, and the items that came through."""
     came: list[Item] = []
 
     def later(item: Item) -> None:
@@ -47,7 +46,6 @@ def run(items: list[Item], **settings: Any) -> tuple[dict[str, Any], list[Item]]
 
 
 def of_command_line(feeds: dict[str, Any]) -> BaseSettings:
-    """FEEDS as ``-o`` and ``-O`` set it."""
     return BaseSettings(feeds, priority="cmdline")
 
 

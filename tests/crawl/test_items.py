@@ -21,7 +21,6 @@ def page(slug: str, comments: list[str]) -> str:
 
 @pytest.fixture
 def thread(site: Site) -> Site:
-    """Two articles, each with comments."""
     remarks = [line for slug in ("kelp-en", "chess-en") for line in article(slug)[1]]
     site.content |= {"/bridge": page("bridge-zh", remarks[:3]), "/tea": page("tea-zh", remarks[3:6])}
     return site

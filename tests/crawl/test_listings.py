@@ -19,7 +19,6 @@ FOOTER = html("bridge-zh")
 
 
 def listing(*headlines: str) -> str:
-    """Headlines above the footer that all listings share."""
     rows = "".join(f"<h2>{one}</h2>" for one in headlines)
     return FOOTER.replace("<article>", f"{rows}<article>")
 

@@ -53,7 +53,6 @@ def crawled(news: Site, crawl: Crawl, bad: Network, state: str, **settings: obje
 
 
 def filed(server: Server, state: str) -> Callable[[], object]:
-    """Whether a page is in the state."""
     return lambda: server.client.exists(f"{{neardup:{state}}}#")
 
 

@@ -188,24 +188,18 @@ def test_that_the_file_is_emptied_is_written_down_before(place: Place, monkeypat
     assert seen == [(8, [], [8])]
 
 
-def test_the_name_of_a_feed_tells_no_password() -> None:
+def test_feeds_are_known_by_names_without_passwords() -> None:
     for uri, name in [
         ("s3://key:secret@bucket/out.jsonl", "s3://bucket/out.jsonl"),
         ("ftp://user@host:21/out.jsonl", "ftp://host:21/out.jsonl"),
         ("stdout:", "stdout:"),
     ]:
         assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=None))) == name
-
-
-def test_a_dry_run_knows_feeds_by_their_places() -> None:
     for uri, place in [
         ("/x/../out.jsonl", "/out.jsonl"),
         ("file:///x/../out.jsonl", "/out.jsonl"),
         ("s3://a/out.jsonl", "s3://a/out.jsonl"),
     ]:
         assert place_of(uri) == place
-
-
-def test_a_file_has_one_name() -> None:
     for uri in ["file:///x/../out.jsonl", "/out.jsonl", "file:///out.jsonl"]:
         assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=FileFeedStorage(uri)))) == "/out.jsonl"

@@ -16,7 +16,6 @@ PATHS = ["/port", "/tea", *(f"/{kind}" for kind in KINDS)]
 
 
 def under(title_of: str, slug: str, extra: str = "") -> str:
-    """An article under the title of another one."""
     return html(slug, extra).replace(article(slug)[0], article(title_of)[0])
 
 
@@ -33,12 +32,10 @@ def alike(site: Site) -> Site:
 
 
 def tags(result: Result) -> dict[str, Any]:
-    """Path -> tag, of the items that came through; None for one that is not tagged."""
     return {path: item.get("neardup") for path, item in zip(result.paths, result.items, strict=True)}
 
 
 def sums(result: Result) -> tuple[int, int, int, dict[str, int]]:
-    """Pages, unique ones, duplicates, and the pages of each kind."""
     prefix = "neardup/kind/"
     kinds = {stat.removeprefix(prefix): count for stat, count in result.stats.items() if stat.startswith(prefix)}
     return result.count("pages"), result.count("unique"), result.count("duplicate"), kinds

@@ -137,14 +137,11 @@ def test_a_feed_that_fails_costs_no_article(alike: Site, run: Callable[..., list
     assert results[0].log.count("The feed of NEARDUP_DROPPED_FEED cannot be written (") == len(BROKEN)
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("file:///feeds/out.jsonl", "already a feed of this crawl"),
-        ("dropped.parrot", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
-        ("nowhere://dropped.jsonl", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
-    ],
-)
+@pytest.mark.parametrize(("value", "why"), [
+    ("file:///feeds/out.jsonl", "already a feed of this crawl"),
+    ("dropped.parrot", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
+    ("nowhere://dropped.jsonl", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
+])  # fmt: skip
 def test_a_feed_that_cannot_be_is_told_before_the_crawl(value: str, why: str) -> None:
     crawler = get_crawler(settings_dict={"FEEDS": {"/feeds/out.jsonl": {"format": "jsonlines"}}})
     feeds = Config.from_settings({"NEARDUP_DROPPED_FEED": value}).dropped_feed

@@ -61,7 +61,6 @@ def test_a_later_pipeline_that_collects_items_does_not_deadlock(site: Site, craw
 
 
 def lines(feeds: Path) -> set[str]:
-    """The pages that reached a feed; the last line of a killed crawl may be torn."""
     found = set()
     for feed in feeds.glob("*.jsonl"):
         for line in feed.read_text(encoding="utf-8").splitlines(keepends=True):

@@ -82,14 +82,11 @@ def test_everything_in_the_reference_has_a_description() -> None:
     assert used == set(reference.SECTIONS)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("[the guide](docs/en/guides/choose.md#kinds)", "[the guide](/guides/choose.md#kinds)"),
-        ("[figures](benchmarks/README.md)", "figures"),
-        ("[a site](https://a.example/)", "[a site](https://a.example/)"),
-    ],
-)
+@pytest.mark.parametrize(("given", "expected"), [
+    ("[the guide](docs/en/guides/choose.md#kinds)", "[the guide](/guides/choose.md#kinds)"),
+    ("[figures](benchmarks/README.md)", "figures"),
+    ("[a site](https://a.example/)", "[a site](https://a.example/)"),
+])  # fmt: skip
 def test_links_of_an_included_file_work(
     given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

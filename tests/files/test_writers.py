@@ -116,14 +116,11 @@ def test_limits_of_a_sheet_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
         write(tmp_path, "excel", {"a": 1}, {"a": 2})
 
 
-@pytest.mark.parametrize(
-    ("records", "said"),
-    [
-        ([{"a": 1}, {"a": [2]}], "do not form a table"),
-        ([{"a": 1}, {"a": "x"}], "does not fit the columns"),
-        ([{"a": 1}] * 1000 + [{"a": "x"}], "does not fit the columns"),
-    ],
-)
+@pytest.mark.parametrize(("records", "said"), [
+    ([{"a": 1}, {"a": [2]}], "do not form a table"),
+    ([{"a": 1}, {"a": "x"}], "does not fit the columns"),
+    ([{"a": 1}] * 1000 + [{"a": "x"}], "does not fit the columns"),
+])  # fmt: skip
 def test_columns_of_parquet_have_one_type(tmp_path: Path, records: list[dict[str, Any]], said: str) -> None:
     with pytest.raises(NearDupError, match=said):
         write(tmp_path, "parquet", *records)

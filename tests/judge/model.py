@@ -32,8 +32,8 @@ class Version(IntEnum):
     #: All of the first, and a line.
     EDITED = 1
     #: A copy of the first that differs so much that it speaks for itself.
-    WITNESS = 2
-    #: A copy of the witness, and not of the first.
+    VARIANT = 2
+    #: A copy of the variant, and not of the first.
     FURTHER = 3
     #: Role of the first: a copy where the policy says so.
     EXCERPT = 4
@@ -58,7 +58,7 @@ class Text(NamedTuple):
             return Page(url, text="图。", html=self.family + 1, site=site)
         body, other = story(2 * self.family + 1, 20), story(2 * self.family + 2, 6)
         text = {
-            Version.FIRST: body, Version.EDITED: [*body, "由编辑部转载。"], Version.WITNESS: [*body[:15], *other],
+            Version.FIRST: body, Version.EDITED: [*body, "由编辑部转载。"], Version.VARIANT: [*body[:15], *other],
             Version.FURTHER: [*body[4:15], *other], Version.EXCERPT: body[:7],
         }[self.version]  # fmt: skip
         return Page(url, f"标题{self.family}", text="".join(text), site=site)
@@ -108,7 +108,7 @@ class Known:
     url: str
     text: Text
     original: int
-    is_witness: bool = False
+    is_variant: bool = False
     delivered: bool = False
     leads: bool = False
     dropped: tuple[Text, frozenset[Likeness], Likeness | None] | None = None
@@ -129,7 +129,7 @@ class Known:
 
     @property
     def is_filed(self) -> bool:
-        return self.is_original or self.is_witness
+        return self.is_original or self.is_variant
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -174,7 +174,7 @@ class Expected:
     """The answer on a page. Where several earlier pages decide as well as each other, it is one of them.
 
     ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: the ids of their
-    groups, each with whether the page is to be a witness of it then; a page that is a copy can be more than that to its
+    groups, each with whether the page is to be a variant of it then; a page that is a copy can be more than that to its
     group, see ``State.role``, but not one that is a copy ``by_hand``. ``passes``: whether it is on its way from now on;
     ``id``: of the record of one that is unchanged.
     """
@@ -246,7 +246,7 @@ class State(Pages[Known]):
             and policy.drops
             and self._was_dropped(known, text, policy)
         ):
-            return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_witness)]))
+            return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_variant)]))
         copies = _copies(text, policy) if said is not ManualKind.KEEP else lambda earlier: False
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
             return Expected(None, by)
@@ -352,7 +352,7 @@ def _holds_nearly_all(new: Text, old: Text) -> bool:
 
 
 def _copies(text: Text, policy: Policy) -> Callable[[Known], bool]:
-    """Whether a text is a copy of that of an earlier page: by a witness only if it is much like it."""
+    """Whether a text is a copy of that of an earlier page: by a variant only if it is much like it."""
 
     def is_copy(earlier: Known) -> bool:
         if not earlier.is_filed or not shares_keys(text, earlier.text):

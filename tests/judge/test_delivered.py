@@ -19,7 +19,7 @@ TEXT, OTHER = story(1, 40), story(2, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
 COPY = page("copy", [*TEXT[1:], "本站转载。"], "标题甲", site="b.example")
 #: So different that it speaks for itself, and a page that is like this one and not like the first.
-WITNESS = page("second", TEXT[:34] + OTHER[:4], "标题甲", site="a.example")
+VARIANT = page("second", TEXT[:34] + OTHER[:4], "标题甲", site="a.example")
 THIRD = page("third", TEXT[9:34] + OTHER[:4], "别的消息")
 
 
@@ -33,7 +33,7 @@ def crawl(store: PageStore, method: str = "cascade", *, drops: bool = False) -> 
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
+@pytest.mark.parametrize("copy", [COPY, VARIANT], ids=["like the original", "a variant"])
 def test_a_delivered_copy_is_unchanged_the_next_time_with_every_method(store: PageStore, name: str, copy: Page) -> None:
     copy = replace(copy, text=FIRST.text, title="另一个标题") if name != "cascade" else copy
     first = answer(crawl(store, method=name), FIRST)
@@ -47,13 +47,13 @@ def test_a_delivered_copy_is_unchanged_the_next_time_with_every_method(store: Pa
     assert store.pages == 2
 
 
-def test_a_witness_of_a_former_recipe_counts_for_its_own_site(
+def test_a_variant_of_a_former_recipe_counts_for_its_own_site(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = crawl(store, drops=True)
-    for one in (FIRST, WITNESS):
+    for one in (FIRST, VARIANT):
         answer(first, one)
-    for one in (FIRST, WITNESS):
+    for one in (FIRST, VARIANT):
         make_former(store, first.method, one)
     second, counted = crawl(store, drops=True), dict[str, bool]()
 
@@ -61,7 +61,7 @@ def test_a_witness_of_a_former_recipe_counts_for_its_own_site(
         counted[site] = everywhere
 
     monkeypatch.setattr(store, "note", note)
-    assert kind(second, replace(WITNESS, site="w.example")) is kind(second, FIRST) is Kind.UNCHANGED
+    assert kind(second, replace(VARIANT, site="w.example")) is kind(second, FIRST) is Kind.UNCHANGED
     assert counted == {"w.example": False, "a.example": True}
 
 
@@ -77,7 +77,7 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, m
     monkeypatch.setattr(store, "note", note)
     detector = crawl(store)
     answer(detector, FIRST)
-    on_its_way = reserve(detector, WITNESS)
+    on_its_way = reserve(detector, VARIANT)
     assert counted == [("a.example", True)]
     detector.commit(on_its_way, sealed=True)
     assert counted == [("a.example", True), ("a.example", False)]
@@ -91,7 +91,7 @@ def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_drop
     for one, drops in ((store, False), (other, True)):
         detector = crawl(one, drops=drops)
         answer(detector, FIRST)
-        verdicts.append(judge_page(detector, WITNESS).verdict)
-    told = [one.evidence(find_record(one, WITNESS).id) for one in (store, other)]
+        verdicts.append(judge_page(detector, VARIANT).verdict)
+    told = [one.evidence(find_record(one, VARIANT).id) for one in (store, other)]
     assert told[0] == told[1] is not None
     assert [one.headline for one in verdicts] == ["duplicate (near)"] * 2

@@ -1,4 +1,4 @@
-"""The detector: candidates, kinds of likeness, common keys, boilerplate, witnesses, pages on their way."""
+"""The detector: candidates, kinds of likeness, common keys, boilerplate, variants, pages on their way."""
 
 from __future__ import annotations
 

@@ -55,13 +55,10 @@ def test_few_letters_make_a_minor_update(name: str) -> None:
         assert int(found.similar_id, 16) == find_record(store, article(before)).id
 
 
-def test_another_headline_is_no_minor_update() -> None:
+def test_neither_another_headline_nor_another_method_makes_a_minor_update() -> None:
     detector = make_detector(memory_state({}, secret=NO_SECRET))
     assert kind(detector, article(LONG)) is Kind.UNIQUE
     assert kind(detector, article(LONG.replace("44", "45"), "The bakery is sold")) is Kind.UPDATED
-
-
-def test_a_method_without_a_title_of_its_own_knows_no_minor_updates() -> None:
     detector = make_detector(memory_state({}, secret=NO_SECRET), "minhash")
     assert kind(detector, article(LONG)) is Kind.UNIQUE
     assert kind(detector, article(LONG.replace("44", "45"))) is Kind.UPDATED

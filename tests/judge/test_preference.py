@@ -39,14 +39,14 @@ def of_host(host: str, sentences: int) -> Page:
     return replace(of_length("a", sentences), url=f"http://{host}.a.example/")
 
 
-def test_an_excerpt_gives_way_to_the_whole_article_of_its_publisher_where_excerpts_are_copies() -> None:
+def test_each_must_be_longer_than_the_one_that_leads_by_then() -> None:
     assert kinds("longest", of_host("m", 12), of_host("www", 40)) == ["unique", "better"]
     assert kinds("longest", of_length("a", 12), of_length("b", 40)) == ["unique", "unique"]
-
-
-def test_each_must_be_longer_than_the_one_that_stands_there_by_then() -> None:
     found = kinds("longest", *(of_host(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)))
     assert found == ["unique", "better", "duplicate", "better", "duplicate"]
+    for method in ["cascade", "shingle"]:
+        twice = replace(of_length("b", 30), text="".join(TEXT[:30] + TEXT[:10]))
+        assert kinds("longest", of_length("a", 30), twice, method=method)[1] == "duplicate"
 
 
 def test_spam_of_another_publisher_puts_no_article_aside_whatever_the_steps() -> None:
@@ -67,12 +67,6 @@ def test_a_part_of_an_article_never_takes_its_place() -> None:
             assert "better" not in kinds(policy, first, one)
 
 
-def test_to_say_a_thing_twice_makes_no_text_longer() -> None:
-    for method in ["cascade", "shingle"]:
-        twice = replace(of_length("b", 30), text="".join(TEXT[:30] + TEXT[:10]))
-        assert kinds("longest", of_length("a", 30), twice, method=method)[1] == "duplicate"
-
-
 def frame(host: str, entries: int) -> str:
     """Lines that stand around the articles of a site."""
     return "\n".join(f"{host}的第{number}个栏目里还有许多别的消息。" for number in range(entries))
@@ -90,13 +84,10 @@ def from_html(name: str, article: str, around: str = "") -> Page:
     )
 
 
-def test_a_longer_menu_makes_no_longer_article() -> None:
+def test_a_longer_menu_or_an_unknown_article_makes_no_longer_article() -> None:
     short, long = "\n".join(TEXT[:30]), "\n".join(TEXT[:36])
     assert kinds("longest", from_html("a", short), from_html("b", short, frame("b", 8))) == ["unique", "duplicate"]
     assert kinds("longest", from_html("a", short, frame("a", 8)), from_html("b", long)) == ["unique", "better"]
-
-
-def test_a_page_of_which_no_article_could_be_told_is_not_longer_than_another() -> None:
     short, long = "\n".join(TEXT[:30]), "\n".join(TEXT[:36])
     unclear = replace(from_html("b", long), main="")
     assert kinds("longest", from_html("a", short), unclear) == ["unique", "duplicate"]
@@ -151,17 +142,11 @@ def test_a_link_gives_ones_own_place_away_and_takes_nobodys() -> None:
         assert kinds("canonical", *pages) == ["unique", expected]
 
 
-def test_the_page_that_the_first_one_names_supersedes_whoever_came_in_between_and_is_superseded_by_none() -> None:
+def test_of_pages_that_name_others_the_one_that_the_first_names_leads() -> None:
     pages = linked("copy", "origin"), linked("other", "other"), linked("origin", "origin"), linked("late", "late")
     assert kinds("canonical", *pages) == ["unique", "duplicate", "better", "duplicate"]
-
-
-def test_two_pages_that_name_each_other_do_not_take_turns() -> None:
-    pages = linked("a", "b"), linked("b", "a"), replace(linked("a", "b"), text="".join(TEXT))
-    assert kinds("canonical", *pages) == ["unique", "duplicate", "updated"]
-
-
-def test_a_link_alone_makes_no_copy() -> None:
+    turns = linked("a", "b"), linked("b", "a"), replace(linked("a", "b"), text="".join(TEXT))
+    assert kinds("canonical", *turns) == ["unique", "duplicate", "updated"]
     other = page("origin", story(4, 40), "标题乙", canonical="http://origin.example/")
     assert kinds("canonical", linked("copy", "origin"), other) == ["unique", "unique"]
 
@@ -191,14 +176,11 @@ def test_the_host_that_stands_first_is_the_best_and_those_that_do_not_are_the_wo
         assert kinds(tuple(hosts), at(first), at(second)) == ["unique", expected]
 
 
-def test_what_has_no_host_is_of_the_worst() -> None:
+def test_by_default_there_is_no_preference_and_what_has_no_host_is_of_the_worst() -> None:
+    assert make_preference("first") is None
     for url in ["text:0123456789abcdef", "http://[/", "", "a17"]:
         preference = make_preference(("a.example",))
         assert isinstance(preference, Preference), url
         named = replace(at("http://b.example/1"), url=url)
         assert kinds(("a.example",), named, at("http://a.example/1")) == ["unique", "better"], url
         assert kinds(("a.example",), at("http://a.example/1"), named) == ["unique", "duplicate"], url
-
-
-def test_by_default_there_is_no_preference() -> None:
-    assert make_preference("first") is None

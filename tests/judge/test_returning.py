@@ -15,7 +15,7 @@ from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.records import Clock
 from tests.build import answer, find_record, kind, make_detector, story, summary
-from tests.judge.test_delivered import FIRST, THIRD, WITNESS
+from tests.judge.test_delivered import FIRST, THIRD, VARIANT
 
 #: Of the length and under the title of the third page, and no copy of anything.
 OWN = replace(THIRD, text="".join(story(7, 29)))
@@ -33,9 +33,9 @@ def forget(store: PageStore, one: Page) -> None:
 def store() -> PageStore:
     """With a page, a copy of that which speaks for itself, and one of this: dropped, and by now like nothing."""
     store = memory_state({})
-    for one, verdict in ((FIRST, Kind.UNIQUE), (WITNESS, Kind.DUPLICATE), (THIRD, Kind.DUPLICATE)):
+    for one, verdict in ((FIRST, Kind.UNIQUE), (VARIANT, Kind.DUPLICATE), (THIRD, Kind.DUPLICATE)):
         assert kind(crawl(store), one) is verdict
-    forget(store, WITNESS)
+    forget(store, VARIANT)
     assert kind(crawl(store), replace(THIRD, url="http://new.example/")) is Kind.UNIQUE, "so nothing is like it now"
     forget(store, replace(THIRD, url="http://new.example/"))
     return store

@@ -199,14 +199,10 @@ def test_what_an_item_says_of_its_own_makes_it_another_page(store: PageStore, it
     assert crawl.read == [ONE, ONE]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"min_letters": 41}, {"also_copies": frozenset([Likeness.EXCERPT])}, {"max_html": 900_000},
-        {"max_text": 300_000}, {"extractor": lambda content, url: "".join(story(1))},
-    ],
-    ids=lambda changed: next(iter(changed)),
-)  # fmt: skip
+@pytest.mark.parametrize("changed", [
+    {"min_letters": 41}, {"also_copies": frozenset([Likeness.EXCERPT])}, {"max_html": 900_000},
+    {"max_text": 300_000}, {"extractor": lambda content, url: "".join(story(1))},
+], ids=lambda changed: next(iter(changed)))  # fmt: skip
 def test_what_decides_how_a_page_is_read_or_judged_has_it_read_again(store: PageStore, changed: dict[str, Any]) -> None:
     Crawl(store).judge(ONE, FIRST)
     crawl = Crawl(store, **changed)
@@ -222,12 +218,9 @@ def test_an_extractor_of_the_users_may_read_a_page_in_the_light_of_its_url(store
     assert crawl.read == [ONE, OTHER]
 
 
-def test_nobody_can_aim_as_the_digest_depends_on_the_secret() -> None:
+def test_digests_depend_on_the_secret_and_on_the_charset() -> None:
     page = PageContent(ONE, FIRST)
     assert BodyHasher(Keyed(b"one"), {}).hash(page) != BodyHasher(Keyed(b"another"), {}).hash(page)
-
-
-def test_a_page_that_has_to_name_its_url_is_always_read() -> None:
     assert BodyHasher(OPEN, {}).hash(PageContent(ONE, FIRST, is_of_url=False)) == 0
     digests = {
         BodyHasher(OPEN, {}).hash(PageContent(ONE, FIRST.encode(), charset)) for charset in (None, "text/html", "a")

@@ -35,14 +35,14 @@ TEXT, OTHER = story(1, 40), story(2, 40)
 TEXTS = {
     "first": TEXT,
     "copy": [*TEXT[1:], "本站转载。"],
-    # So different from the first page that it is filed as a witness, and a page that is only like the witness.
-    "witness": TEXT[:34] + OTHER[:4],
+    # So different from the first page that it is filed as a variant, and a page that is only like the variant.
+    "variant": TEXT[:34] + OTHER[:4],
     "further": TEXT[3:32] + OTHER[:6],
     # The same three, of which the last is no copy of the first.
     "stem": TEXT[:30],
     "branch": TEXT[:24] + OTHER[:8],
     "twig": TEXT[8:24] + OTHER[:8],
-    # Like the witness, but not enough for a copy of a witness.
+    # Like the variant, but not enough for a copy of a variant.
     "remote": TEXT[14:34] + OTHER[:8],
     "another": OTHER,
     "third": story(3, 40),
@@ -80,9 +80,9 @@ def parse_sequences(text: str) -> dict[str, str]:
 SEQUENCES = parse_sequences("""
 a URL with the same text is unchanged, with another text or title updated
     FIRST unique; FIRST unchanged first; FIRST+ updated; RETITLED updated; COPY duplicate first; COPY duplicate first
-a page that only a witness is like is a copy of the original
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first
-without the witness it is an original
+a page that only a variant is like is a copy of the original
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first
+without the variant it is an original
     FIRST unique; FURTHER unique
 an original that has become a copy keeps its place for its copies
     FIRST unique; ANOTHER unique; ANOTHER@x duplicate another; ANOTHER=FIRST duplicate first;
@@ -93,8 +93,8 @@ a page with little text passes again only if its source has changed
 a page without text does not take the place of its article
     FIRST unique; EMPTY unjudged; FIRST unchanged first
 a delivered copy is unchanged, and a dropped one a duplicate again
-    FIRST unique; COPY duplicate first; WITNESS duplicate first; COPY duplicate first; drops no; COPY duplicate first;
-    WITNESS duplicate first; drops yes; COPY unchanged first; WITNESS unchanged first
+    FIRST unique; COPY duplicate first; VARIANT duplicate first; COPY duplicate first; drops no; COPY duplicate first;
+    VARIANT duplicate first; drops yes; COPY unchanged first; VARIANT unchanged first
 a delivered copy with another text is judged as any page
     drops no; FIRST unique; COPY duplicate first; COPY+ duplicate first; COPY+ unchanged first; COPY=THIRD updated;
     COPY=THIRD unchanged copy
@@ -109,29 +109,29 @@ an excerpt that was dropped passes once the policy says so
     FIRST unique; also_copies excerpt; EXCERPT duplicate first; EXCERPT duplicate first; also_copies; EXCERPT unique
 a forgotten page passes again
     FIRST unique; COPY duplicate first; forget FIRST; COPY unique; FIRST duplicate copy
-a dropped copy comes again: it is dropped, though only a forgotten witness was like it
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER duplicate first;
+a dropped copy comes again: it is dropped, though only a forgotten variant was like it
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
 with another text it is judged as what it is now
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER+ unique
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER+ unique
 with another title, too
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; RENAMED unique
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; RENAMED unique
 the last text that was dropped is known
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FURTHER=FIRST+ duplicate first;
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER=FIRST+ duplicate first;
     FURTHER unique
 it passes where the policy lets it
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; drops no; FURTHER unique
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; drops no; FURTHER unique
 it passes if a person keeps it
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; keep FURTHER; FURTHER unique
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; keep FURTHER; FURTHER unique
 it passes once its original is forgotten
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; forget FIRST; FURTHER unique
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; forget FIRST; FURTHER unique
 it passes once its original is another article
-    FIRST unique; WITNESS duplicate first; FURTHER duplicate first; forget WITNESS; FIRST=THIRD updated;
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FIRST=THIRD updated;
     FURTHER unique
 a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
-a kept witness does so, too
-    FIRST unique; WITNESS duplicate first; keep WITNESS; WITNESS unique by hand; WITNESS@x duplicate witness
+a kept variant does so, too
+    FIRST unique; VARIANT duplicate first; keep VARIANT; VARIANT unique by hand; VARIANT@x duplicate variant
 a kept page that is edited passes as updated
     FIRST unique; keep COPY; COPY unique by hand; COPY=FIRST+ updated by hand
 a kept page need be no copy at first
@@ -141,7 +141,7 @@ a manual verdict that is taken back does not count
 of two manual verdicts the last one counts
     FIRST unique; keep ANOTHER; copy ANOTHER FIRST; ANOTHER duplicate first by hand
 a manual copy is one whatever the method says
-    FIRST unique; WITNESS duplicate first; copy ANOTHER WITNESS; ANOTHER duplicate first by hand; drops no;
+    FIRST unique; VARIANT duplicate first; copy ANOTHER VARIANT; ANOTHER duplicate first by hand; drops no;
     ANOTHER duplicate first by hand; ANOTHER unchanged first
 a delivered page that is called a copy stays
     FIRST unique; ANOTHER unique; copy ANOTHER FIRST; ANOTHER unchanged another; ANOTHER+ duplicate first by hand;
@@ -189,17 +189,17 @@ a page without text that is lost was never seen
 a copy in flight keeps nobody waiting who is like its original
     drops no; FIRST unique; reserve COPY duplicate first; COPY waits copy; COPY@x duplicate first; lose COPY;
     COPY duplicate first; COPY unchanged first
-a page that only a witness in flight is like waits for it
-    drops no; FIRST unique; reserve WITNESS duplicate first; FURTHER waits witness; commit WITNESS;
+a page that only a variant in flight is like waits for it
+    drops no; FIRST unique; reserve VARIANT duplicate first; FURTHER waits variant; commit VARIANT;
     FURTHER duplicate first
-a page that is no copy by a witness does not wait for one
-    drops no; FIRST unique; reserve WITNESS duplicate first; REMOTE unique
+a page that is no copy by a variant does not wait for one
+    drops no; FIRST unique; reserve VARIANT duplicate first; REMOTE unique
 a committed copy can be withdrawn
     drops no; FIRST unique; COPY duplicate first; withdraw COPY; COPY duplicate first
 a delivered copy whose original is withdrawn is unchanged
     drops no; FIRST unique; COPY duplicate first; withdraw FIRST; COPY unchanged copy; FIRST unique
-a witness counts only while its original is there
-    FIRST unique; WITNESS duplicate first; withdraw FIRST; FURTHER unique
+a variant counts only while its original is there
+    FIRST unique; VARIANT duplicate first; withdraw FIRST; FURTHER unique
 a kept page waits for nobody, and others wait for it
     keep COPY; reserve FIRST unique; reserve COPY unique; lose FIRST; COPY@x waits copy; commit COPY
 a manual copy waits for its original

@@ -40,11 +40,8 @@ def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Re
     assert not detector.is_unchanged(URL, 7)
 
 
-def test_an_article_that_was_too_much_before_is_judged(detector: Detector) -> None:
+def test_an_article_that_was_too_much_or_has_no_mark_is_judged(detector: Detector) -> None:
     assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
     assert judged(detector, Page(URL, text="".join(story(1, 12)), html=8)) == "unique"
-
-
-def test_without_a_mark_nothing_is_known(detector: Detector) -> None:
     assert judged(detector, Page(URL, unread="too_large")) == "unjudged (too_large)"
     assert not detector.is_unchanged(URL, 0)

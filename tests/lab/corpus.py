@@ -59,7 +59,6 @@ class Made:
         return found
 
     def write(self, folder: Path) -> Path:
-        """Both files, in a folder that is made for them."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "docs.jsonl").write_text(lines(self.documents), encoding="utf-8")
         (folder / "pairs.jsonl").write_text(lines(self.pairs()), encoding="utf-8")
@@ -110,7 +109,6 @@ def mixed(*, chinese: bool = True) -> Made:
 
 
 def document(id: str, text: str = "", title: str = "", url: str = "") -> Document:
-    """A document without metadata."""
     return Document(Page(id, title, text=text), url)
 
 
@@ -120,7 +118,6 @@ def reader(**renamed: str) -> DocumentReader:
 
 
 def read(path: Path, pairs: Path | None = None, gold: Path | None = None) -> Corpus:
-    """The corpus in a folder or file."""
     return read_corpus(path, list(reader().read(path)), pairs, gold)
 
 
@@ -140,7 +137,6 @@ def drafts(*, of: int = 24) -> list[dict[str, Any]]:
 
 
 def write_feed(folder: Path, records: list[dict[str, Any]] | None = None) -> Path:
-    """The feed as a file."""
     file = folder / "feed.jsonl"
     file.write_text(lines(drafts() if records is None else records), encoding="utf-8")
     return file

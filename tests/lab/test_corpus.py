@@ -49,34 +49,31 @@ LONG = [article(seed, chinese=False) for seed in range(4)]
 CHINESE = [article(seed, chinese=True) for seed in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "expected"),
-    [
-        ([], ["neg"] * 4),
-        ([pair("a", "c", 0.9)], ["neg", "neg", "pos", "neg"]),
-        ([pair("c", "a", 0.9), pair("d", "c", 0.6)], ["neg", "neg", "pos", "grey"]),
-        ([pair("a", "b", 0.3, 0.8)], ["neg", "grey", "neg", "neg"]),
-        ([pair("a", "b", 0.49, 0.79), pair("a", "c", 0.5, 0.5)], ["neg", "neg", "grey", "neg"]),
-        ([pair("a", "b", 0.9, jaccard_clean=0.7)], ["neg", "grey", "neg", "neg"]),
-        ([pair("a", "b", 0.7, jaccard_clean=0.9, left=400)], ["neg", "pos", "neg", "neg"]),
-        ([pair("a", "b", 0.9, jaccard_clean=None, left=None)], ["neg", "pos", "neg", "neg"]),
-        ([pair("a", "b", 0.9, left=12)], ["neg", "skip", "neg", "neg"]),
-        (
-            [pair("a", "b", 0.6, account_same=True), pair("d", "a", 0.7, account_same=False)],
-            ["neg", "template", "neg", "repost"],
-        ),
-        # An answer counts in place of figures, wherever it stands. An unsure one does not.
-        ([pair("a", "b", 0.4, 0.5, label="copy"), pair("a", "b", 0.9)], ["grey", "pos", "grey", "grey"]),
-        ([pair("a", "b", 0.9), pair("a", "b", 0.9, label="different")], ["grey", "neg", "grey", "grey"]),
-        ([pair("a", "b", 0.9, label="skip"), pair("a", "c", 0.9)], ["neg", "neg", "pos", "neg"]),
-        ([pair("a", "b", 0.9), pair("a", "b", 0.9, label="skip")], ["neg", "pos", "neg", "neg"]),
-        # Of answers alone nothing is known of other documents.
-        (
-            [pair("a", "b", 0.4, 0.5, label="copy"), pair("a", "c", 0.4, 0.5, label="different")],
-            ["grey", "pos", "neg", "grey"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "expected"), [
+    ([], ["neg"] * 4),
+    ([pair("a", "c", 0.9)], ["neg", "neg", "pos", "neg"]),
+    ([pair("c", "a", 0.9), pair("d", "c", 0.6)], ["neg", "neg", "pos", "grey"]),
+    ([pair("a", "b", 0.3, 0.8)], ["neg", "grey", "neg", "neg"]),
+    ([pair("a", "b", 0.49, 0.79), pair("a", "c", 0.5, 0.5)], ["neg", "neg", "grey", "neg"]),
+    ([pair("a", "b", 0.9, jaccard_clean=0.7)], ["neg", "grey", "neg", "neg"]),
+    ([pair("a", "b", 0.7, jaccard_clean=0.9, left=400)], ["neg", "pos", "neg", "neg"]),
+    ([pair("a", "b", 0.9, jaccard_clean=None, left=None)], ["neg", "pos", "neg", "neg"]),
+    ([pair("a", "b", 0.9, left=12)], ["neg", "skip", "neg", "neg"]),
+    (
+        [pair("a", "b", 0.6, account_same=True), pair("d", "a", 0.7, account_same=False)],
+        ["neg", "template", "neg", "repost"],
+    ),
+    # An answer counts in place of figures, wherever it stands. An unsure one does not.
+    ([pair("a", "b", 0.4, 0.5, label="copy"), pair("a", "b", 0.9)], ["grey", "pos", "grey", "grey"]),
+    ([pair("a", "b", 0.9), pair("a", "b", 0.9, label="different")], ["grey", "neg", "grey", "grey"]),
+    ([pair("a", "b", 0.9, label="skip"), pair("a", "c", 0.9)], ["neg", "neg", "pos", "neg"]),
+    ([pair("a", "b", 0.9), pair("a", "b", 0.9, label="skip")], ["neg", "pos", "neg", "neg"]),
+    # Of answers alone nothing is known of other documents.
+    (
+        [pair("a", "b", 0.4, 0.5, label="copy"), pair("a", "c", 0.4, 0.5, label="different")],
+        ["grey", "pos", "neg", "grey"],
+    ),
+])  # fmt: skip
 def test_labels_from_a_file_of_pairs(tmp_path: Path, pairs: list[dict[str, Any]], expected: list[str]) -> None:
     corpus = make_corpus(tmp_path, pairs, LONG)
     assert corpus.labels == dict(zip("abcd", expected, strict=True))
@@ -84,23 +81,20 @@ def test_labels_from_a_file_of_pairs(tmp_path: Path, pairs: list[dict[str, Any]]
     assert {id: set(earlier) for id, earlier in corpus.different.items() if earlier} == different
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ([*LONG[:3], "word " * 60], "skip"),
-        ([*LONG[:3], " ".join(f"w{number}" for number in range(21))], "skip"),
-        ([*LONG[:3], " ".join(f"w{number}" for number in range(22))], "neg"),
-        ([*CHINESE, "word " * 60], "neg"),
-        ([*CHINESE[:2], LONG[0], "word " * 60], "skip"),
-        ([*CHINESE[:2], LONG[0], "桥！ " * 59], "skip"),
-        ([*CHINESE[:2], LONG[0], "桥！ " * 60], "neg"),
-        ([CHINESE[0], *LONG[:2], "词" * 70], "skip"),
-        (["".join("\U00020000" for _ in range(200))] * 3, "neg"),
-        # The first hundred documents decide on the language.
-        ([CHINESE[0]] * 51 + [LONG[0]] * 200 + ["word " * 60], "neg"),
-        ([CHINESE[0]] * 50 + [LONG[0]] * 200 + ["word " * 60], "skip"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "expected"), [
+    ([*LONG[:3], "word " * 60], "skip"),
+    ([*LONG[:3], " ".join(f"w{number}" for number in range(21))], "skip"),
+    ([*LONG[:3], " ".join(f"w{number}" for number in range(22))], "neg"),
+    ([*CHINESE, "word " * 60], "neg"),
+    ([*CHINESE[:2], LONG[0], "word " * 60], "skip"),
+    ([*CHINESE[:2], LONG[0], "桥！ " * 59], "skip"),
+    ([*CHINESE[:2], LONG[0], "桥！ " * 60], "neg"),
+    ([CHINESE[0], *LONG[:2], "词" * 70], "skip"),
+    (["".join("\U00020000" for _ in range(200))] * 3, "neg"),
+    # The first hundred documents decide on the language.
+    ([CHINESE[0]] * 51 + [LONG[0]] * 200 + ["word " * 60], "neg"),
+    ([CHINESE[0]] * 50 + [LONG[0]] * 200 + ["word " * 60], "skip"),
+])  # fmt: skip
 def test_short_documents_depend_on_the_main_language(tmp_path: Path, texts: list[str], expected: str) -> None:
     assert list(make_corpus(tmp_path, [], texts).labels.values())[-1] == expected
 

@@ -21,22 +21,19 @@ def summary(documents: Any) -> list[tuple[str, str]]:
     return [(one.id, one.page.text) for one in documents]
 
 
-@pytest.mark.parametrize(
-    ("record", "expected"),
-    [
-        ({"text": TEXT}, Document(Page("line 2", text=TEXT))),
-        ({"id": None, "title": None, "text": TEXT, "keywords": None}, Document(Page("line 2", text=TEXT))),
-        ({"id": 7, "url": "https://a.example/1", "text": TEXT}, "7"),
-        ({"id": True, "url": " https://a.example/1 ", "text": TEXT}, "https://a.example/1"),
-        ({"id": " ", "text": TEXT}, "line 2"),
-        (
-            {"id": "x", "text": TEXT, "keywords": "桥, 船；塔", "title": "渡口", "description": "d", "date": 5},
-            Document(Page("x", "渡口", ("桥", "船", "塔"), "d", TEXT)),
-        ),
-        ({"id": 7, "title": "no matter", "text": " "}, Document(Page("7"))),
-        ({"id": "x", "text": "half \ud83d a smile"}, Document(Page("x", text="half \ud83d a smile"))),
-    ],
-)
+@pytest.mark.parametrize(("record", "expected"), [
+    ({"text": TEXT}, Document(Page("line 2", text=TEXT))),
+    ({"id": None, "title": None, "text": TEXT, "keywords": None}, Document(Page("line 2", text=TEXT))),
+    ({"id": 7, "url": "https://a.example/1", "text": TEXT}, "7"),
+    ({"id": True, "url": " https://a.example/1 ", "text": TEXT}, "https://a.example/1"),
+    ({"id": " ", "text": TEXT}, "line 2"),
+    (
+        {"id": "x", "text": TEXT, "keywords": "桥, 船；塔", "title": "渡口", "description": "d", "date": 5},
+        Document(Page("x", "渡口", ("桥", "船", "塔"), "d", TEXT)),
+    ),
+    ({"id": 7, "title": "no matter", "text": " "}, Document(Page("7"))),
+    ({"id": "x", "text": "half \ud83d a smile"}, Document(Page("x", text="half \ud83d a smile"))),
+])  # fmt: skip
 def test_a_record_is_a_named_document(tmp_path: Path, record: dict[str, Any], expected: Document | str) -> None:
     (tmp_path / "crawl.jsonl").write_text(f"\n{json.dumps(record)}\n")
     [found] = reader().read(tmp_path / "crawl.jsonl")

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import LexiconNeeded
 from scrapy_neardup.lab.candidates import (
     Candidate,
     Stratum,
     draw_pairs,
     find_candidates,
-    judge_pairs,
     make_strata,
     make_thresholds,
     measure_urgency,
@@ -28,7 +26,6 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.urls import site_of
 from tests.lab.corpus import article, document, drafts
-from tests.lab.methods import Picky
 
 PAGE = Page("a", "渡口开航", ("渡口",), text=article(1, chinese=True))
 
@@ -77,7 +74,7 @@ def test_a_page_that_the_method_drops_is_a_candidate_however_unlike() -> None:
         assert [one.copy for one in found] == [(True, False)] * len(expected)
 
 
-def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list[Candidate]) -> None:
+def test_strata_hold_every_candidate_once_and_a_seed_draws_the_same(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     assert sorted(place for one in parts for place in one.pairs) == list(range(len(found)))
@@ -85,9 +82,6 @@ def test_strata_hold_every_candidate_once_with_one_verdict_per_value(found: list
     for one in parts:
         assert {found[place].copy for place in one.pairs} == {one.copy}
         assert len({found[place].same_site for place in one.pairs}) == 1
-
-
-def test_the_same_seed_draws_the_same_pairs_and_every_stratum_has_one(found: list[Candidate]) -> None:
     tried = make_thresholds("cascade", {})
     parts = make_strata(found, tried)
     first = draw_pairs(parts, tried, 18, seed=3)
@@ -189,7 +183,7 @@ def test_a_few_labels_are_not_enough_to_compare_values() -> None:
     assert (alone.deciding, alone.enough) == (12, False)
 
 
-def test_few_labels_are_enough_for_all_pairs_and_one_label_has_a_wide_interval() -> None:
+def test_few_labels_are_enough_and_none_says_anything() -> None:
     part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
     outlook = estimate_thresholds(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
     assert (outlook.enough, outlook.safe) == (True, 1.0)
@@ -197,9 +191,6 @@ def test_few_labels_are_enough_for_all_pairs_and_one_label_has_a_wide_interval()
     wrong = estimate_thresholds(part, {"2": [Answer(copy=False, weight=10.0)]}, VALUES, NOW).estimates[0].wrong
     assert (wrong.estimate, wrong.high) == (10, 10)
     assert 1 <= wrong.low < 5
-
-
-def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
     del answers["no"]
@@ -222,18 +213,6 @@ def test_labels_of_unequal_weights_count_for_fewer() -> None:
 
     assert width(unequal) > 1.8 * width(equal)
     assert width(equal) < 500
-
-
-def test_a_method_that_cannot_read_most_pages_judges_no_pairs() -> None:
-    """Picky refuses texts with a Latin letter in front."""
-    for english, is_refused in [(2, False), (3, True)]:
-        documents = [document(str(place), ("a" if place < english else "甲") * 50) for place in range(4)]
-        pairs = [Alike(0, 1, 1.0, 1.0), Alike(2, 3, 1.0, 1.0)]
-        if is_refused:
-            with pytest.raises(LexiconNeeded):
-                judge_pairs(documents, pairs, [Picky()])
-        else:
-            assert judge_pairs(documents, pairs, [Picky()]) == [(False,), (True,)], english
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:

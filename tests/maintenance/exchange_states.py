@@ -49,7 +49,7 @@ _told = st.builds(
 
 @st.composite
 def pages(draw: st.DrawFn, most: int = 6) -> list[PageEntry]:
-    """Pages of one state by id: originals, their copies and witnesses, copies of what has gone, unjudged ones."""
+    """Pages of one state by id: originals, their copies and variants, copies of what has gone, unjudged ones."""
     urls = draw(st.lists(st.sampled_from(URLS), unique=True, max_size=most))
     ids = sorted(draw(st.lists(st.sampled_from(IDS), unique=True, min_size=len(urls), max_size=len(urls))))
     kinds = draw(st.lists(st.sampled_from(["original", "copy", "unjudged"]), min_size=len(urls), max_size=len(urls)))
@@ -79,12 +79,10 @@ def fill(store: PageStore, filed: list[PageEntry], notes: int = 0) -> PageStore:
 
 
 def state(filed: list[PageEntry], notes: int = 0) -> PageStore:
-    """A state in memory."""
     return fill(memory_state(RECIPE), filed, notes)
 
 
 def rows(store: PageStore) -> dict[bytes, bytes]:
-    """All that the state knows of pages and sentences."""
     found = {key: value for key, value in store.kv.scan(b"") if key[:1] not in (b"m", b"b", b"k")}
     # Which of many postings stand in one row depends on the order in which they came.
     found |= {layout.posting_key(key, id): b"" for row in store.kv.scan(b"k") for key, id in pairs(row)}
@@ -92,13 +90,11 @@ def rows(store: PageStore) -> dict[bytes, bytes]:
 
 
 def exported(store: PageStore, path: Path) -> ExportFile:
-    """What a state has to say, by way of a file."""
     path.write_bytes(packed(store))
     return ExportFile(path)
 
 
 def packed(store: PageStore) -> bytes:
-    """The bytes of an export."""
     stream = io.BytesIO()
     write_export(store, stream)
     return stream.getvalue()

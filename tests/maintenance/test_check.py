@@ -64,7 +64,6 @@ def delete(store: PageStore, *keys: bytes) -> None:
 
 
 def file(store: PageStore, key: int, id: int) -> None:
-    """File a page under one more key."""
     changes = Changes()
     store._rows.postings.file((key,), id, changes)
     store.kv.write(changes, sync=True)
@@ -184,7 +183,7 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     ),
     "a posting too many": (lambda store: file(store, 12345, page(store, BREAD).id), {"wrong key": 1}),
     "a posting of another key": (another_key, {"page without key": 1, "wrong key": 1}),
-    "a posting of a copy that is no witness": (lambda store: file(store, 1, page(store, SAME).id), {"wrong key": 1}),
+    "a posting of a copy that is no variant": (lambda store: file(store, 1, page(store, SAME).id), {"wrong key": 1}),
     "a posting of no page": (lambda store: file(store, 1, 7), {"key without page": 1}),
     "a posting is out of reach": (out_of_reach, {"posting out of reach": 1}),
     "the row of a key is cut": (

@@ -206,7 +206,7 @@ def test_which_of_two_versions_stays() -> None:
         check(ours)
 
 
-def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_witness() -> None:
+def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_variant() -> None:
     ours = state([own(4, "a"), copy(5, "b", 4, 9)])
     theirs = state([own(2, "b", 1), copy(3, "c", 2, 5, 7)])
     merged(ours, theirs)
@@ -287,21 +287,21 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     assert record(theirs, THIRD.url).sketch
     assert merged(ours, theirs, cascade) == MergeCounts(3, 0, 0, 1)
     assert originals(ours) == {"first": "first", "a": "a", "second": "first", "third": "first", "b": "b"}
-    witness, light = record(ours, SECOND.url), record(ours, THIRD.url)
-    assert 0.5 < witness.similarity < cascade.witness_below
-    assert (witness.keys, witness.sketch) == (record(theirs, witness.url).keys, record(theirs, witness.url).sketch)
+    variant, light = record(ours, SECOND.url), record(ours, THIRD.url)
+    assert 0.5 < variant.similarity < cascade.variant_below
+    assert (variant.keys, variant.sketch) == (record(theirs, variant.url).keys, record(theirs, variant.url).sketch)
     assert (light.keys, light.sketch) == ((), b"")
-    told = ours.evidence(witness.id)
+    told = ours.evidence(variant.id)
     assert told is not None
     assert (told.likeness, told.like, told.shared) == ("near", 0, ())
-    assert told.similarity == pytest.approx(witness.similarity, abs=1e-4)
+    assert told.similarity == pytest.approx(variant.similarity, abs=1e-4)
     check(ours)
     before = rows(ours)
     assert merged(ours, theirs, cascade) == MergeCounts(0, 3, 0, 0)
     assert rows(ours) == before
 
 
-def test_a_copy_that_is_like_enough_is_no_witness_and_what_was_told_of_it_stays(cascade: Method) -> None:
+def test_a_copy_that_is_like_enough_is_no_variant_and_what_was_told_of_it_stays(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1))])
     theirs = crawl(cascade, [page("b", story(1), title="Another title")], Keep.TEXTS)
     merged(ours, theirs, cascade)
@@ -332,14 +332,14 @@ def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade
     check(ours)
 
 
-def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(cascade: Method) -> None:
+def test_what_a_variant_leads_to_becomes_a_copy_of_its_original_and_no_variant(cascade: Method) -> None:
     ours = crawl(cascade, [FIRST, SECOND])
     assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 1)
     assert originals(ours) == {"first": "first", "second": "first", "third": "first"}
     assert record(ours, THIRD.url).keys == ()
     ours = crawl(cascade, [FIRST, SECOND])
     ours.forget([record(ours, FIRST.url).id])
-    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a witness of nothing
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == MergeCounts(1, 0, 0, 0)  # a variant of nothing
 
 
 def test_two_halves_of_a_crawl_have_the_groups_of_the_whole() -> None:
@@ -374,16 +374,13 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
     assert found.recipe() == method.recipe()
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        {}, {"method": "minhash"}, {"method": "minhash", "parameters": 5},
-        {"method": "minhash", "parameters": {"similarity": 9}}, {"method": "minhash", "parameters": {"unknown": 9}},
-        {"method": "minhash", "parameters": {}, "method version": 99}, {"method": "os.path", "parameters": {}},
-        {"method": ["minhash"], "parameters": {}},
-        {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("recipe", [
+    {}, {"method": "minhash"}, {"method": "minhash", "parameters": 5},
+    {"method": "minhash", "parameters": {"similarity": 9}}, {"method": "minhash", "parameters": {"unknown": 9}},
+    {"method": "minhash", "parameters": {}, "method version": 99}, {"method": "os.path", "parameters": {}},
+    {"method": ["minhash"], "parameters": {}},
+    {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
+])  # fmt: skip
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
     assert former_method(recipe) is None
 

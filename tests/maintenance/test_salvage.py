@@ -69,13 +69,10 @@ def test_rows_are_asked_for_one_by_one() -> None:
     assert list(found.look_up(asked)) == [all[3], all[2 * LEAF]]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        [(b"u1", b""), (b"u3", b""), (b"u2", b"")], [(b"u1", b""), (b"u1", b"")], [(b"u1", b""), (b"k1", b"")],
-        [(b"u1", b""), ("u2", b"")], [(b"u1", b""), (b"u2", None)],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("wrong", [
+    [(b"u1", b""), (b"u3", b""), (b"u2", b"")], [(b"u1", b""), (b"u1", b"")], [(b"u1", b""), (b"k1", b"")],
+    [(b"u1", b""), ("u2", b"")], [(b"u1", b""), (b"u2", None)],
+])  # fmt: skip
 def test_rows_that_cannot_stand_there_are_not_believed(wrong: list[Row]) -> None:
     class Mixed:
         def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:

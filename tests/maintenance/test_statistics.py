@@ -37,8 +37,8 @@ def test_the_numbers_of_a_larger_state() -> None:
     check(large_state(1500, 40))
 
 
-def test_a_copy_that_stands_for_its_group_is_no_witness() -> None:
+def test_a_copy_that_stands_for_its_group_is_no_variant() -> None:
     census = Census()
     for record in (Record(1, "a", 1, 1.0, (5,)), Record(2, "b", 1, 0.8, (7,)), Record(3, "c", 1, 0.9, (7, 1))):
         census.add(record, None)
-    assert (census.copies, census.witnesses, census.better) == (2, 1, 1)
+    assert (census.copies, census.variants, census.better) == (2, 1, 1)

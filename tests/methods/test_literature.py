@@ -226,25 +226,22 @@ def first64(data: bytes) -> int:
     return int.from_bytes(md5(data).digest()[:8], "big")
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "text", "keys"),
-    [
-        ("keywords", {"rule": "frequent", "n": 3}, ARTICLE, [int(PUBLISHED[:16], 16)]),
-        ("keywords", {"rule": "ordered_weights", "n": 3}, ARTICLE, [first64("网页 搜索 引擎".encode())]),
-        ("keywords", {"n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
-        ("keywords", {"rule": "set,set_weights", "n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
-        ("keywords", {"rule": "ordered", "n": 2}, "缆绳，渡船，豆浆", [first64("渡船 缆绳".encode())]),
-        ("keywords", {}, "渡船，缆绳", [first64("渡船 缆绳".encode())]),
-        ("term_profile", PROFILE, TEXT, [first64(" ".join(sorted(RANKED[:10], reverse=True)).encode())]),
-        ("nshash", {"hash": "md5", "n": 1, "equal": 1}, "abcdefghijklmnopqrstuvwxyz", [0xC3FCD3D76192E400]),
-        ("imatch", {"min_terms": 5}, "One day by the ferry a keel, rope, lantern, buoy of 渡口 quay. Ferry!",
-         [OPEN.of("imatch 0 buoy ferry lantern quay 渡口")]),
-        ("imatch", {"min_terms": 4}, "ferry quay buoy", [OPEN.of("ferryquaybuoy")]),
-        ("imatch", {"low": 0.0, "high": 0.2, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 day the")]),
-        ("imatch", {"low": 0.49, "high": 0.65, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 buoy")]),
-        ("imatch", {"low": 0.8, "high": 1.0, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 keel rope")]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "parameters", "text", "keys"), [
+    ("keywords", {"rule": "frequent", "n": 3}, ARTICLE, [int(PUBLISHED[:16], 16)]),
+    ("keywords", {"rule": "ordered_weights", "n": 3}, ARTICLE, [first64("网页 搜索 引擎".encode())]),
+    ("keywords", {"n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
+    ("keywords", {"rule": "set,set_weights", "n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
+    ("keywords", {"rule": "ordered", "n": 2}, "缆绳，渡船，豆浆", [first64("渡船 缆绳".encode())]),
+    ("keywords", {}, "渡船，缆绳", [first64("渡船 缆绳".encode())]),
+    ("term_profile", PROFILE, TEXT, [first64(" ".join(sorted(RANKED[:10], reverse=True)).encode())]),
+    ("nshash", {"hash": "md5", "n": 1, "equal": 1}, "abcdefghijklmnopqrstuvwxyz", [0xC3FCD3D76192E400]),
+    ("imatch", {"min_terms": 5}, "One day by the ferry a keel, rope, lantern, buoy of 渡口 quay. Ferry!",
+     [OPEN.of("imatch 0 buoy ferry lantern quay 渡口")]),
+    ("imatch", {"min_terms": 4}, "ferry quay buoy", [OPEN.of("ferryquaybuoy")]),
+    ("imatch", {"low": 0.0, "high": 0.2, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 day the")]),
+    ("imatch", {"low": 0.49, "high": 0.65, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 buoy")]),
+    ("imatch", {"low": 0.8, "high": 1.0, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 keel rope")]),
+])  # fmt: skip
 def test_keys(lexicon: str, name: str, parameters: dict[str, Any], text: str, keys: list[int]) -> None:
     given = {"lexicon": lexicon, **parameters} if name == "imatch" else parameters
     assert list(fingerprint(name, text, given).keys) == keys

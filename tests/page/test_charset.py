@@ -88,13 +88,10 @@ def test_pages_in_an_unknown_charset_keep_their_markup(text: str, charset: str, 
 
 
 @pytest.mark.parametrize("header", [None, "text/html; charset=gbk", "text/html; charset=utf-8"])
-@pytest.mark.parametrize(
-    ("bom", "charset"),
-    [
-        (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
-        (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("bom", "charset"), [
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+])  # fmt: skip
 def test_a_byte_order_mark_decides(bom: bytes, charset: str, header: str | None) -> None:
     html = f"<meta charset=big5><p>{SIMPLIFIED}</p>"
     assert decode(bom + html.encode(charset), header) == html

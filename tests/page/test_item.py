@@ -74,15 +74,12 @@ LISTING = "https://a.example/news"
 ROW = {"headline": "The ferry sails again", "rank": 3}
 
 
-@pytest.mark.parametrize(
-    ("item", "text"),
-    [
-        (ROW, "The ferry sails again"),
-        ({"headline": " One ", "tags": ["two", 3, " three"], "more": ("four",)}, "One\ntwo\nthree\nfour"),
-        ({"link": LISTING, "images": [LISTING, "A boat"]}, "A boat"),
-        ({"nested": {"text": "ignored"}, "none": None, "raw": b"bytes"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("item", "text"), [
+    (ROW, "The ferry sails again"),
+    ({"headline": " One ", "tags": ["two", 3, " three"], "more": ("four",)}, "One\ntwo\nthree\nfour"),
+    ({"link": LISTING, "images": [LISTING, "A boat"]}, "A boat"),
+    ({"nested": {"text": "ignored"}, "none": None, "raw": b"bytes"}, ""),
+])  # fmt: skip
 def test_the_text_of_a_row_has_its_strings_without_urls(item: dict[str, Any], text: str) -> None:
     assert row_text(item) == text
 

@@ -41,7 +41,6 @@ def executable() -> str:
 
 @contextmanager
 def browser() -> Iterator[object]:
-    """The browser, closed at the end."""
     from playwright.sync_api import sync_playwright
 
     path = executable()

@@ -150,7 +150,6 @@ def totals(pages: list[PageEntry]) -> dict[str, int]:
 
 
 def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:
-    """Copies by their site and that of their original."""
     sites = {one.record.id: site(one.record.url) for one in pages}
     return Counter((site(one.record.url), sites.get(one.record.original, GONE)) for one in copies(pages))
 

@@ -17,15 +17,10 @@ TITLES = [
     "bell \x07 null \x00 escape \x1b[31m line\u2028end\u2029", "half a pair \ud83d", "",
 ]  # fmt: skip
 URLS = [
-    "http://{}.example/<script>alert('url')</script>",
-    'http://{}.example/"onmouseover="alert(1)',
-    "javascript:alert('{}')",
-    "data:text/html,<script>alert('{}')</script>",
-    "http://{}.example/\u202egpj.exe",
-    "http://{}.example/{{{{ 7 * 7 }}}}",
-    "HTTPS://{}.example/x?a=1&b=<2>#</script>",
-    "{}-no-url",
-]
+    "http://{}.example/<script>alert('url')</script>", 'http://{}.example/"onmouseover="alert(1)',
+    "javascript:alert('{}')", "data:text/html,<script>alert('{}')</script>", "http://{}.example/\u202egpj.exe",
+    "http://{}.example/{{{{ 7 * 7 }}}}", "HTTPS://{}.example/x?a=1&b=<2>#</script>", "{}-no-url",
+]  # fmt: skip
 SENTENCES = [
     "The <b>ferry</b> sails again at nine</mark>",
     "渡口今天清晨恢复通航，头一班船载着二十三名乘客离岸",
@@ -35,7 +30,6 @@ KINDS = ["identical", "near", "retitled", "excerpt"]
 
 
 def text(number: int) -> str:
-    """A text that shares its sentences with the others."""
     own = f"Sentence number {number} is all my own <i>and</i> nobody else has it"
     return f"{SENTENCES[0]}. {own}.\n{SENTENCES[1]}。<script>alert('text')</script> {SENTENCES[2]}"
 

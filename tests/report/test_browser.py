@@ -44,7 +44,6 @@ def check_quiet(seen: Seen, report: Path) -> None:
 
 
 def rows(page: Any) -> list[list[str]]:
-    """The cells of the table, as they are read."""
     found: list[list[str]] = page.eval_on_selector_all(
         "#table tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
     )

@@ -87,26 +87,20 @@ def test_thresholds_are_named_where_they_are() -> None:
     assert places == [pytest.approx((value - 0.18) / 0.82, abs=1e-3) for value in (0.76, 0.54, 0.2)]
 
 
-def test_a_bar_that_would_hide_the_others_is_cut_and_says_its_number() -> None:
+def test_long_bars_are_cut_and_no_copies_have_no_chart() -> None:
     chart = similar(copies=bins(b40=3, b49=12_345), passed=bins(b20=1))
     assert "12,345 ↑" in chart.text_content()
     assert shares(chart, "copy") == [pytest.approx(3 / 5), 1.0]
     assert "↑" not in similar(copies=bins(b40=3, b49=12), passed=bins()).text_content()
-
-
-def test_without_copies_there_is_no_chart_of_them() -> None:
     assert not draw(totals=Totals(pages=5, originals=5)).xpath("//table[@id='kinds-table']")
     assert not draw(kinds=(Count("near", 1),)).xpath("//div[contains(@class, 'similarities')]")
 
 
-def test_large_numbers_are_short_and_never_in_powers() -> None:
+def test_large_numbers_and_shares_are_rounded_with_care() -> None:
     for value, written in [
         *((0, "0"), (9_999, "9,999"), (10_000, "10.0 k"), (10_500_000, "10.50 M"), (123_456_789, "123 M")),
         *((999_999_999, "1,000 M"), (10**9, "1.00 G"), (10**13, "10,000 G")),
     ]:
         assert format_short(value) == written
-
-
-def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
     for share, written in [(0, "0 %"), (1, "100 %"), (0.0005, "0.1 %"), (0.9996, "> 99.9 %")]:
         assert format_percent(share) == written

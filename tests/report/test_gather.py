@@ -211,21 +211,18 @@ def test_a_similarity_is_in_its_bin_and_one_in_the_last() -> None:
         assert (found.copies.index(1), found.passed.index(1)) == (place, place)
 
 
-@pytest.mark.parametrize(
-    ("recipe", "expected"),
-    [
-        ({"parameters": {"certain": 0.76, "base": 0.54, "least": 0.2, "short": 0.9}}, "certain base least"),
-        ({"parameters": {"similarity": 0.95, "n": 3}}, "similarity"),
-        ({"parameters": {"threshold": 3.0}}, ""),
-        ({"parameters": {"distance": 3}}, ""),
-        ({"parameters": {"certain": "0.5", "base": None, "least": [0.1], "similarity": True, "threshold": 1}}, ""),
-        ({"parameters": {"certain": float("nan"), "base": -0.5, "least": 0}}, ""),
-        ({"parameters": ["certain", 0.5]}, ""),
-        ({"parameters": 7}, ""),
-        ({"similarity": 0.5}, ""),
-        ({}, ""),
-    ],
-)
+@pytest.mark.parametrize(("recipe", "expected"), [
+    ({"parameters": {"certain": 0.76, "base": 0.54, "least": 0.2, "short": 0.9}}, "certain base least"),
+    ({"parameters": {"similarity": 0.95, "n": 3}}, "similarity"),
+    ({"parameters": {"threshold": 3.0}}, ""),
+    ({"parameters": {"distance": 3}}, ""),
+    ({"parameters": {"certain": "0.5", "base": None, "least": [0.1], "similarity": True, "threshold": 1}}, ""),
+    ({"parameters": {"certain": float("nan"), "base": -0.5, "least": 0}}, ""),
+    ({"parameters": ["certain", 0.5]}, ""),
+    ({"parameters": 7}, ""),
+    ({"similarity": 0.5}, ""),
+    ({}, ""),
+])  # fmt: skip
 def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any], expected: str) -> None:
     found = gather(State({"method": "any", **recipe}).store).similarities.thresholds
     assert " ".join(one.name for one in found) == expected

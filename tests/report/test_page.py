@@ -37,7 +37,6 @@ ELEMENTS = """
 
 
 def passing() -> Report:
-    """A page that passed, and no copies."""
     state = State()
     first = state.add("https://a.example/")
     state.add("https://b.example/", evidence=Evidence("excerpt", first, 0.3, 0.9, 10, "An excerpt", ("All swam",)))
@@ -90,7 +89,6 @@ def headings(html: str) -> list[parser.HtmlElement]:
 
 
 def addresses(html: str) -> set[str]:
-    """The targets of all links of a page."""
     return {address for one in elements(html) if (address := one.get("href")) is not None}
 
 
@@ -99,13 +97,11 @@ def said(one: parser.HtmlElement) -> str:
 
 
 def rows(html: str) -> list[list[Any]]:
-    """The data of the table, as the script reads it."""
     found: list[list[Any]] = data_of(html)["rows"]
     return found
 
 
 def data_of(html: str) -> dict[str, Any]:
-    """All that the script reads."""
     (data,) = tree(html).xpath("//script[@id='data']")
     found: dict[str, Any] = json.loads(data.text)
     return found

@@ -76,7 +76,7 @@ UNITS = [
 ]  # fmt: skip
 
 
-def test_the_unit_grows_with_the_span_and_follows_clock_and_calendar() -> None:
+def test_units_follow_the_span_and_no_pages_have_no_times() -> None:
     for span, unit, many, begins in UNITS:
         seen = [(FRIDAY, 0), (FRIDAY + span, 1)]
         found = tallied(seen)
@@ -84,16 +84,7 @@ def test_the_unit_grows_with_the_span_and_follows_clock_and_calendar() -> None:
         check(found, seen)
         form, _, valid = begins.partition(" in ")
         assert not form or {utc(one.start).strftime(form) for one in found.buckets} <= set(valid.split()), span
-
-
-def test_decades_begin_with_a_round_year() -> None:
     assert [utc(one.start).year for one in tallied([(0, 0), (LAST, 0)]).buckets] == list(range(1970, 2551, 10))
-
-
-def test_a_week_in_which_time_began_begins_with_it() -> None:
     found = tallied([(0, 0), (100 * DAY, 0)])
     assert (found.unit, found.buckets[0].start, utc(found.buckets[1].start).strftime("%a")) == ("week", 0, "Mon")
-
-
-def test_no_pages_have_no_times() -> None:
     assert Timeline().times() == Times()

@@ -14,31 +14,24 @@ ROOT = Path(__file__).parents[2] / "scrapy_neardup"
 
 
 def placeholders(pattern: str) -> set[str]:
-    """The placeholders of a pattern."""
     return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
 
 
-def test_all_languages_have_the_same_names() -> None:
+def test_all_languages_have_the_same_names_and_placeholders() -> None:
     assert [set(catalogue(language)) for language in LANGUAGES] == [set(catalogue("en"))] * len(LANGUAGES)
     assert len(catalogue("en")) > 150
-
-
-def test_each_pattern_has_the_same_placeholders_in_every_language() -> None:
     for name, pattern in catalogue("en").items():
         wanted = placeholders(pattern.split("|")[-1])
         for form in (form for language in LANGUAGES for form in catalogue(language)[name].split("|")):
             assert placeholders(form) | {"many"} == wanted | {"many"}, name
             assert form, name
             assert form.count("`") % 2 == 0, name
-
-
-def test_other_languages_are_translated() -> None:
     both = catalogue("en"), catalogue("zh")
     same = {name for name in both[0] if both[0][name] == both[1][name]}
     assert same == {"csv", "tick.second", "tick.minute", "tick.year"}
 
 
-def test_every_used_name_exists_and_every_name_is_used() -> None:
+def test_every_name_kind_and_number_has_its_words() -> None:
     folders = ("report/*.py", "report/*.html", "report/*.js", "cli/*.py", "crawl/*.py")
     source = "".join(file.read_text(encoding="utf-8") for folder in folders for file in ROOT.glob(folder))
     names = set(catalogue("en"))
@@ -47,15 +40,9 @@ def test_every_used_name_exists_and_every_name_is_used() -> None:
     assert {name for name in names if name.partition(".")[0] not in built and f'"{name}"' not in source} <= {
         *("copies.similarity", "copies.copy_title", "copies.its_site", "copies.original_title", "copies.original_site")
     }
-
-
-def test_every_kind_has_a_name_and_a_meaning_and_every_reason_its_own() -> None:
     assert {f"{what}.{kind}" for kind in COPIES for what in ("kind", "meaning")} <= set(catalogue("en"))
     assert {f"reason.{reason}" for reason in REASONS} == {
         name for name in catalogue("en") if name.startswith("reason.")
     }
-
-
-def test_singular_and_plural_fit_the_number() -> None:
     assert [ENGLISH("groups", many) for many in (0, 1, 2, 2000)] == ["0 groups", "1 group", "2 groups", "2,000 groups"]
     assert [Words("zh")("groups", many) for many in (1, 2)] == ["1 组", "2 组"]

@@ -87,7 +87,6 @@ class Cluster:
         return next(node for node in self.nodes if is_running(node))
 
     def master(self, state: str) -> Server:
-        """Who has a state."""
         return self._at(state)[0]
 
     def replica(self, state: str) -> Server:
@@ -148,7 +147,6 @@ class Cluster:
                 node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", to_id)
 
     def another_master(self, state: str) -> Server:
-        """A master that has other slots."""
         first = self.master(state)
         return next(found for _ in range(99) if (found := self.master(self.new_state())) is not first)
 

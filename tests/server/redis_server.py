@@ -107,7 +107,6 @@ class Server:
                 there.restore(copied, 0, packed)
 
     def new_state(self) -> str:
-        """The name of a state that is not there yet."""
         return f"state{next(_NUMBERS)}"
 
 

@@ -113,11 +113,11 @@ def test_pages_that_were_seen_again_are_not_overlooked(store: PageStore, clock: 
 
 
 def test_the_sight_of_a_copy_is_one_of_the_pages_by_which_it_is_one(store: PageStore, clock: Clock) -> None:
-    original, witness, other = (put(store, number) for number in (1, 2, 3))
+    original, variant, other = (put(store, number) for number in (1, 2, 3))
     for number in range(10, 14):
         clock.now += 20 * HOUR
         id = store.new_id()
-        store.add(Record(id, url(number), original.id), copied_from=(original, witness))
+        store.add(Record(id, url(number), original.id), copied_from=(original, variant))
         steps(store, DAY)
         assert {1, 2} <= set(known(store))
     assert store.find(other.url) is None

@@ -14,14 +14,11 @@ from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_nea
 
 
 @pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("{scheme}://{folder}/state", "state"), ("{scheme}:{folder}/state", "state"),
-        ("{upper}://{folder}/state", "state"), ("{scheme}://{folder}/state/../state/", "state"),
-        ("{scheme}://{folder}/state%20%E7%8A%B6", "state 状"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("url", "name"), [
+    ("{scheme}://{folder}/state", "state"), ("{scheme}:{folder}/state", "state"),
+    ("{upper}://{folder}/state", "state"), ("{scheme}://{folder}/state/../state/", "state"),
+    ("{scheme}://{folder}/state%20%E7%8A%B6", "state 状"),
+])  # fmt: skip
 def test_a_url_names_a_store_and_an_absolute_path(scheme: str, url: str, name: str, tmp_path: Path) -> None:
     folder = tmp_path.resolve()
     url = url.format(scheme=scheme, upper=scheme.upper(), folder=folder)

@@ -148,13 +148,10 @@ class TestTheBuiltInTable:
         assert table.lowest == table.weight("的") < table.weight("公司") < table.weight("渡口") < table.highest
         assert table.weight("词典里没有的一个词") == sorted(table.idf.values())[len(table.idf) // 2]
 
-    @pytest.mark.parametrize(
-        "words",
-        [
-            [], ["渡口"], ["2024", "3", "5", "17"], ["渡口", *map(str, range(100))],
-            ["渡口", "开航", "ferry", "quay", "buoy"], ["渡口", *"abcdefghi"],
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize("words", [
+        [], ["渡口"], ["2024", "3", "5", "17"], ["渡口", *map(str, range(100))],
+        ["渡口", "开航", "ferry", "quay", "buoy"], ["渡口", *"abcdefghi"],
+    ])  # fmt: skip
     def test_it_takes_chinese_with_numbers_names_and_code(self, words: list[str]) -> None:
         jieba_lexicon().check_language(words)
 

@@ -374,15 +374,12 @@ def test_the_title_of_the_article_is_the_longest_of_the_parts(title: str, site: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stage", "units", "size"),
-    [
-        (sentences, ("a", "船", " ", ".", "”"), 500_000), (words, ("的", "龘", "一龘"), 200_000),
-        (spaced_words, ("船", "a", "a 船"), 500_000), (numbers, ("1", "1.", "一"), 500_000),
-        (letters, ("._",), 500_000), (normalize, ("\u0316\u0300",), 200_000),
-        (article_title, (" ", " _", "-", "a-"), 200_000),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stage", "units", "size"), [
+    (sentences, ("a", "船", " ", ".", "”"), 500_000), (words, ("的", "龘", "一龘"), 200_000),
+    (spaced_words, ("船", "a", "a 船"), 500_000), (numbers, ("1", "1.", "一"), 500_000),
+    (letters, ("._",), 500_000), (normalize, ("\u0316\u0300",), 200_000),
+    (article_title, (" ", " _", "-", "a-"), 200_000),
+])  # fmt: skip
 def test_time_grows_with_a_hostile_text(stage: Callable[[str], object], units: tuple[str, ...], size: int) -> None:
     for unit in units:
         large = f"a{unit * (size // len(unit))}b"

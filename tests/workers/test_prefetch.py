@@ -71,7 +71,10 @@ def test_the_pages_that_are_read_ahead_have_bounds(html: str, most: int, monkeyp
     assert len(pool.pages) == 200
 
 
-def test_an_error_comes_after_the_records_before_it() -> None:
+def test_the_first_pages_are_not_worth_a_process() -> None:
+    expected = [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
+    assert [*read(map(entry, range(5)), Pool(), first_pages=3)] == expected
+
     def records() -> Iterator[InputRecord]:
         yield from map(entry, range(3))
         raise NearDupError("the file ends in the middle")
@@ -80,8 +83,3 @@ def test_an_error_comes_after_the_records_before_it() -> None:
     assert [next(found) for _ in range(3)] == [(0, "0"), (1, "1"), (2, "2")]
     with pytest.raises(NearDupError):
         next(found)
-
-
-def test_the_first_pages_are_not_worth_a_process() -> None:
-    expected = [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
-    assert [*read(map(entry, range(5)), Pool(), first_pages=3)] == expected

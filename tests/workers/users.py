@@ -39,14 +39,12 @@ def misbehave(order: str) -> None:
 
 
 def extract(html: str, url: str) -> str | None:
-    """The process that read the HTML."""
     sys.stdout.write("no answer\n")
     misbehave(html)
     return f"{html} by {os.getpid()}"
 
 
 def reading(extractor: str = f"{__name__}.extract", seconds: float = 30.0) -> ReadingOptions:
-    """Options with the extractor above."""
     return replace(READING, extractor=extractor, seconds=seconds)
 
 
@@ -60,5 +58,4 @@ def opened(options: ReadingOptions, size: int = 1) -> Iterator[WorkerPool]:
 
 
 def raw(html: str) -> PageContent:
-    """A page to read."""
     return PageContent(URL, html)

@@ -41,7 +41,7 @@ class Cascade(Method):
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
     sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
-    witness_below: ClassVar[float] = 0.9
+    variant_below: ClassVar[float] = 0.9
 
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
@@ -58,7 +58,7 @@ class Cascade(Method):
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
         of_all, of_whole = text.own.sketch(form), text.whole.sketch(form)
-        of_core = of_all if core is text or core.own.lines == text.own.lines else core.own.sketch(form)
+        of_core = of_all if core is text or core.own.has_lines_of(text.own) else core.own.sketch(form)
         site_free = None
         if text.own is not text.whole and text.own.size < text.site_free.size:
             site_free = Article.of(text.site_free.sketch(form))
@@ -110,13 +110,13 @@ class Cascade(Method):
     def _about_keys(self, page: Page, found: Views) -> list[int]:
         families = self._families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
-        keys = self._core_key("title", found.headline) if "title" in families else []
-        return keys + self._core_key("about", normalize(" ".join(about), simplified=self.parameters.simplified))
+        text = normalize(" ".join(about), simplified=self.parameters.simplified)
+        keys = self._core_key("title", found.title_core) if "title" in families else []
+        return keys + self._core_key("about", core_words(text, self.parameters.core_words))
 
-    def _core_key(self, family: str, text: str) -> list[int]:
+    def _core_key(self, family: str, core: list[str]) -> list[int]:
         """Return the key of the core words; one word alone says too little."""
-        core = sorted(core_words(text, self.parameters.core_words))
-        return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
+        return [self.hashes.place(f"{family} {' '.join(sorted(core))}")] if len(core) > 1 else []
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         p = self.parameters

@@ -13,11 +13,11 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
+from scrapy_neardup.text.lexicon import words_and_core
 from scrapy_neardup.text.normalize import letters, normalize, segment
 from scrapy_neardup.text.quotes import split_lines, split_quotes
 from scrapy_neardup.text.sentences import SegmentedText
 from scrapy_neardup.text.titles import longest_part, title_parts
-from scrapy_neardup.text.tokens import words
 
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
@@ -44,9 +44,9 @@ class Views(NamedTuple):
     #: 32-bit fingerprints of the letters of the title and of the site, 0 without one.
     title_hash: int
     site_hash: int
-    #: The title's own part in normal spelling, words of that, and headlines: parts of the title, and h1.
-    headline: str
+    #: Words of the title's own part, core words of that, and headlines: parts of the title, and h1.
     title: list[str]
+    title_core: list[str]
     headlines: list[str]
     all: View
     article: View | None
@@ -95,12 +95,12 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
-    headline = spelt.get(longest_part(own_parts), "")
+    title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), p.core_words)
     return Views(
         title_hash=title_hash if title else 0,
         site_hash=site_hash if page.site else 0,
-        headline=headline,
-        title=words(headline),
+        title=title_words,
+        title_core=title_core,
         # A headline of marks alone would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
         headings=_headings(page, of_title, p, hashes),

@@ -34,9 +34,8 @@ class Lines:
     @classmethod
     def encode(cls, own: SegmentedText, headlines: Iterable[str]) -> bytes:
         """Pack the headlines and a sample of the lines of a page."""
-        letters = [min(len(line), _MAX_LETTERS) for line in own.lines]
-        known: dict[int, int] = dict(zip(own.line_hashes().tolist(), letters, strict=True))
-        fingerprints = sorted({own.hashes.short(headline) for headline in headlines if headline})
+        known: dict[int, int] = dict(zip(own.line_hashes().tolist(), own.lengths, strict=True))
+        fingerprints = sorted({*own.hashes.shorts(list(filter(None, headlines)))})
         return _pack_lines(fingerprints[:_MAX_HEADLINES], sorted(known)[:MAX_LINES], known)
 
     @property
@@ -62,7 +61,7 @@ class Lines:
 def _pack_lines(headlines: Sequence[int], lines: Sequence[int], letters: Mapping[int, int]) -> bytes:
     count = len(headlines), len(lines)
     head = struct.pack(f">BB{sum(count)}I", *count, *headlines, *lines)
-    return head + bytes([letters[one] for one in lines])
+    return head + bytes([min(letters[one], _MAX_LETTERS) for one in lines])
 
 
 #: Most shingles of a short text.
