@@ -123,7 +123,7 @@ class Cascade(Method):
         return self._bound.may_be_alike(_unpack_cached(new.sketch, p.bins * p.bits // 8), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        pair = self._judge(new, old, common)
+        pair = self.judge(new, old, common)
         duplicate = pair.decision().duplicate
         certain = duplicate and pair.is_certain
         if pair.same_article:
@@ -147,14 +147,14 @@ class Cascade(Method):
         return None if comparison is None else (comparison, move_sketch(known, sketch, here))
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
-        return self._judge(new, delivered, frozenset()).is_minor_update()
+        return self.judge(new, delivered, frozenset()).is_minor_update()
 
     def length(self, sketch: bytes) -> int:
         """Number of different shingles of the article, or of all own text: about the number of letters."""
         return self._unpack(sketch).article_view().shingles
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
-        pair = self._judge(new, old, common)
+        pair = self.judge(new, old, common)
         p, features, prose, site = pair.parameters, pair.features, pair.shared_prose(), pair.site_evidence
         by_name = weights(p)
         shown = [
@@ -174,7 +174,7 @@ class Cascade(Method):
 
     def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
         # A crawl asks this too, so it leaves out features that only people read.
-        return self._judge(new, old, common).decision().sentence
+        return self.judge(new, old, common).decision().sentence
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
@@ -187,7 +187,7 @@ class Cascade(Method):
             simplified=p.simplified,
         )
 
-    def _judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
+    def judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
         p = self.parameters
         sketch = _unpack_cached(new.sketch, p.bins * p.bits // 8)
         return PairJudge(p, new, sketch, self._unpack(old), common)
