@@ -29,11 +29,16 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
     import numpy as np
     from synthetic import pages
 
+    from scrapy_neardup.hashing.farmhash import fingerprint_bytes
     from scrapy_neardup.hashing.keyed import Keyed
     from scrapy_neardup.methods import make_method
+    from scrapy_neardup.methods.cascade.features import TitleWords
     from scrapy_neardup.methods.cascade.sketch import sketch_form
     from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
-    from scrapy_neardup.text.normalize import segment
+    from scrapy_neardup.text.lexicon import core_words, words_and_core
+    from scrapy_neardup.text.normalize import letters, normalize, segment
+    from scrapy_neardup.text.prose import has_prose
+    from scrapy_neardup.text.quotes import may_quote
 
     documents = list(pages(PAGES))
     keyed = Keyed(bytes(range(32)))
@@ -47,14 +52,33 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
         counts.note(found, "news.example", keyed, everywhere=True)
 
     form, texts = sketch_form(method.parameters), [segment(page.text, keyed) for page in documents]
+    titles = [words_and_core(page.title, 4)[0] for page in documents]
+    sketches = [method.fingerprint(page).sketch for page in documents]
     return {
-        "read: normal spelling, sentences, hashes": (
-            lambda text: segment(text, keyed),
-            [page.text for page in documents],
-        ),
-        "sketch and keys": (lambda text: text._make_sketch(form), texts),
         "fingerprint, all of it": (lambda page: method.fingerprint_own(page, known.is_common, known), documents),
-        "count sentences": (count, prints),
+        "cut_text: spelling, sentences, hashes": (lambda page: segment(page.text, keyed), documents),
+        "cut_hashes, cut_lengths": (lambda text: (text.line_hashes(6), text.lengths), texts),
+        "cut_sentences, cut_lines": (lambda text: segment(text, keyed).lines, [page.text for page in documents]),
+        "cut_without": (lambda text: text.without(frozenset(text.line_hashes()[:3].tolist())), texts),
+        "cut_sketch": (lambda text: text._make_sketch(form), texts),
+        "cut_title": (lambda both: TitleWords(*both).encode(32), list(zip(titles, texts, strict=True))),
+        "cut_lacking, if another title is compared": (lambda text: text.missing_grams([7, 8], 2, 8, 0xFFFFFC), texts),
+        "hash_texts: title, its part, site": (lambda page: keyed.shorts((page.title, "title", page.url)), documents),
+        "folded, letters: title, description": (
+            lambda page: (letters(normalize(page.title)), normalize(page.description)),
+            documents,
+        ),
+        "has_prose": (lambda page: has_prose(page.text, 40), documents),
+        "strings, holds_any": (lambda page: may_quote(page.text), documents),
+        "lexicon, words": (
+            lambda page: (words_and_core(page.title, 4), core_words(page.description, 4)),
+            documents,
+        ),
+        "are_common, count_page": (count, prints),
+        "fingerprint64: record, tally": (
+            lambda sketch: [fingerprint_bytes(sketch), fingerprint_bytes(b"key")],
+            sketches,
+        ),
     }
 
 

@@ -1,5 +1,21 @@
 /* The hot stages, compiled. The functions of Python beside each call define them, and do the work where this module was not
  * built. Tests compare the two. Each of the other files holds a part of it.
+ *
+ * What each saves of a page of 1,520 letters, in µs (a fingerprint takes 85 instead of 1,400; python benchmarks/kernels.py):
+ *     cut_text                            90 of 106
+ *     cut_hashes, cut_lengths             40 of 42
+ *     cut_without                         12 of 16, once lines are boilerplate
+ *     cut_sentences, cut_lines            make strings of a cut text, when a comparison asks for them
+ *     cut_sketch                         257 of 268
+ *     cut_title                           54 of 57
+ *     cut_lacking                        755 of 768, when a page with another title is compared
+ *     hash_texts                           2 of 3; 13 of a page from HTML
+ *     folded, letters                      4 of 5; letters also of each line of HTML
+ *     has_prose                            7 of 8
+ *     strings, holds_any                   6 of 8
+ *     lexicon, words                     286 of 298; and 0.5 s in each process
+ *     are_common, count_page             112 of 115
+ *     fingerprint64                       17 of 17
  */
 #include "_kernels.h"
 #include "_kernels_hashes.h"

@@ -14,12 +14,12 @@ typedef struct {
 /* The parts of a table in one piece of memory; 0 with an error. */
 static int read_table(PyObject *memory, Py_ssize_t in_block, Counted *table)
 {
-    Py_ssize_t all = PyByteArray_Size(memory), size = in_block * (9 * WAYS + 1) + 1, blocks, ways;
-    if (!is_so(1 <= in_block && in_block <= MOST_BUCKETS && all && all % size == 0 && all / size <= MOST_BUCKETS / in_block &&
-                   !(all / size * in_block & (all / size * in_block - 1)),
-               PyExc_ValueError, "the number of buckets must be a power of two, as many in every block"))
+    int is_right = 1 <= in_block && in_block <= MOST_BUCKETS;
+    Py_ssize_t all = PyByteArray_Size(memory), size = is_right ? in_block * (9 * WAYS + 1) + 1 : 1, blocks = all / size, ways;
+    is_right = is_right && blocks && blocks * size == all && blocks <= MOST_BUCKETS / in_block &&
+               !(blocks * in_block & (blocks * in_block - 1));
+    if (!is_so(is_right, PyExc_ValueError, "the number of buckets must be a power of two, as many in every block"))
         return 0;
-    blocks = all / size;
     table->in_block = in_block;
     table->buckets = (uint32_t)(blocks * in_block);
     ways = (Py_ssize_t)table->buckets * WAYS;
@@ -31,7 +31,8 @@ static int read_table(PyObject *memory, Py_ssize_t in_block, Counted *table)
     return 1;
 }
 
-/* The sentences of a page, with room for two more, and behind them room for a copy and a byte for each; NULL with an error. */
+/* The sentences of a page, with room for two more, and behind them room for a copy and a byte for each; NULL with an
+ * error. */
 static uint32_t *read_sentences(PyObject *bytes, Py_ssize_t *count)
 {
     Py_ssize_t size = PyBytes_Size(bytes);

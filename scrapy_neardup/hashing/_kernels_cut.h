@@ -373,7 +373,8 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
 }
 
-enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
+enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST,
+       LAST, FORM };
 
 /* Smallest and largest value of each; 0 for no largest. */
 static const Py_ssize_t LIMITS[FORM][2] = {

@@ -79,7 +79,7 @@ static const uint64_t IV[8] = {
 
 IN_CLONES static void compress(Words h[8], const Stream *streams)
 {
-    Words m[16] = {{0}}, v[16] = {{0}};
+    Words m[16] = {0}, v[16] = {0};
     int i, k;
     for (i = 0; i < 16; i++)
         for (k = 0; k < LANES; k++)
@@ -140,7 +140,7 @@ static int key_of(PyObject *secret, Key *key)
 {
     Py_ssize_t i, size = PyBytes_Size(secret);
     Stream streams[LANES] = {{0}};
-    Words h[8] = {{0}};
+    Words h[8] = {0};
     if (!is_so(size <= 64, PyExc_ValueError, "a secret has 64 bytes at most"))
         return 0;
     memset(key, 0, sizeof *key);
@@ -190,7 +190,7 @@ static void fill(Stream *stream)
 /* Hashes texts. Where one ends, the next one takes its lane. */
 static void hash_each(const Key *key, Text *texts, Py_ssize_t count)
 {
-    Words h[8] = {{0}};
+    Words h[8] = {0};
     Stream streams[LANES] = {{0}};
     Text *held[LANES] = {NULL}, *next = texts;
     int i, k, running;

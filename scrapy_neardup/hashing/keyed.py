@@ -9,7 +9,7 @@ Wegman 1979): without the base nobody finds collisions.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from hashlib import blake2b, md5
 
 import numpy as np
@@ -96,12 +96,6 @@ class Keyed:
         for char in text:
             found = (found * base + mix_one(ord(char) ^ offset)) % 2**64
         return mix_one(found)
-
-    def n_grams_each(self, units: npt.NDArray[np.uint64], lengths: Iterable[int]) -> list[npt.NDArray[np.uint64]]:
-        """Return ``n_grams`` for several lengths, none longer than the sequence, in fewer steps."""
-        mixed = mix64(units ^ self._offset)
-        sums = [self._sums(mixed, length) for length in lengths]
-        return np.split(mix64(np.concatenate(sums)), np.cumsum([len(one) for one in sums])[:-1]) if sums else []
 
     def _sums(self, mixed: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.uint64]:
         """Return the polynomial of every n-gram of mixed numbers.

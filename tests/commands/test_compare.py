@@ -76,7 +76,7 @@ def found(invoke: Invoke) -> Found:
 @pytest.fixture(params=["sqlite", "leveldb"])
 def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The default state here."""
-    place = folder / ".scrapy" / "neardup"
+    place = folder / ".scrapy" / "neardup" / "spiders" / "news"
     place.mkdir(parents=True)
     return make_state(request.param, place)
 

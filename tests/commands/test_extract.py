@@ -63,7 +63,7 @@ def found(run: Run) -> Callable[..., dict[str, Any]]:
 @pytest.fixture(params=["sqlite", "leveldb"])
 def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The state of a crawl here that has seen the aside on 40 pages of the site, and some pages of it besides."""
-    place = folder / ".scrapy" / "neardup"
+    place = folder / ".scrapy" / "neardup" / "spiders" / "news"
     place.mkdir(parents=True)
     url = state_url(request.param, place / f"state.{request.param}")
     with open_state(url) as store:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from html import escape
 
 import pytest
@@ -83,6 +84,12 @@ def _plain(html: str) -> str:
     return html.replace("</p>", "\n").strip()
 
 
+def posts(texts: Iterable[str], site: str = "list", title: str = "Re: Slipway") -> list[Page]:
+    """A page of the site for each text."""
+    found = enumerate(texts)
+    return [Page(f"http://{site}.example/{n}", title, text=text, site=f"{site}.example") for n, text in found]
+
+
 def of_html(html: str, url: str, site: str) -> Page:
     page = extract(html, url, max_html=10**6)
     return Page(**{name: getattr(page, name) for name in Page.__slots__} | {"site": site})
@@ -99,15 +106,9 @@ def kinds(verdicts: list[Verdict]) -> list[Kind]:
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_a_thread_of_mails_is_kept_whole_and_each_once(detector: Detector, *, newest_first: bool) -> None:
     texts = mails()[:: -1 if newest_first else 1]
-    thread = [
-        Page(f"http://list.example/{n}", "Re: Slipway", text=text, site="list.example") for n, text in enumerate(texts)
-    ]
+    thread = posts(texts)
     assert kinds(judged(detector, thread)) == [Kind.UNIQUE] * len(texts)
-    again = [
-        Page(f"http://mirror.example/{n}", "Re: Slipway", text=text, site="mirror.example")
-        for n, text in enumerate(texts)
-    ]
-    told = judged(detector, again)
+    told = judged(detector, posts(texts, "mirror"))
     assert kinds(told) == [Kind.DUPLICATE] * len(texts)
     assert [one.match and one.match.url for one in told] == [page.url for page in thread]
 
@@ -129,11 +130,8 @@ def test_a_thread_of_pages_is_kept_whole_and_each_once(detector: Detector, kind:
 
 def test_a_copy_of_a_reply_may_say_a_little_more_around_a_long_quote(detector: Detector) -> None:
     reply = mails()[-1]
-    one, other = (
-        Page(f"http://{name}.example/", "Re: Slipway", site=name, text=text)
-        for name, text in (("list", reply), ("mirror", f"{reply}\nPosted by the mirror"))
-    )
-    assert kinds(judged(detector, [one, other])) == [Kind.UNIQUE, Kind.DUPLICATE]
+    pages = [*posts([reply]), *posts([f"{reply}\nPosted by the mirror"], "mirror")]
+    assert kinds(judged(detector, pages)) == [Kind.UNIQUE, Kind.DUPLICATE]
 
 
 def test_a_reply_without_words_of_its_own_passes_as_one_that_cannot_be_judged(detector: Detector) -> None:
@@ -144,19 +142,15 @@ def test_a_reply_without_words_of_its_own_passes_as_one_that_cannot_be_judged(de
             for one in ("So it is.", "Oh no!")
         ),
     ]
-    told = judged(
-        detector, [Page(f"http://list.example/{n}", "Re: Slipway", text=text) for n, text in enumerate(texts)]
-    )
+    told = judged(detector, posts(texts))
     assert [(one.kind, one.reason) for one in told] == [(Kind.UNIQUE, ""), *[(Kind.UNJUDGED, "quotes")] * 2]
 
 
 def test_the_same_short_answer_to_two_messages_is_two_answers(detector: Detector) -> None:
     answer = "Thank you very much for that, I have put it on the page of the club."
     texts = [f"On 4 March 2024, Ada wrote:\n> {one}\n\n{answer}" for one in (REPLIES[0].split("\n")[0], OTHER)]
-    pages = [Page(f"http://list.example/{n}", "Re: Slipway", text=text) for n, text in enumerate(texts)]
-    assert kinds(judged(detector, pages)) == [Kind.UNIQUE] * 2
-    again = Page("http://mirror.example/", "Re: Slipway", text=texts[1])
-    assert kinds(judged(detector, [again])) == [Kind.DUPLICATE]
+    assert kinds(judged(detector, posts(texts))) == [Kind.UNIQUE] * 2
+    assert kinds(judged(detector, posts(texts[1:], "mirror"))) == [Kind.DUPLICATE]
 
 
 @pytest.mark.parametrize("how", ["text", "html", "whole"])
@@ -186,24 +180,15 @@ def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise(detec
 
 def test_what_many_replies_quote_is_no_boilerplate(detector: Detector) -> None:
     sentence = OPENING.split("\n")[0]
-    thread = [
-        Page(
-            f"http://list.example/{n}",
-            f"Re: {n}",
-            site="list.example",
-            text=f"On 4 March 2024, Ada wrote:\n> {sentence}\n> and more\n{own}",
-        )
-        for n, own in enumerate(
-            f"Answer {n} of harbour {n * 7}: the boat of number {n * 13} waits at berth {n * 17} of pier {n * 31}."
-            for n in range(40)
-        )
+    texts = [
+        f"On 4 March 2024, Ada wrote:\n> {sentence}\n> and more\n"
+        f"Answer {n} of harbour {n * 7}: the boat of number {n * 13} waits at berth {n * 17} of pier {n * 31}."
+        for n in range(40)
     ]
-    judged(detector, thread)
-    opening = detector.judge_now(
-        Page("http://list.example/first", "Slipway", text=OPENING, site="list.example"), sealed=True
-    )
-    copy = detector.judge_now(
-        Page("http://list.example/copy", "Slipway", text=sentence, site="list.example"), sealed=True
+    judged(detector, [replace(one, title=f"Re: {n}") for n, one in enumerate(posts(texts))])
+    first, second = posts([OPENING, sentence], title="Slipway")
+    opening, copy = judged(
+        detector, [replace(first, url=f"{first.url}/first"), replace(second, url=f"{second.url}/copy")]
     )
     assert (opening.kind, copy.reason) == (Kind.UNIQUE, "")
 
