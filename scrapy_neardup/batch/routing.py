@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrapy_neardup.batch.tables import GIVEN, NEEDED, Topic
+from scrapy_neardup.state.exact_counts import MOST
 
 _Numbers = npt.NDArray[np.uint64]
 _Indices = npt.NDArray[np.intp]
@@ -49,6 +50,10 @@ def _answer(rows: pa.Table, kind: Topic, common: int) -> pa.Table:
     if kind is Topic.URL:
         return _given(kind, asked_hashes, asked_parts, left.take(high - 1))
     counts = _reduce(np.add if kind is Topic.COUNT else np.bitwise_or, _numbers(left, "count"), low, high)
+    if (
+        kind is Topic.COUNT
+    ):  # else a sentence of every page would differ in every round, and no part would stay as it is
+        counts = np.where(asked_hashes & np.uint64(1), counts, np.minimum(counts, np.uint64(MOST)))
     return _given(kind, asked_hashes, asked_parts, None, counts)
 
 

@@ -19,6 +19,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.state.boilerplate import (
     ALL_PAGES,
     COMMON_BITS,
+    COMMON_HERE,
     LEAST_PAGES,
     PageCounts,
     number_of_site,
@@ -26,8 +27,8 @@ from scrapy_neardup.state.boilerplate import (
 )
 from scrapy_neardup.state.sentence_counts import Sentences
 
-#: Counts that are asked for are at most this, as those of fixed size.
-_MOST = 256
+#: The number of a sentence is even, and a page asks for no more of its count than this. Other numbers are odd.
+MOST = COMMON_HERE
 #: Pages of a site in a block. The last full block and the one begun after it tell how many of its pages are forms.
 _BLOCK = 512
 
@@ -80,7 +81,7 @@ class ExactCounts(PageCounts):
             self.add([_forms(site, pages // _BLOCK, hashes)])
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        return np.minimum(self.get(numbers_on_site(sentences, site, hashes)), _MOST).astype(np.uint16)
+        return np.minimum(self.get(numbers_on_site(sentences, site, hashes)), MOST).astype(np.uint16)
 
     def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return np.array([bits.bit_count() for bits in self.get_bits(sentences.tolist())], np.uint16)
@@ -102,17 +103,17 @@ class ExactCounts(PageCounts):
 def numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> list[int]:
     """Return the numbers of sentences on this site."""
     mixed = sentences.astype(np.uint64) ^ np.uint64(number_of_site(site, hashes))
-    numbers: list[int] = hashes.numbers(mixed).tolist()
+    numbers: list[int] = (hashes.numbers(mixed) & ~np.uint64(1)).tolist()
     return numbers
 
 
 @lru_cache(maxsize=1000)
 def _form_pages(site: str, hashes: Keyed) -> int:
     """Return the number that counts the pages of a site of which it is known whether they are forms."""
-    return hashes.of(f"form pages {site}")
+    return hashes.of(f"form pages {site}") | 1
 
 
 @lru_cache(maxsize=1000)
 def _forms(site: str, block: int, hashes: Keyed) -> int:
     """Return the number that counts the forms among a block of these pages."""
-    return hashes.of(f"forms {site} {block}")
+    return hashes.of(f"forms {site} {block}") | 1

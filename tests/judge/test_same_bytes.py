@@ -199,14 +199,10 @@ def test_what_an_item_says_of_its_own_makes_it_another_page(store: PageStore, it
     assert crawl.read == [ONE, ONE]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"min_letters": 41}, {"also_copies": frozenset([Likeness.EXCERPT])}, {"max_html": 900_000},
-        {"max_text": 300_000}, {"extractor": lambda content, url: "".join(story(1))},
-    ],
-    ids=lambda changed: next(iter(changed)),
-)  # fmt: skip
+@pytest.mark.parametrize("changed", [
+    {"min_letters": 41}, {"also_copies": frozenset([Likeness.EXCERPT])}, {"max_html": 900_000},
+    {"max_text": 300_000}, {"extractor": lambda content, url: "".join(story(1))},
+], ids=lambda changed: next(iter(changed)))  # fmt: skip
 def test_what_decides_how_a_page_is_read_or_judged_has_it_read_again(store: PageStore, changed: dict[str, Any]) -> None:
     Crawl(store).judge(ONE, FIRST)
     crawl = Crawl(store, **changed)

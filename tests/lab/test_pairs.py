@@ -69,10 +69,8 @@ FIGURES = {"a": "a", "b": "b", "jaccard": 0.5, "containment": 0.5}
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
-    ({"b": "z"}, "no document has the id 'z'"),
-    ({"b": None}, "a and b must name two documents"),
-    ({"b": "a"}, "a and b are the same document"),
-    ({"jaccard": 1.1}, "jaccard must be a number from 0 to 1, not 1.1"),
+    ({"b": "z"}, "no document has the id 'z'"), ({"b": None}, "a and b must name two documents"),
+    ({"b": "a"}, "a and b are the same document"), ({"jaccard": 1.1}, "jaccard must be a number from 0 to 1, not 1.1"),
     ({"containment": float("nan")}, "containment must be a number from 0 to 1, not nan"),
     ({"containment": None}, "containment is missing"),
     ({"jaccard": True}, "jaccard must be a number from 0 to 1, not True"),

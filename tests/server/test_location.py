@@ -85,10 +85,8 @@ def test_a_wrong_url_is_refused_without_its_password() -> None:
 
 
 @pytest.mark.parametrize("url", [
-    "redis://user:hush@host/0?state=%(name",
-    "redis://user:hush@host/0?state=%(missing)s",
-    "redis://user:hush@host/0?state=%(name)d",
-    "redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name",
+    "redis://user:hush@host/0?state=%(name", "redis://user:hush@host/0?state=%(missing)s",
+    "redis://user:hush@host/0?state=%(name)d", "redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name",
 ])  # fmt: skip
 def test_a_wrong_placeholder_is_refused_without_the_password(url: str) -> None:
     with pytest.raises(SettingsError, match="state=%") as refused:
