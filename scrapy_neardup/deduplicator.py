@@ -208,9 +208,7 @@ class Deduplicator:
         if isinstance(ruling, Blocked):
             return Verdict(Kind.UNJUDGED, url, reason="in_flight")
         verdict = ruling.verdict
-        if self._store.record(verdict.id):
-            return verdict
-        return replace(verdict, id=0, group=verdict.group if verdict.group != verdict.id else 0)
+        return verdict if self._store.record(verdict.id) else replace(verdict, id=0)
 
     def _log(self, url: str, reason: str, why: str) -> None:
         if reason not in self._logged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import field
 from itertools import islice
 
 import lxml.html
@@ -66,6 +67,16 @@ class Block:
     frame: bool = False
     headline: bool = False
     quote: QuoteMarkup = QuoteMarkup.NONE
+    #: Letters and digits of the text. Lines are compared by them.
+    letters: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "letters", letters(self.text))
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the line is only links: a menu entry, a teaser or a related page."""
+        return self.linked > LINKED * len(self.letters)
 
 
 @fast_dataclass(frozen=True, slots=True)

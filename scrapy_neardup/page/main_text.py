@@ -15,8 +15,6 @@ import lxml.html
 from lxml import etree
 
 from scrapy_neardup.page.blocks import LINKED, Block, Section, is_hidden
-from scrapy_neardup.page.reading import is_link_line
-from scrapy_neardup.text.normalize import letters
 
 if TYPE_CHECKING:
     from trafilatura.settings import Extractor
@@ -78,9 +76,8 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
     """
     prose, phrases, links = [0], [0], [0]  # letters before each line
     for block in blocks:
-        line = letters(block.text)
-        size = len(line)
-        is_link = size < _SENTENCE and (block.frame or is_link_line(block, line))
+        size = len(block.letters)
+        is_link = size < _SENTENCE and (block.frame or block.is_link)
         prose.append(prose[-1] + size * (not is_link))
         phrases.append(phrases[-1] + size * (not is_link and size >= _PHRASE))
         links.append(links[-1] + size * is_link)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import and_
 
-from scrapy_neardup.page.blocks import LINKED, Block
+from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import find_quotes
@@ -84,8 +84,8 @@ def read_blocks(blocks: list[Block], main_text: str) -> Reading:
     >>> read_blocks([Block("Ferry", headline=True), Block("Menu", linked=4)], "").headline
     'Ferry'
     """
-    lines, main_lines = _letters(blocks), _split(main_text)
-    is_link = [is_link_line(block, line) for block, line in zip(blocks, lines, strict=True)]
+    lines, main_lines = [block.letters for block in blocks], _split(main_text)
+    is_link = [block.is_link for block in blocks]
     in_main = [is_in and not block.frame for block, is_in in zip(blocks, _find_in(main_lines, lines), strict=True)]
     kept = [
         bool(line) and not block.frame and (main or not link)
@@ -121,7 +121,7 @@ def locate_text(blocks: list[Block], text: str) -> Reading:
     >>> locate_text([Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").kept
     (True, False)
     """
-    lines, own_lines = _letters(blocks), _split(text)
+    lines, own_lines = [block.letters for block in blocks], _split(text)
     return Reading(
         text=text,
         main="",
@@ -133,16 +133,6 @@ def locate_text(blocks: list[Block], text: str) -> Reading:
         letters=sum(len(line) for _, line in own_lines),
         main_letters=0,
     )
-
-
-def is_link_line(block: Block, line: str) -> bool:
-    """Whether a line, with these letters, is only links: a menu entry, a teaser or a related page."""
-    return block.linked > LINKED * len(line)
-
-
-def _letters(blocks: list[Block]) -> list[str]:
-    """Return the letters and digits of each line. Lines are compared by them."""
-    return [letters(block.text) for block in blocks]
 
 
 def _split(text: str) -> list[tuple[str, str]]:
@@ -270,4 +260,4 @@ def _line_roles(blocks: list[Block], reading: Reading) -> Iterator[LineRole]:
         elif block.frame:
             yield LineRole.FRAME
         else:
-            yield LineRole.LINKS if is_link_line(block, letters(block.text)) else LineRole.OTHER
+            yield LineRole.LINKS if block.is_link else LineRole.OTHER

@@ -1,0 +1,53 @@
+"""``scrapy neardup batch``: its files, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from scrapy_neardup.errors import SettingsError
+from tests.batch import write_records
+from tests.build import article_text
+from tests.cli import Invoke
+
+RECORDS = [
+    {"id": f"{family}-{version}", "title": f"题{family}", "text": article_text(family, version), "extra": version}
+    for version in range(2)
+    for family in range(3)
+]
+
+
+@pytest.mark.slow
+def test_all_files_are_written(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for at in (0, 3):
+        write_records(tmp_path / f"part{at}.jsonl", RECORDS[at : at + 3])
+    done = invoke("batch", "part*.jsonl", "-o", "verdicts.parquet", "--kept", "kept.jsonl", "--workers", "2", "--json")
+    assert json.loads(done.out)["verdicts"]["duplicate"] == 3
+    rows = pq.read_table(tmp_path / "verdicts.parquet").to_pylist()
+    assert [(row["input"], row["record"], row["url"]) for row in rows[2:4]] == [
+        ("part0.jsonl", 2, "2-0"),
+        ("part3.jsonl", 0, "0-1"),
+    ]
+    assert [row["original"] for row in rows] == [None, None, None, "0-0", "1-0", "2-0"]
+    assert rows[0]["similar_id"] == rows[3]["similar_id"]
+    kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
+    assert kept == RECORDS[:3]
+
+
+@pytest.mark.parametrize(
+    "options", [["--memory", "much"], ["--method", "simhash", "--store", "redis://host/0?state=a"]]
+)
+def test_wrong_options_are_refused(invoke: Invoke, tmp_path: Path, options: list[str]) -> None:
+    name = write_records(tmp_path / "pages.jsonl", RECORDS)
+    with pytest.raises(SettingsError, match=options[-2]):
+        invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), *options)
+
+
+def test_another_keep_policy_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    name = write_records(tmp_path / "pages.jsonl", RECORDS)
+    with pytest.raises(SettingsError, match="NEARDUP_KEEP_POLICY"):
+        invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), NEARDUP_KEEP_POLICY="longest")
