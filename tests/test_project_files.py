@@ -152,7 +152,7 @@ def test_package_changelog_and_citation_name_the_same_release() -> None:
 
 
 def test_every_extra_that_is_named_is_there_and_all_for_users_are_named() -> None:
-    """Nobody is to meet a compiler or Java unasked: LevelDB is a dependency where it has a wheel, Spark is an extra."""
+    """LevelDB is a dependency where it has a wheel; elsewhere it needs a compiler, and Spark takes 500 MB."""
     users = set(EXTRAS) - {"all", "docs", "test"}
     assert EXTRAS["all"] == [f"scrapy-neardup[{','.join(sorted(users - {'leveldb', 'spark'}))}]"]
     assert set(EXTRAS["docs"]) <= set(EXTRAS["test"])
