@@ -3,9 +3,9 @@
     python benchmarks/ablation.py CORPUS ... [--fit]
 
 A corpus is a folder or file of documents, as ``scrapy neardup evaluate`` reads it, with pairs that a person has read in
-``gold.jsonl`` beside them. Each variant leaves out one rule, or moves one number to where it never acts, and replays all
-corpora. It prints how many read pairs change for better and worse, and how many more pages are dropped. ``--fit`` fits
-the weights of the score instead, and leaves out each corpus in turn.
+``gold.jsonl`` beside them. Each variant leaves out one rule, or moves one number to where it never acts, and replays
+all corpora. It prints how many read pairs change for better and worse, and how many more pages are dropped. ``--fit``
+fits the weights of the score instead, and leaves out each corpus in turn.
 """
 
 from __future__ import annotations
