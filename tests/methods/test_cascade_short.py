@@ -24,12 +24,15 @@ from tests.methods.cascade_pages import (
 # Posts
 
 
-def test_with_the_profile_posts_one_sentence_in_other_words_is_a_copy() -> None:
+def test_one_sentence_in_other_words_is_a_copy_between_sites_or_with_the_profile_posts() -> None:
     first = "The coal barge is free again and on its way to the upper lock, the harbour office says"
     later = "The coal barge is free again and on its way to the upper lock, says the office"
     posts = PROFILES[POSTS]
-    assert not judged(page(later, ""), page(first, "")).duplicate
-    assert judged(page(later, ""), page(first, ""), **posts).duplicate
+    for here, there, is_copy in [("a", "a", False), ("a", "b", True), ("", "", True)]:
+        new, earlier = page(later, "", site=here), page(first, "", site=there)
+        assert judged(new, earlier).duplicate is is_copy, (here, there)
+        assert judged(new, earlier, **posts).duplicate
+    assert not judged(page(later, "The barge"), page(first, "The barge")).duplicate, "one title may be that of a form"
     for one, low, high in NUMBERED:
         assert not judged(page(one.format(low), ""), page(one.format(high), ""), **posts).duplicate
     named = page(later, "harbour office"), page(first, "barge says")

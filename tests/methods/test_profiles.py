@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scrapy_neardup.errors import SettingsError
@@ -56,8 +58,12 @@ def test_products_of_one_family_are_kept_and_the_same_product_is_not() -> None:
         product(2, "Bench Egret", DESCRIPTION.format(name="Egret")),
     ]
     again = product(3, "Bench Heron", family[0].text + "\nNow in stock again.")
-    assert judged({}, [*family, again]) == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert judged(dict(CATALOGUE), [*family, again]) == [Kind.UNIQUE, Kind.UNIQUE, Kind.DUPLICATE]
+    cases: list[dict[str, object]] = [{}, {**CATALOGUE}]
+    for settings in cases:
+        assert judged(settings, [*family, again]) == [Kind.UNIQUE, Kind.UNIQUE, Kind.DUPLICATE]
+    unnamed = replace(family[0], text=family[0].text.replace("Heron", "bench"))
+    assert judged({}, [unnamed, family[1]]) == [Kind.UNIQUE, Kind.DUPLICATE]
+    assert judged(dict(CATALOGUE), [unnamed, family[1]]) == [Kind.UNIQUE, Kind.UNIQUE]
 
 
 PLACES = [
@@ -76,11 +82,11 @@ SHED = (
 
 
 def family(place: str) -> list[Page]:
-    """Products of a shop in one form: what they share differs from place to place."""
+    """Products of a shop in one form: what they share differs from place to place. The first is named in no text."""
     shared = "\n".join(line.format(name="shed", place=place) * 2 for line in SHED)
     first = 100 * PLACES.index(place)
     return [
-        product(first + number, f"{name} of {place}", f"{shared}\nThis one is called {name}.")
+        product(first + number, f"{name} of {place}", f"{shared}\nThis one is called {name if number else 'so'}.")
         for number, name in enumerate(NAMES)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from itertools import compress
 from typing import NamedTuple
@@ -134,12 +134,8 @@ class TitleWords:
     title has the words of both titles in its text. So a word that the other page lacks tells forms from copies.
     """
 
-    def __init__(self, title: Sequence[str], own: SegmentedText, confirmed: int = 0) -> None:
-        """Take the title's words and the page's own text without its headline, which has them anyway.
-
-        ``confirmed``: fingerprint of the headline that is both title and heading; 0 without one.
-        """
-        self.confirmed = confirmed
+    def __init__(self, title: Sequence[str], own: SegmentedText) -> None:
+        """Take the title's words and the page's own text without its headline, which has them anyway."""
         self._words = list(title)
         self._own = own
         self._prose: Prose | None = None
@@ -281,6 +277,26 @@ class Features(NamedTuple):
     smaller: int
 
 
+#: The features that ``explain`` shows, and what their values say; those of the score come first.
+MEANINGS: Mapping[str, str] = {
+    "similarity": "Jaccard similarity of 5-grams",
+    "form": "the common text may be a site's template: same site, or unknown site",
+    "gone": "each page has a title word that the other page lacks (0.5: only one page has)",
+    "same_title": "the titles are identical, or a headline is common to both",
+    "reworded": "long texts with other wording and the same numbers, so no template",
+    "numbers": "share of numbers that differ (counts less in a long text)",
+    "title": "Jaccard similarity of the title words",
+    "opening": "1 if the opening of one page occurs in the other",
+    "containment": "share of the smaller page that the other contains",
+    "contained": "share of the new page that the earlier page contains",
+    "whole": "similarity with boilerplate (lower bound)",
+    "whole_containment": "containment with boilerplate (lower bound)",
+    "sentences": "share of one page's sentences that the other contains",
+    "left": "share of the earlier sketch that is not boilerplate",
+    "length": "number of different shingles of the larger page",
+}
+
+
 class Overlap(NamedTuple):
     """Estimated numbers of common shingles, from min-wise sketches.
 
@@ -304,26 +320,26 @@ class Overlap(NamedTuple):
         return min(1.0, self.in_both / max(1.0, min(self.ours, self.theirs)))
 
 
-def overlap(one: Sketch, minwise: bytes, shingles: int, all: int, whole: bytes, bits: int) -> Overlap:
+def overlap(new: Sketch, minwise: bytes, shingles: int, all: int, whole: bytes, bits: int) -> Overlap:
     """Estimate the overlap of a new page with the sketch parts of an earlier one; ``whole``: see ``compare``.
 
     Text that the earlier page shares with the new page's boilerplate is boilerplate too. So it does not matter whether
     it was filed before or after its boilerplate was known.
     """
-    in_both = _in_both(jaccard(one.minwise, minwise, bits), one.shingles, shingles)
+    in_both = _in_both(jaccard(new.minwise, minwise, bits), new.shingles, shingles)
     if not whole:
-        return Overlap(in_both, one.shingles, float(shingles), in_both)
-    whole_in_both = _in_both(jaccard(whole, minwise, bits), one.whole, shingles)
+        return Overlap(in_both, new.shingles, float(shingles), in_both)
+    whole_in_both = _in_both(jaccard(whole, minwise, bits), new.whole, shingles)
     # At most the boilerplate that only the new page had left out; else the error of the estimate would reduce the own
     # text.
-    most = one.whole - one.shingles - (all - shingles)
+    most = new.whole - new.shingles - (all - shingles)
     theirs = float(shingles) - min(max(0.0, whole_in_both - in_both), max(0, most))
-    return Overlap(in_both, one.shingles, theirs, whole_in_both)
+    return Overlap(in_both, new.shingles, theirs, whole_in_both)
 
 
 def compare(
-    one: Sketch,
-    other: Sketch,
+    new: Sketch,
+    earlier: Sketch,
     whole: bytes,
     common: Set[int],
     p: CascadeParameters,
@@ -332,7 +348,7 @@ def compare(
     *,
     in_form: bool = False,
 ) -> Features:
-    """Return the features of a new page ``one`` and an earlier one.
+    """Return the features of a new page and an earlier one.
 
     ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none. ``common`` are keys that are
     no evidence. ``site_free``, ``title`` and ``in_form``: see ``Fingerprint``.
@@ -341,90 +357,93 @@ def compare(
     stays if the common text may be a template. Between sites and under equal titles they then weigh nothing, as a copy
     may be shortened or have other text around it.
     """
-    found = overlap(one, other.minwise, other.shingles, other.whole, whole, p.bits)
+    found = overlap(new, earlier.minwise, earlier.shingles, earlier.whole, whole, p.bits)
     in_both, _, theirs, whole_in_both = found
-    if one.site and one.site == other.site:
+    if new.site and new.site == earlier.site:
         # Assume that boilerplate left out of the earlier sketch is the same on the same site.
-        left = max(0.0, one.whole - one.shingles - (whole_in_both - in_both))
-        whole_in_both += min(other.whole - other.shingles, left)
-    length = max(one.shingles, round(theirs))
-    contained = in_both / max(1, one.shingles)
+        left = max(0.0, new.whole - new.shingles - (whole_in_both - in_both))
+        whole_in_both += min(earlier.whole - earlier.shingles, left)
+    length = max(new.shingles, round(theirs))
+    contained = in_both / max(1, new.shingles)
     if site_free:
         text = Article.unpack(site_free)
-        contained = _in_both(jaccard(text.minwise, other.minwise, p.bits), text.shingles, other.shingles)
+        contained = _in_both(jaccard(text.minwise, earlier.minwise, p.bits), text.shingles, earlier.shingles)
         contained /= max(1, text.shingles)
-    words = _comparable_words(one, other, p.max_title_words)
-    same_title = float(_same_title(one, other))
-    alike = in_both >= FIXED.compared * (one.shingles + theirs - in_both)
-    gone = _count_gone(one, other, p.max_title_words, title) / 2 if alike else 0.0
-    similar_title, other_numbers = _title_similarity(one, other, words), _numbers_differ(*words)
+    words = _comparable_words(new, earlier, p.max_title_words)
+    same_title = float(_same_title(new, earlier))
+    alike = in_both >= FIXED.compared * (new.shingles + theirs - in_both)
+    gone = _count_gone(new, earlier, p.max_title_words, title) / 2 if alike else 0.0
+    similar_title, other_numbers = _title_similarity(new, earlier, words), _numbers_differ(*words)
     in_form = in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
-    form = _form(one, other, found.containment, in_form=in_form)
+    form = _form(new, earlier, found.containment, in_form=in_form)
     return Features(
         similarity=found.similarity,
         containment=found.containment,
-        whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
-        whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
+        whole=min(1.0, whole_in_both / max(1.0, new.whole + earlier.whole - whole_in_both)),
+        whole_containment=min(1.0, whole_in_both / max(1, min(new.whole, earlier.whole))),
         contained=min(1.0, contained),
         title=similar_title,
         title_numbers=float(other_numbers),
         gone=gone,
         same_title=same_title,
-        opening=one.order.opens_like(other.order) or jaccard(one.opening, other.opening, OPENING_BITS) >= FIXED.opening,
-        numbers=one.numbers.missing_share(other.numbers) * _number_weight(length, form, same_title),
-        site=float(one.site == other.site) if one.site and other.site else 0.5,
+        opening=new.order.opens_like(earlier.order)
+        or jaccard(new.opening, earlier.opening, OPENING_BITS) >= FIXED.opening,
+        numbers=new.numbers.missing_share(earlier.numbers) * _number_weight(length, form, same_title),
+        site=float(new.site == earlier.site) if new.site and earlier.site else 0.5,
         form=form,
-        reworded=form * (alike and bool(form) and _are_reworded(one, other, title)),
-        sentences=_overlap_share(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
-        left=theirs / other.shingles if other.shingles else 1.0,
-        same_numbers=one.numbers == other.numbers,
+        reworded=form * (alike and bool(form) and _are_reworded(new, earlier, title)),
+        sentences=_overlap_share(new.sentences, earlier.sentences, {key & 0xFFFFFFFF for key in common}),
+        left=theirs / earlier.shingles if earlier.shingles else 1.0,
+        same_numbers=new.numbers == earlier.numbers,
         length=length,
-        smaller=min(one.shingles, round(theirs)),
+        smaller=min(new.shingles, round(theirs)),
     )
 
 
-def _comparable_words(one: Sketch, other: Sketch, most: int) -> tuple[Set[int], Set[int]]:
+def _comparable_words(new: Sketch, earlier: Sketch, most: int) -> tuple[Set[int], Set[int]]:
     """Return the title words of both pages up to the hash that both sketches cover."""
-    limit = min(one.word_limit(most), other.word_limit(most))
-    ours, theirs = ({word for word in page.words if word <= limit} for page in (one, other))
+    limit = min(new.word_limit(most), earlier.word_limit(most))
+    ours, theirs = ({word for word in page.words if word <= limit} for page in (new, earlier))
     return ours, theirs
 
 
-def _title_similarity(one: Sketch, other: Sketch, words: tuple[Set[int], Set[int]]) -> float:
-    if one.words and other.words:
+def _title_similarity(new: Sketch, earlier: Sketch, words: tuple[Set[int], Set[int]]) -> float:
+    if new.words and earlier.words:
         return len(words[0] & words[1]) / len(words[0] | words[1])
-    return float(one.title == other.title) if one.title and other.title else 0.5
+    return float(new.title == earlier.title) if new.title and earlier.title else 0.5
 
 
-def _same_title(one: Sketch, other: Sketch) -> bool:
-    if one.lines and other.lines and not one.lines.headlines.isdisjoint(other.lines.headlines):
+def _same_title(new: Sketch, earlier: Sketch) -> bool:
+    if new.lines and earlier.lines and not new.lines.headlines.isdisjoint(earlier.lines.headlines):
         return True
-    return one.title == other.title > 0
+    return new.title == earlier.title > 0
 
 
-def _form(one: Sketch, other: Sketch, containment: float, *, in_form: bool) -> float:
+def _form(new: Sketch, earlier: Sketch, containment: float, *, in_form: bool) -> float:
     """Return how far the common text may be a template, from 0 to 1.
 
     The sites decide. If one is unknown, the texts do: an author who fills in a form names another thing in the title,
     and replaces text. One who cuts an article, or adds to it, leaves the rest.
     """
-    if one.site and other.site:
-        return float(one.site == other.site)
+    if new.site and earlier.site:
+        return float(new.site == earlier.site)
     if in_form:
         return 1.0
     return 0.0 if containment >= FIXED.cut else 0.5
 
 
-def _count_gone(one: Sketch, other: Sketch, most: int, title: TitleWords | None) -> int:
-    return 0 if title is None or one.words == other.words else title.count_gone(other, most)
+def _count_gone(new: Sketch, earlier: Sketch, most: int, title: TitleWords | None) -> int:
+    return 0 if title is None or new.words == earlier.words else title.count_gone(earlier, most)
 
 
-def _are_reworded(one: Sketch, other: Sketch, title: TitleWords | None) -> bool:
+def _are_reworded(new: Sketch, earlier: Sketch, title: TitleWords | None) -> bool:
     """Whether the numbers are equal although their sentences are not; never without the new text.
 
     In equal sentences they are no evidence: these may be the template, or a footer with an address.
     """
-    return one.numbers.equals(other.numbers) and title is not None and title.count_new_numbers(other) >= FIXED.reworded
+    return (
+        new.numbers.equals(earlier.numbers) and title is not None and title.count_new_numbers(earlier) >= FIXED.reworded
+    )
 
 
 def _in_both(similarity: float, one: int, other: int) -> float:
@@ -437,11 +456,11 @@ def _number_weight(length: int, form: float, same_title: float) -> float:
     return min(1.0, 200 / max(1, length)) if length <= SHORT else form * (1.0 - same_title) / 2
 
 
-def _numbers_differ(one: Set[int], other: Set[int]) -> bool:
-    digits = [{word for word in words if word & NUMBER} for words in (one, other)]
+def _numbers_differ(new: Set[int], earlier: Set[int]) -> bool:
+    digits = [{word for word in words if word & NUMBER} for words in (new, earlier)]
     return bool(digits[0] and digits[1] and digits[0] != digits[1])
 
 
-def _overlap_share(one: frozenset[int], other: frozenset[int], ignored: set[int]) -> float:
-    few = min(len(one - ignored), len(other - ignored))
-    return len((one & other) - ignored) / few if few else 0.0
+def _overlap_share(new: frozenset[int], earlier: frozenset[int], ignored: set[int]) -> float:
+    few = min(len(new - ignored), len(earlier - ignored))
+    return len((new & earlier) - ignored) / few if few else 0.0

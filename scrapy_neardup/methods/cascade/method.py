@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import ClassVar
 
 from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is_common
-from scrapy_neardup.methods.cascade.features import TitleWords
+from scrapy_neardup.methods.cascade.features import MEANINGS, TitleWords
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import Views, read
-from scrapy_neardup.methods.cascade.rules import Bound, FineCheck, compare_same_bytes, move_sketch, score, weights
+from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, compare_same_bytes, move_sketch, score, weights
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
@@ -32,7 +32,7 @@ class Cascade(Method):
     * At middling similarity an edited repost looks like a form filled in for another product. Title words
       (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
     * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
-      own lines and headlines must agree too (see ``rules.SiteComparison``).
+      own lines and headlines must agree too (see ``site.SiteEvidence``).
     """
 
     name: ClassVar[str] = "cascade"
@@ -62,11 +62,7 @@ class Cascade(Method):
         site_free = None
         if text.own is not text.whole and text.own.size < text.site_free.size:
             site_free = Article.of(text.site_free.sketch(form))
-        title = TitleWords(
-            found.title,
-            core.own.without(found.headings) if found.headings else core.own,
-            hashes.short(found.confirmed) if found.confirmed else 0,
-        )
+        title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
         packed = pack_sketch(
             (
                 hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.body,
@@ -127,23 +123,22 @@ class Cascade(Method):
         return self._bound.may_be_alike(_unpack_cached(new.sketch, p.bins * p.bits // 8), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        p = self.parameters
-        one, other = _unpack_cached(new.sketch, p.bins * p.bits // 8), self._unpack(old)
-        check = FineCheck(p, new, one, other, common)
-        found = check.judgement()
-        if one.body == other.body:
-            likeness = Likeness.IDENTICAL if found.duplicate else None
-            same = one.title == other.title and not check.has_grown()
-            return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, check.same_site, check.in_form)
+        pair = self.judge(new, old, common)
+        duplicate = pair.decision().duplicate
+        certain = duplicate and pair.is_certain
+        if pair.same_article:
+            likeness = Likeness.IDENTICAL if duplicate else None
+            same = pair.new.title == pair.earlier.title and not pair.has_grown()
+            return Comparison(1.0, 1.0, duplicate, certain, same, likeness, pair.same_site, pair.in_form)
         return Comparison(
-            found.features.similarity,
-            found.features.containment,
-            found.duplicate,
-            found.certain,
+            pair.features.similarity,
+            pair.features.containment,
+            duplicate,
+            certain,
             identical=False,
-            likeness=check.likeness(found),
-            same_site=check.same_site,
-            in_form=check.in_form,
+            likeness=pair.likeness(duplicate=duplicate),
+            same_site=pair.same_site,
+            in_form=pair.in_form,
         )
 
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
@@ -152,37 +147,34 @@ class Cascade(Method):
         return None if comparison is None else (comparison, move_sketch(known, sketch, here))
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
-        one, other = self._unpack(new.sketch), self._unpack(delivered)
-        return FineCheck(self.parameters, new, one, other, frozenset()).is_minor_update()
+        return self.judge(new, delivered, frozenset()).is_minor_update()
 
     def length(self, sketch: bytes) -> int:
         """Number of different shingles of the article, or of all own text: about the number of letters."""
         return self._unpack(sketch).article_view().shingles
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
-        check = FineCheck(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
-        p, found, prose = check.parameters, check.judgement(), check.shared_prose()
-        f = found.features
-        features = (
-            *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
-            Feature("title", f.title, 0.0, "Jaccard similarity of the title words"),
-            Feature("opening", float(f.opening), 0.0, "1 if the opening of one page occurs in the other"),
-            Feature("containment", f.containment, 0.0, "share of the smaller page that the other contains"),
-            Feature("whole", f.whole, 0.0, "similarity with boilerplate (lower bound)"),
-            Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate (lower bound)"),
-            Feature("sentences", f.sentences, 0.0, "share of one page's sentences that the other contains"),
+        pair = self.judge(new, old, common)
+        p, features, prose, site = pair.parameters, pair.features, pair.shared_prose(), pair.site_evidence
+        by_name = weights(p)
+        shown = [
+            Feature(name, float(getattr(features, name)), by_name.get(name, 0.0), MEANINGS[name]) for name in MEANINGS
+        ]
+        shown += [
             Feature("prose", prose.prose, 0.0, "share of the new page's prose in the other page (1 if it has little)"),
             Feature("listing", prose.listing, 0.0, "share of the common text that is a listing: code or a table"),
-            Feature("left", f.left, 0.0, "share of the earlier sketch that is not boilerplate"),
-            Feature("forms", check.forms, 0.0, "share of the site's pages that look alike under other titles"),
-            Feature("length", f.length, 0.0, "number of different shingles of the larger page"),
-        )
-        return Explanation(features, score(f, p), p.base, found.decision)
+            Feature("forms", pair.forms, 0.0, "share of the site's pages that look alike under other titles"),
+        ]
+        if site is not None:
+            shown += [
+                Feature("own_shared", site.shared, 0.0, "letters of common lines that no third page of the site has"),
+                Feature("own_different", site.different_share, 0.0, "share of such lines that one page lacks"),
+            ]
+        return Explanation(tuple(shown), score(features, p), p.base, pair.decision().sentence)
 
     def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
         # A crawl asks this too, so it leaves out features that only people read.
-        one, other = self._unpack(new.sketch), self._unpack(old)
-        return FineCheck(self.parameters, new, one, other, common).judgement().decision
+        return self.judge(new, old, common).decision().sentence
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
@@ -194,6 +186,11 @@ class Cascade(Method):
             limit,
             simplified=p.simplified,
         )
+
+    def judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
+        p = self.parameters
+        sketch = _unpack_cached(new.sketch, p.bins * p.bits // 8)
+        return PairJudge(p, new, sketch, self._unpack(old), common)
 
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters

@@ -48,8 +48,6 @@ class Views(NamedTuple):
     title: list[str]
     title_core: list[str]
     headlines: list[str]
-    #: The headline that is both the article's title and a heading; empty without one.
-    confirmed: str
     all: View
     article: View | None
     #: 32-bit fingerprints of the sentences of title and headline, if the text contains these.
@@ -97,10 +95,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
-    own_title = longest_part(own_parts)
-    headline = spelt.get(own_title, "")
-    confirmed = _TITLE_PART + title_letters.get(own_title, "")
-    title_words, title_core = words_and_core(headline, p.core_words)
+    title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), p.core_words)
     return Views(
         title_hash=title_hash if title else 0,
         site_hash=site_hash if page.site else 0,
@@ -108,7 +103,6 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         title_core=title_core,
         # A headline of marks alone would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
-        confirmed=confirmed if headings and headline and confirmed in headings and confirmed in own_titles else "",
         headings=_headings(page, of_title, p, hashes),
         all=_view(whole, boilerplate, of_site),
         article=_article(page, p, hashes, boilerplate, of_site),
