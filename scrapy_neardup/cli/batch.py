@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from glob import glob
-from importlib import import_module
 from pathlib import Path
 
 from scrapy_neardup.cli.command import (
@@ -102,7 +101,9 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
     runner = LocalRunner
     if arguments.runner == SPARK:
-        runner = import_module("scrapy_neardup.batch.spark").SparkRunner  # it needs pyspark
+        from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark
+
+        runner = SparkRunner
     runner(run, processes, warn).run()
     tally = Tally(skipped=skipped_records(run))
     for (verdict, kind, reason), count in write_verdicts(run, output).items():
