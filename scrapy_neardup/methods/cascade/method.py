@@ -188,6 +188,7 @@ class Cascade(Method):
         )
 
     def judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
+        """Return the comparison of a new page with a sketch of the state, undecided."""
         p = self.parameters
         sketch = _unpack_cached(new.sketch, p.bins * p.bits // 8)
         return PairJudge(p, new, sketch, self._unpack(old), common)
