@@ -132,8 +132,8 @@ class PairJudge:
     def is_minor_update(self) -> bool:
         """Whether the earlier page is the delivered version of the new one, less or plus a few letters.
 
-        Both have one title. Of a short text all numbers are the same. In a longer text others may stand in lines that
-        are no prose: a counter, a date.
+        Both have one title. Of a short text all numbers are the same. In a longer text others may stand in short lines:
+        a counter, a date.
         """
         new, earlier, title = self.new, self.earlier, self._fingerprint.title
         if title is None or new.title != earlier.title or self.has_grown():
