@@ -170,11 +170,15 @@ def make_former(store: PageStore, method: Method, wanted: Page) -> None:
 # A state on disk: eight pages, with copies
 
 PEARS = [
-    "今年的秋月梨比往年早熟了将近两个星期，合作社的冷库已经腾空", "果农老周说，四月里那场冻害让半个山头的花都落了",
-    "县里新修的水渠在七月底通水，坡地上的树第一次没有受旱", "收购价定在每斤三块六毛，比去年高出四毛钱",
-    "村小学的孩子们周六来园里帮忙套袋，每人带走了一箱梨", "电商站点的打包机连夜运转，第一天就发出一千二百单",
-    "农技员提醒大家，采摘后的十天内要施足基肥并清理落叶", "明年合作社打算把老品种砍掉三成，改种晚熟的新高梨",
-]  # fmt: skip
+    "今年的秋月梨比往年早熟了将近两个星期，合作社的冷库已经腾空",
+    "果农老周说，四月里那场冻害让半个山头的花都落了",
+    "县里新修的水渠在七月底通水，坡地上的树第一次没有受旱",
+    "收购价定在每斤三块六毛，比去年高出四毛钱",
+    "村小学的孩子们周六来园里帮忙套袋，每人带走了一箱梨",
+    "电商站点的打包机连夜运转，第一天就发出一千二百单",
+    "农技员提醒大家，采摘后的十天内要施足基肥并清理落叶",
+    "明年合作社打算把老品种砍掉三成，改种晚熟的新高梨",
+]
 BAKERY = [
     "The bakery behind the tram depot has been sold to the two sisters who ran its counter",
     "They mean to keep the wood oven, which was built by their great-uncle in 1931",

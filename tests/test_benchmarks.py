@@ -39,9 +39,17 @@ def test_it_prints_a_table_of_all_parts(
     assert "trafilatura 2." in machine
     assert pages.startswith("2 pages; ")
     assert [line[:24].strip() for line in table] == [
-        "ms a page", "trafilatura as it comes", "ours, the whole", "judged by the same bytes", "head", "parsing",
-        "visible blocks", "trafilatura fast", "reading", "ours / trafilatura",
-    ]  # fmt: skip
+        "ms a page",
+        "trafilatura as it comes",
+        "ours, the whole",
+        "judged by the same bytes",
+        "head",
+        "parsing",
+        "visible blocks",
+        "trafilatura fast",
+        "reading",
+        "ours / trafilatura",
+    ]
 
 
 def test_no_pages_is_an_error(

@@ -352,23 +352,27 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
 # Messages.
 
 
-@pytest.mark.parametrize(("given", "kind", "words"), [
-    ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no state", "Path('seen.db')"]),
-    ({"store": ""}, SettingsError, ["store is ''", "sqlite:///path"]),
-    ({"store": "sqlite://seen.db"}, SettingsError, ["three slashes", "Path('seen.db')"]),
-    ({"store": 5}, UsageError, ["store is 5", "a path"]),
-    ({"method": "casade"}, SettingsError, ["method, parameters: There is no method 'casade'"]),
-    ({"parameters": {"bnis": 1}}, SettingsError, ["method, parameters: cascade has no parameter bnis"]),
-    ({"extractor": "nope"}, SettingsError, ["extractor is 'nope'"]),
-    ({"extractor": lambda html, url: html}, SettingsError, ["extractor is ", "cannot be imported"]),
-    ({"policy": {"near": "keep"}}, SettingsError, ["policy has 'near': 'keep'"]),
-    ({"keep": "all"}, SettingsError, ["keep is 'all'", "one of: nothing, evidence, texts."]),
-    ({"secret": "short"}, SettingsError, ["secret", "at least 16 characters"]),
-    ({"min_letters": 0}, SettingsError, ["min_letters is 0", "a number from 1"]),
-    ({"max_html": "big"}, SettingsError, ["max_html is 'big'"]),
-    ({"max_text": None}, SettingsError, ["max_text is None"]),
-    ({"max_seconds": 0}, SettingsError, ["max_seconds is 0"]),
-], ids=lambda one: next(iter(one)) if isinstance(one, dict) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no state", "Path('seen.db')"]),
+        ({"store": ""}, SettingsError, ["store is ''", "sqlite:///path"]),
+        ({"store": "sqlite://seen.db"}, SettingsError, ["three slashes", "Path('seen.db')"]),
+        ({"store": 5}, UsageError, ["store is 5", "a path"]),
+        ({"method": "casade"}, SettingsError, ["method, parameters: There is no method 'casade'"]),
+        ({"parameters": {"bnis": 1}}, SettingsError, ["method, parameters: cascade has no parameter bnis"]),
+        ({"extractor": "nope"}, SettingsError, ["extractor is 'nope'"]),
+        ({"extractor": lambda html, url: html}, SettingsError, ["extractor is ", "cannot be imported"]),
+        ({"policy": {"near": "keep"}}, SettingsError, ["policy has 'near': 'keep'"]),
+        ({"keep": "all"}, SettingsError, ["keep is 'all'", "one of: nothing, evidence, texts."]),
+        ({"secret": "short"}, SettingsError, ["secret", "at least 16 characters"]),
+        ({"min_letters": 0}, SettingsError, ["min_letters is 0", "a number from 1"]),
+        ({"max_html": "big"}, SettingsError, ["max_html is 'big'"]),
+        ({"max_text": None}, SettingsError, ["max_text is None"]),
+        ({"max_seconds": 0}, SettingsError, ["max_seconds is 0"]),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
 def test_an_impossible_parameter_is_refused(given: dict[str, Any], kind: type[NearDupError], words: list[str]) -> None:
     message = said(lambda: Deduplicator(**given), kind)
     assert [word for word in words if word not in message] == []
@@ -386,13 +390,20 @@ def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_r
     open_store(f"sqlite://{path}", None).close()  # nothing holds it
 
 
-@pytest.mark.parametrize(("given", "words"), [
-    ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
-    ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
-    ({"text": ["a", "b"]}, "text is ['a', 'b'], a list"), ({"html": 5}, "html is 5"),
-    ({"url": 5, "text": FERRY}, "url is 5"), ({"title": 5, "text": FERRY}, "title is 5"),
-    ({"keywords": [5], "text": FERRY}, "keywords is 5"), ({"content_type": 5, "html": b"x"}, "content_type is 5"),
-], ids=lambda one: next(iter(one)) if isinstance(one, dict) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
+        ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
+        ({"text": ["a", "b"]}, "text is ['a', 'b'], a list"),
+        ({"html": 5}, "html is 5"),
+        ({"url": 5, "text": FERRY}, "url is 5"),
+        ({"title": 5, "text": FERRY}, "title is 5"),
+        ({"keywords": [5], "text": FERRY}, "keywords is 5"),
+        ({"content_type": 5, "html": b"x"}, "content_type is 5"),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
 def test_other_types_than_text_are_refused(given: dict[str, Any], words: str) -> None:
     with Deduplicator() as dedup:
         assert words in said(lambda: dedup.check(**given), UsageError)

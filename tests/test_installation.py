@@ -12,15 +12,21 @@ import pytest
 ROOT = Path(__file__).parents[1]
 #: As uv names them.
 PLATFORMS = (
-    "x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "x86_64-apple-darwin", "aarch64-apple-darwin",
+    "x86_64-manylinux_2_28",
+    "aarch64-manylinux_2_28",
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
     "x86_64-pc-windows-msvc",
-)  # fmt: skip
+)
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 #: What the first platform gets besides.
 LIBRARIES: dict[str, set[str]] = {
-    "3.10": {"plyvel"}, "3.11": {"plyvel"}, "3.12": {"plyvel"}, "3.13": set(),
+    "3.10": {"plyvel"},
+    "3.11": {"plyvel"},
+    "3.12": {"plyvel"},
+    "3.13": set(),
     "3.14": set(),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="session")

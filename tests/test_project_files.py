@@ -172,8 +172,12 @@ def test_hooks_and_the_test_command_run_the_same_checks() -> None:
     [command] = [line for line in read("README.md").splitlines() if line.endswith("python -m pytest")]
     assert [check for check in own if f"&& {check}" not in command] == []
     assert set(PROJECT["tool"]["mypy"]["files"]) == {
-        "scrapy_neardup", "tests", "benchmarks", "example_project", "docs/_ext",
-    }  # fmt: skip
+        "scrapy_neardup",
+        "tests",
+        "benchmarks",
+        "example_project",
+        "docs/_ext",
+    }
 
 
 def test_the_quick_subset_is_documented(pytestconfig: pytest.Config) -> None:

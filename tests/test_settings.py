@@ -47,16 +47,24 @@ NOT_CALLABLE = "a string"
 #: By a setting and its field, values with what is read.
 READ: dict[str, list[tuple[Any, Any]]] = {
     "DROP_DUPLICATES drop": [
-        (True, True), (False, False), ("False", False), ("no", False), (" TRUE ", True), (None, True),
+        (True, True),
+        (False, False),
+        ("False", False),
+        ("no", False),
+        (" TRUE ", True),
+        (None, True),
     ],
     "NEARDUP_POLICY policy": [
-        ({}, DEFAULT_POLICY), ({"retitled": "tag"}, {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
+        ({}, DEFAULT_POLICY),
+        ({"retitled": "tag"}, {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
         ('{"retitled": "tag"}', {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
         ('{"excerpt": "drop", "near": "pass"}', {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"}),
         (dict.fromkeys(DEFAULT_POLICY, "tag"), dict.fromkeys(DEFAULT_POLICY, "tag")),
     ],
     "NEARDUP_STORE store": [
-        ("memory:", "memory:"), ("sqlite:///srv/state.sqlite", "sqlite:///srv/state.sqlite"), ("", ""),
+        ("memory:", "memory:"),
+        ("sqlite:///srv/state.sqlite", "sqlite:///srv/state.sqlite"),
+        ("", ""),
         ("leveldb:///srv/%(name)s/%20%(run)03d", "leveldb:///srv/%(name)s/%20%(run)03d"),
     ],
     "NEARDUP_STORE_OPTIONS store_options": [
@@ -68,12 +76,14 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_SECRET secret": [("what several states share", Secret.shared("what several states share")), ("", None)],
     "NEARDUP_METHOD method": [(OWN_METHOD, OWN_METHOD), (NSHash, OWN_METHOD), ("cascade", "cascade")],
     "NEARDUP_PARAMETERS parameters": [
-        ({"bins": 256}, {"bins": 256}), ('{"bins": 256, "certain": 0.8}', {"bins": 256, "certain": 0.8}),
+        ({"bins": 256}, {"bins": 256}),
+        ('{"bins": 256, "certain": 0.8}', {"bins": 256, "certain": 0.8}),
     ],
     "NEARDUP_EXTRACTOR extractor": [(OWN, OWN), (own_extractor, OWN), ("", "")],
     "NEARDUP_FIELDS fields": [
         ({"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
-        ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}), ({}, DEFAULT_FIELDS),
+        ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
+        ({}, DEFAULT_FIELDS),
         ({"part": "headline"}, {**DEFAULT_FIELDS, "part": "headline"}),
     ],
     "NEARDUP_LISTINGS listings": [("False", False)],
@@ -85,14 +95,16 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_WORKERS workers": [(0, 0), ("2", 2), ("auto", "auto")],
     "NEARDUP_KEEP keep": [("texts", Keep.TEXTS)],
     "NEARDUP_KEEP_POLICY keep_policy": [
-        ("longest", "longest"), (["b.example", "a.example"], ("b.example", "a.example")),
+        ("longest", "longest"),
+        (["b.example", "a.example"], ("b.example", "a.example")),
         ('["b.example", "人民.example"]', ("b.example", "人民.example")),
     ],
     "NEARDUP_TTL ttl": [("90d", 90 * 86_400.0), ("1.5 h", 5400.0), (None, None), ("", None)],
     "NEARDUP_MAX_PAGES max_pages": [(200_000, 200_000), ("1", 1), (None, None)],
     "NEARDUP_COMMIT commit": [("item", "item")],
     "NEARDUP_DROPPED_FEED dropped_feed": [
-        ("", {}), ("d.jsonl", {"d.jsonl": {"format": "jsonl"}}),
+        ("", {}),
+        ("d.jsonl", {"d.jsonl": {"format": "jsonl"}}),
         (" s3://bucket/%(name)s/%(time)s.CSV ", {"s3://bucket/%(name)s/%(time)s.CSV": {"format": "csv"}}),
         (Path("feeds/d.json"), {"feeds/d.json": {"format": "json"}}),
         ({Path("a"): {"format": "json"}}, {"a": {"format": "json"}}),
@@ -105,19 +117,25 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_ON_STORE_ERROR on_store_error": [("pass", "pass")],
     "NEARDUP_STRICT strict": [("True", True)],
     "NEARDUP_LANG lang": [("zh", "zh")],
-}  # fmt: skip
+}
 
 REFUSED: dict[str, list[tuple[Any, str]]] = {
     "DROP_DUPLICATES": [("perhaps", "True or False")],
     "NEARDUP_ENABLED": [("perhaps", "True or False")],
     "NEARDUP_LISTINGS": [("perhaps", "True or False")],
     "NEARDUP_POLICY": [
-        ("tag", "as JSON"), ({1: "tag"}, "keys must be strings"), ({"similar": "tag"}, "'similar': 'tag'"),
-        ({"retitled": "keep"}, "'retitled': 'keep'"), ({"drop": ["near", "excerpt"]}, "to one of drop, tag, pass"),
+        ("tag", "as JSON"),
+        ({1: "tag"}, "keys must be strings"),
+        ({"similar": "tag"}, "'similar': 'tag'"),
+        ({"retitled": "keep"}, "'retitled': 'keep'"),
+        ({"drop": ["near", "excerpt"]}, "to one of drop, tag, pass"),
     ],
     "NEARDUP_STORE": [
-        (None, "to a string"), (5, "to a string"), ("mongodb://a.example/", "names no state"),
-        ("leveldb:///srv/%(name)", "Write it as %(name)s"), ("state.sqlite", "names no state"),
+        (None, "to a string"),
+        (5, "to a string"),
+        ("mongodb://a.example/", "names no state"),
+        ("leveldb:///srv/%(name)", "Write it as %(name)s"),
+        ("state.sqlite", "names no state"),
         ("sqlite://state.sqlite", "three slashes"),
     ],
     "NEARDUP_STORE_OPTIONS": [
@@ -129,24 +147,37 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_DRY_RUN": [("drop", "to True, False, or 'tag'"), (None, "to True, False, or 'tag'")],
     "NEARDUP_SECRET": [(None, "to a string"), ("fifteen letters", "at least 16 characters")],
     "NEARDUP_METHOD": [
-        ("casade", "one of: cascade"), ("SimHash", "Did you mean simhash?"), (None, "to an import path"),
-        ("no_such_module.Method", "cannot be imported"), ("scrapy_neardup.methods.literature.Text", "is no method"),
+        ("casade", "one of: cascade"),
+        ("SimHash", "Did you mean simhash?"),
+        (None, "to an import path"),
+        ("no_such_module.Method", "cannot be imported"),
+        ("scrapy_neardup.methods.literature.Text", "is no method"),
     ],
     "NEARDUP_PARAMETERS": [
-        (None, "to a dict"), ("bins=256", "as JSON"), ({1: 256}, "keys must be strings"),
-        ({"bins": 63}, "bins must be one of 64, 128"), ('{"certain": 1.5}', "certain must be a number from 0 to 1"),
+        (None, "to a dict"),
+        ("bins=256", "as JSON"),
+        ({1: 256}, "keys must be strings"),
+        ({"bins": 63}, "bins must be one of 64, 128"),
+        ('{"certain": 1.5}', "certain must be a number from 0 to 1"),
     ],
     "NEARDUP_EXTRACTOR": [
-        (None, "to an import path"), ("no_such_module.extract", "cannot be imported"),
-        ("json.no_such_function", "cannot be imported"), (lambda html, url: html, "cannot be imported"),
+        (None, "to an import path"),
+        ("no_such_module.extract", "cannot be imported"),
+        ("json.no_such_function", "cannot be imported"),
+        (lambda html, url: html, "cannot be imported"),
         (f"{__name__}.NOT_CALLABLE", "is no function"),
     ],
     "NEARDUP_FIELDS": [
-        (None, "to a dict"), ({"body": "text"}, "must map url, title"), ({"text": 5}, "must map url, title"),
+        (None, "to a dict"),
+        ({"body": "text"}, "must map url, title"),
+        ({"text": 5}, "must map url, title"),
     ],
     "NEARDUP_TAG_FIELD": [(5, "to a string")],
     "NEARDUP_MIN_LETTERS": [
-        (0, "from 1 to"), (4.5, "to a whole number"), (10**400, "from 1 to 1000000."), (None, "from 1 to"),
+        (0, "from 1 to"),
+        (4.5, "to a whole number"),
+        (10**400, "from 1 to 1000000."),
+        (None, "from 1 to"),
     ],
     "NEARDUP_MAX_HTML": [(0, "from 1 to")],
     "NEARDUP_MAX_TEXT": [(0, "from 1 to")],
@@ -154,16 +185,22 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_WORKERS": [(-1, "from 0"), ("all", "'auto'")],
     "NEARDUP_KEEP": [("all", "one of: nothing, evidence, texts")],
     "NEARDUP_KEEP_POLICY": [
-        ("shortest", "first, longest, canonical, or a list of hosts"), ("a.example", "on the command line as JSON"),
-        (["a.example", 7], "a list of hosts"), (["https://a.example/"], "a list of hosts"),
+        ("shortest", "first, longest, canonical, or a list of hosts"),
+        ("a.example", "on the command line as JSON"),
+        (["a.example", 7], "a list of hosts"),
+        (["https://a.example/"], "a list of hosts"),
         ('{"a.example": 1}', "a list of hosts"),
     ],
     "NEARDUP_TTL": [(0, "'90d'"), ("0d", "from 1 second"), ("101000w", "100 years"), ("90 days", "'90d'")],
     "NEARDUP_MAX_PAGES": [(0, "from 1 to"), ("many", "from 1 to")],
     "NEARDUP_COMMIT": [("page", "one of: feed, item")],
     "NEARDUP_DROPPED_FEED": [
-        ("dropped", "names no format"), (5, "dict"), ({"a.jsonl": "jsonl"}, "format"), ({"a.jsonl": {}}, "format"),
-        ('{"a": 5}', "format"), ('{"a', "on the command line"),
+        ("dropped", "names no format"),
+        (5, "dict"),
+        ({"a.jsonl": "jsonl"}, "format"),
+        ({"a.jsonl": {}}, "format"),
+        ('{"a": 5}', "format"),
+        ('{"a', "on the command line"),
     ],
     "NEARDUP_OVERWRITTEN": [("again", "one of: warn, forget, known")],
     "NEARDUP_WAIT": [(-0.1, "from 0 to 3600"), ("nan", "from 0 to 3600")],
@@ -171,7 +208,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_ON_STORE_ERROR": [("ignore", "one of: close, pass")],
     "NEARDUP_STRICT": [("perhaps", "True or False")],
     "NEARDUP_LANG": [("fr", "one of: ")],
-}  # fmt: skip
+}
 
 
 @both_kinds
@@ -181,7 +218,10 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
     assert config == Config(
         drop=True,
         policy={
-            Likeness.IDENTICAL: "drop", Likeness.NEAR: "drop", Likeness.RETITLED: "drop", Likeness.EXCERPT: "tag",
+            Likeness.IDENTICAL: "drop",
+            Likeness.NEAR: "drop",
+            Likeness.RETITLED: "drop",
+            Likeness.EXCERPT: "tag",
             Likeness.SAME_TITLE: "tag",
             Verdicts.MINOR_UPDATE: "drop",
         },
@@ -206,7 +246,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         overwritten="warn",
         wait=10.0,
         on_store_error="close",
-    )  # fmt: skip
+    )
 
 
 @both_kinds

@@ -22,10 +22,22 @@ from tests.cli import Invoke, run
 
 #: Each command with arguments that are right.
 COMMANDS = [
-    ("check", []), ("compact", []), ("compare", [PEAR, BREAD]), ("copy", [BREAD, PEAR]), ("dropped", []),
-    ("expire", ["--ttl", "1d"]), ("explain", [PEAR]), ("export", ["-o", "pages.gz"]), ("forget", ["--before", "1d"]),
-    ("groups", []), ("judgements", []), ("keep", [PEAR]), ("migrate", []), ("report", []), ("stats", []),
-]  # fmt: skip
+    ("check", []),
+    ("compact", []),
+    ("compare", [PEAR, BREAD]),
+    ("copy", [BREAD, PEAR]),
+    ("dropped", []),
+    ("expire", ["--ttl", "1d"]),
+    ("explain", [PEAR]),
+    ("export", ["-o", "pages.gz"]),
+    ("forget", ["--before", "1d"]),
+    ("groups", []),
+    ("judgements", []),
+    ("keep", [PEAR]),
+    ("migrate", []),
+    ("report", []),
+    ("stats", []),
+]
 
 
 @pytest.mark.parametrize(("command", "arguments"), COMMANDS, ids=[command for command, _ in COMMANDS])
@@ -39,39 +51,53 @@ def test_no_state_is_made(command: str, arguments: list[str], tmp_path: Path, mo
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("command", "arguments", "named"), [
-    ("copy", [PEAR], "copy URL ORIGINAL"),
-    ("copy", [PEAR, BREAD, "--remove"], "copy --remove URL"),
-    ("dropped", ["--since", "yesterday"], "--since is 'yesterday'"),
-    ("expire", [], "Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES"),
-    ("expire", ["--ttl", "soon"], "--ttl is 'soon'"),
-    ("expire", ["--max-pages", "0"], "--max-pages is '0'. Set it to a number from 1 to"),
-    *(
-        ("forget", arguments, "exactly one way")
-        for arguments in (
-            [], [PEAR, "--host", "a.example"], ["--host", "a.example", "--before", "1d"], [PEAR, "--before", "1d"],
-        )
-    ),
-    *(
-        ("forget", ["--host", host], "--host is")
-        for host in ("", " ", "https://a.example/", "a.example/x", "a.example:80", "a b c", "u@a.example")
-    ),
-    ("keep", [], "No page is named"),
-    ("keep", ["--site", "mirror.example"], "--last"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "arguments", "named"),
+    [
+        ("copy", [PEAR], "copy URL ORIGINAL"),
+        ("copy", [PEAR, BREAD, "--remove"], "copy --remove URL"),
+        ("dropped", ["--since", "yesterday"], "--since is 'yesterday'"),
+        ("expire", [], "Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES"),
+        ("expire", ["--ttl", "soon"], "--ttl is 'soon'"),
+        ("expire", ["--max-pages", "0"], "--max-pages is '0'. Set it to a number from 1 to"),
+        *(
+            ("forget", arguments, "exactly one way")
+            for arguments in (
+                [],
+                [PEAR, "--host", "a.example"],
+                ["--host", "a.example", "--before", "1d"],
+                [PEAR, "--before", "1d"],
+            )
+        ),
+        *(
+            ("forget", ["--host", host], "--host is")
+            for host in ("", " ", "https://a.example/", "a.example/x", "a.example:80", "a b c", "u@a.example")
+        ),
+        ("keep", [], "No page is named"),
+        ("keep", ["--site", "mirror.example"], "--last"),
+    ],
+)
 def test_wrong_options_are_refused_first(command: str, arguments: list[str], named: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=re.escape(named)):
         run(command, *arguments, "--store", state_url("sqlite", tmp_path / "none"))
 
 
-@pytest.mark.parametrize(("command", "arguments", "named"), [
-    ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"), ("dropped", ["--limit", "-1"], "--limit"),
-    ("explain", [PEAR, "--limit", "-1"], "--limit"), ("groups", ["--limit", "1.5"], "--limit"),
-    ("groups", ["--min", "0"], "--min"), ("judgements", ["--limit", "few"], "--limit"),
-    ("lexicon", ["feed.jsonl", "-o", "x", "--at-least", "0"], "--at-least"),
-    ("report", ["--pages", "0"], "--pages"), ("stats", ["--limit", "-1"], "--limit"),
-    ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"), ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "arguments", "named"),
+    [
+        ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"),
+        ("dropped", ["--limit", "-1"], "--limit"),
+        ("explain", [PEAR, "--limit", "-1"], "--limit"),
+        ("groups", ["--limit", "1.5"], "--limit"),
+        ("groups", ["--min", "0"], "--min"),
+        ("judgements", ["--limit", "few"], "--limit"),
+        ("lexicon", ["feed.jsonl", "-o", "x", "--at-least", "0"], "--at-least"),
+        ("report", ["--pages", "0"], "--pages"),
+        ("stats", ["--limit", "-1"], "--limit"),
+        ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"),
+        ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
+    ],
+)
 def test_the_parser_refuses_numbers_out_of_range(
     command: str, arguments: list[str], named: str, neardup: Invoke
 ) -> None:
@@ -138,10 +164,15 @@ def slow(pages: int, seconds: float) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(("stream", "variables", "expected"), [
-    (Terminal, {"TERM": "xterm"}, sys.platform != "win32"), (Terminal, {"TERM": "dumb"}, False),
-    (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False), (io.StringIO, {"TERM": "xterm"}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stream", "variables", "expected"),
+    [
+        (Terminal, {"TERM": "xterm"}, sys.platform != "win32"),
+        (Terminal, {"TERM": "dumb"}, False),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (io.StringIO, {"TERM": "xterm"}, False),
+    ],
+)
 def test_colours_are_for_terminals_unless_the_environment_forbids_them(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], expected: bool
 ) -> None:
@@ -177,13 +208,26 @@ URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
 #: A page whose kind and common sentences are hostile too.
 ODD = f"https://evil.example/{HOSTILE}"
 LINES = [
-    ["explain", URLS[1]], ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
-    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"], ["groups"], ["groups", "--json"], ["stats"],
-    ["stats", "--json"], ["check"], ["dropped"], ["dropped", "--json"], ["report", "--json"], ["compare", *URLS],
-    ["compare", *URLS, "--json"], ["forget", URLS[1], ODD, "--dry-run"],
-    ["forget", "--host", "evil.example", "--dry-run", "--json"], ["forget", f"http://b.example/{EVIL}"],
-    ["keep", URLS[1], ODD], ["judgements"], ["copy", URLS[1], f"http://b.example/{EVIL}"],
-]  # fmt: skip
+    ["explain", URLS[1]],
+    ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
+    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"],
+    ["groups"],
+    ["groups", "--json"],
+    ["stats"],
+    ["stats", "--json"],
+    ["check"],
+    ["dropped"],
+    ["dropped", "--json"],
+    ["report", "--json"],
+    ["compare", *URLS],
+    ["compare", *URLS, "--json"],
+    ["forget", URLS[1], ODD, "--dry-run"],
+    ["forget", "--host", "evil.example", "--dry-run", "--json"],
+    ["forget", f"http://b.example/{EVIL}"],
+    ["keep", URLS[1], ODD],
+    ["judgements"],
+    ["copy", URLS[1], f"http://b.example/{EVIL}"],
+]
 
 
 @pytest.fixture

@@ -123,14 +123,17 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
     assert (store.recipe["method"], store.recipe["parameters"]["n"]) == ("shingle", 4)
 
 
-@pytest.mark.parametrize(("target", "error", "said"), [
-    (lambda folder: folder / "there", StoreError, "there already exists"),
-    (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside the damaged state"),
-    (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
-    (lambda folder: "memory:/", StoreError, "in memory"),
-    (lambda folder: "redis:///x", SettingsError, "--store is"),
-    (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "error", "said"),
+    [
+        (lambda folder: folder / "there", StoreError, "there already exists"),
+        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside the damaged state"),
+        (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
+        (lambda folder: "memory:/", StoreError, "in memory"),
+        (lambda folder: "redis:///x", SettingsError, "--store is"),
+        (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
+    ],
+)
 def test_a_copy_is_refused_where_it_cannot_be(
     tmp_path: Path, target: Callable[[Path], Path | str], error: type[Exception], said: str
 ) -> None:

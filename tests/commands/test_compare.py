@@ -85,14 +85,17 @@ def marks(side: dict[str, Any], mark: str = "shared") -> list[str]:
     return [part["text"] for part in side["text"] if part["mark"] == mark]
 
 
-@pytest.mark.parametrize(("a", "b", "verdict", "kind", "decision"), [
-    ("pears", "edited", "duplicate", "retitled", "The s"),
-    ("pears", "same", "duplicate", "identical", "identical"),
-    ("pears", "#1 of 2", "duplicate", "identical", "identical"),
-    ("pears", "bakery", "unique", None, ""),
-    ("pears", "excerpt", "unique", "excerpt", ""),
-    ("notice", "again", "unique", "same_title", "one word makes another notice"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("a", "b", "verdict", "kind", "decision"),
+    [
+        ("pears", "edited", "duplicate", "retitled", "The s"),
+        ("pears", "same", "duplicate", "identical", "identical"),
+        ("pears", "#1 of 2", "duplicate", "identical", "identical"),
+        ("pears", "bakery", "unique", None, ""),
+        ("pears", "excerpt", "unique", "excerpt", ""),
+        ("notice", "again", "unique", "same_title", "one word makes another notice"),
+    ],
+)
 def test_verdicts(found: Found, a: str, b: str, verdict: str, kind: str | None, decision: str) -> None:
     answer = found(a, b)
     assert (answer["verdict"], answer["kind"]) == (verdict, kind)
@@ -109,12 +112,15 @@ def test_the_policy_decides_the_action(found: Found) -> None:
     assert found("pears", "same", DROP_DUPLICATES=False)["action"] == "tag"
 
 
-@pytest.mark.parametrize(("a", "b", "settings", "reason", "sentence"), [
-    ("pears", "short", {}, "too_short", "B: too few letters"),
-    ("empty", "pears", {}, "no_text", "A: no text found"),
-    ("empty", "short", {}, "too_short", "A: no text found; B: too few letters"),
-    ("pears", "same", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A: too few letters; B: too few letters"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("a", "b", "settings", "reason", "sentence"),
+    [
+        ("pears", "short", {}, "too_short", "B: too few letters"),
+        ("empty", "pears", {}, "no_text", "A: no text found"),
+        ("empty", "short", {}, "too_short", "A: no text found; B: too few letters"),
+        ("pears", "same", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A: too few letters; B: too few letters"),
+    ],
+)
 def test_unjudged_pages(found: Found, a: str, b: str, settings: dict[str, Any], reason: str, sentence: str) -> None:
     answer = found(a, b, **settings)
     assert (answer["verdict"], answer["reason"], "features" in answer) == ("unjudged", reason, False)
@@ -201,10 +207,13 @@ def test_keys_of_too_many_pages_find_nothing(found: Found, state: str) -> None:
     assert found(PEAR, "edited")["keys"] == {"shared": before["shared"] - 1, "of": before["of"], "common": 1}
 
 
-@pytest.mark.parametrize(("name", "html", "line"), [
-    ("copy of a copy", "", "A crawl lets B pass: A is a copy itself"),
-    ("canonical", f'<link rel=canonical href="{PEAR}">', "A crawl compares them and lets B pass: B names A as its"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "html", "line"),
+    [
+        ("copy of a copy", "", "A crawl lets B pass: A is a copy itself"),
+        ("canonical", f'<link rel=canonical href="{PEAR}">', "A crawl compares them and lets B pass: B names A as its"),
+    ],
+)
 def test_if_a_crawl_compares_the_two(invoke: Invoke, state: str, folder: Path, name: str, html: str, line: str) -> None:
     other = "d.jsonl#excerpt"
     if html:
@@ -274,17 +283,20 @@ def test_a_copy_without_a_text_is_refused_with_its_original_and_a_cure(found: Fo
 # What is refused
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["gone.html", "edited"], "gone.html does not exist"),
-    (["pears", "gone.jsonl#copy"], "gone.jsonl#copy does not exist"),
-    (["pears", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'.* d.jsonl#pears"),
-    (["pears", "d.jsonl"], "d.jsonl is neither HTML .* name a document: d.jsonl#ID"),
-    (["pears", "x" * 5000], "xxx does not exist"),
-    (["pears", "folder.html"], "folder.html cannot be read: "),
-    (["pears", "binary.html"], "binary.html has no readable page: the body is binary, not HTML"),
-    (["pears", "binary.txt"], "binary.txt is not UTF-8"),
-    ([PEAR, "edited"], "There is no state at .*\\. Name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gone.html", "edited"], "gone.html does not exist"),
+        (["pears", "gone.jsonl#copy"], "gone.jsonl#copy does not exist"),
+        (["pears", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'.* d.jsonl#pears"),
+        (["pears", "d.jsonl"], "d.jsonl is neither HTML .* name a document: d.jsonl#ID"),
+        (["pears", "x" * 5000], "xxx does not exist"),
+        (["pears", "folder.html"], "folder.html cannot be read: "),
+        (["pears", "binary.html"], "binary.html has no readable page: the body is binary, not HTML"),
+        (["pears", "binary.txt"], "binary.txt is not UTF-8"),
+        ([PEAR, "edited"], "There is no state at .*\\. Name"),
+    ],
+)
 def test_compare_refuses_in_a_sentence(found: Found, folder: Path, arguments: list[str], message: str) -> None:
     (folder / "folder.html").mkdir()
     for name in ("binary.html", "binary.txt"):

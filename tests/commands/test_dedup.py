@@ -68,16 +68,23 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     assert len({first["similar_id"], other["similar_id"], excerpt["similar_id"]}) == 3
     assert copy["first_seen"].startswith("20")
     assert {name: copy[name] for name in ("verdict", "kind", "reason", "original", "like")} == {
-        "verdict": "duplicate", "kind": "retitled", "reason": None, "original": "ferry", "like": None,
-    }  # fmt: skip
+        "verdict": "duplicate",
+        "kind": "retitled",
+        "reason": None,
+        "original": "ferry",
+        "like": None,
+    }
     assert 0.7 < copy["similarity"] < 1
     assert copy["shared"]
     assert set(copy["shared"]) < set(PEARS)
     nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
     assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
-        "unique", "excerpt", None, "ferry",
-    )  # fmt: skip
+        "unique",
+        "excerpt",
+        None,
+        "ferry",
+    )
     assert (short["verdict"], short["reason"], short["similar_id"]) == ("unjudged", "too_short", None)
 
 
@@ -144,14 +151,20 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
     run("ids.jsonl", "-o", "out.jsonl", "--tag")
     tags = [record["neardup"] for record in read(folder / "out.jsonl")]
     assert [(tag["verdict"], tag["original"]) for tag in tags] == [
-        ("unique", None), *[("duplicate", "7")] * 3, ("unchanged", "7"), ("updated", None),
-    ]  # fmt: skip
+        ("unique", None),
+        *[("duplicate", "7")] * 3,
+        ("unchanged", "7"),
+        ("updated", None),
+    ]
     run("ids.jsonl", "-o", "out.jsonl", "--tag", "--id", "")
     tags = [record["neardup"] for record in read(folder / "out.jsonl")]
     assert [(tag["verdict"], tag["original"]) for tag in tags] == [
-        ("unique", None), ("unchanged", "http://a.example/"), *[("duplicate", "http://a.example/")] * 2,
-        ("unchanged", "http://a.example/"), ("unique", None),
-    ]  # fmt: skip
+        ("unique", None),
+        ("unchanged", "http://a.example/"),
+        *[("duplicate", "http://a.example/")] * 2,
+        ("unchanged", "http://a.example/"),
+        ("unique", None),
+    ]
 
 
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
@@ -203,16 +216,19 @@ def test_an_output_that_is_an_input_is_refused(run: Invoke, folder: Path) -> Non
     assert (folder / "feed.jsonl").read_bytes() == lines(*RECORDS)
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["feed.jsonl", "-o", "out.doc"], "out.doc names no output format"),
-    (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
-    (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
-    (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
-    (["feed.jsonl", "-o", "out.jsonl", "--workers", "many"], "--workers is 'many'"),
-    (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--store", "sqlite:///x"], "Leave out --store"),
-    (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--keep-policy", "longest"], "Leave out --keep-policy"),
-    (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["feed.jsonl", "-o", "out.doc"], "out.doc names no output format"),
+        (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
+        (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
+        (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
+        (["feed.jsonl", "-o", "out.jsonl", "--workers", "many"], "--workers is 'many'"),
+        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--store", "sqlite:///x"], "Leave out --store"),
+        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--keep-policy", "longest"], "Leave out --keep-policy"),
+        (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
+    ],
+)
 def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Invoke, folder: Path) -> None:
     (folder / "feed.jsonl").write_bytes(lines({"id": "1", "a b": 1}))
     with pytest.raises(NearDupError, match=words):

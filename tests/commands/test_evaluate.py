@@ -45,11 +45,16 @@ def test_several_methods_and_corpora_are_tables(invoke: Invoke, corpus: Path, tm
     assert all(float(row[2]) > 1000 for row in rows[1::2])
 
 
-@pytest.mark.parametrize(("given", "parameters"), [
-    ((), PROFILES["catalogue"]), (("-p", "by_site=0.1"), {**PROFILES["catalogue"], "by_site": 0.1}),
-    (("--method", "cascade:base=0.6"), {"base": 0.6}), (("--method", "first", "-p", "letters=7"), {"letters": 7}),
-    (("--method", "first:letters=5,least=0.5", "-p", "letters=7"), {"letters": 5, "least": 0.5}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "parameters"),
+    [
+        ((), PROFILES["catalogue"]),
+        (("-p", "by_site=0.1"), {**PROFILES["catalogue"], "by_site": 0.1}),
+        (("--method", "cascade:base=0.6"), {"base": 0.6}),
+        (("--method", "first", "-p", "letters=7"), {"letters": 7}),
+        (("--method", "first:letters=5,least=0.5", "-p", "letters=7"), {"letters": 5, "least": 0.5}),
+    ],
+)
 def test_parameters_come_from_the_line_and_else_from_the_profile(
     invoke: Invoke, corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
 ) -> None:
@@ -104,20 +109,23 @@ def test_a_failure_is_a_line_of_json_and_alone_an_error(invoke: Invoke, corpus: 
             invoke("evaluate", corpus, "--method", name)
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["--method", "first", "--method", "second"], "There is no method 'second'"),
-    (["--method", "first", "-p", "width=2"], "first has no parameter width"),
-    (["--method", "first", "--method", "cascade", "--verdicts", "v.jsonl"], "one method on one corpus"),
-    (["--method", "all", "--verdicts", "v.jsonl"], "one method on one corpus"),
-    (["--method", "first", "--sweep", "--verdicts", "v.jsonl"], "one method on one corpus"),
-    (["CORPUS", "--verdicts", "v.jsonl"], "one method on one corpus"),
-    (["--method", "first", "--verdicts", "gone/v.jsonl"], "The verdicts cannot be written to gone/v.jsonl"),
-    (["--method", "unsaid", "--sweep"], "does not name its threshold"),
-    (["--pairs", "gone.jsonl"], "gone.jsonl with pairs"),
-    (["--gold", "gone.jsonl"], "gone.jsonl with pairs"),
-    (["gone"], "gone.* does not exist"),
-    (["CORPUS", "--pairs", "pairs.jsonl"], "--pairs works with one corpus"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "first", "--method", "second"], "There is no method 'second'"),
+        (["--method", "first", "-p", "width=2"], "first has no parameter width"),
+        (["--method", "first", "--method", "cascade", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["--method", "all", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["--method", "first", "--sweep", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["CORPUS", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["--method", "first", "--verdicts", "gone/v.jsonl"], "The verdicts cannot be written to gone/v.jsonl"),
+        (["--method", "unsaid", "--sweep"], "does not name its threshold"),
+        (["--pairs", "gone.jsonl"], "gone.jsonl with pairs"),
+        (["--gold", "gone.jsonl"], "gone.jsonl with pairs"),
+        (["gone"], "gone.* does not exist"),
+        (["CORPUS", "--pairs", "pairs.jsonl"], "--pairs works with one corpus"),
+    ],
+)
 def test_wrong_arguments_are_refused_before_anything_is_written(
     invoke: Invoke, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:

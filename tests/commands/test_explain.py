@@ -61,11 +61,14 @@ def test_the_nearest_original_of_a_page_that_passed_is_named(sqlite: str, invoke
     assert done.data["pages"][0]["nearest"]["url"] == PEAR, "the method of the state decides"
 
 
-@pytest.mark.parametrize(("typed", "near"), [
-    (f"{PEAR}/", [PEAR]),
-    (EDITED.replace("https://www.", "http://"), [EDITED]),
-    *((odd, []) for odd in ("https://[half/", "https://a.example:port/", "", "://", "https://a.example/\udcff")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        (f"{PEAR}/", [PEAR]),
+        (EDITED.replace("https://www.", "http://"), [EDITED]),
+        *((odd, []) for odd in ("https://[half/", "https://a.example:port/", "", "://", "https://a.example/\udcff")),
+    ],
+)
 def test_an_unknown_url_is_shown_with_similar_ones(sqlite: str, invoke: Invoke, typed: str, near: list[str]) -> None:
     done = invoke("explain", typed, "--store", sqlite)
     said = f"Similar URLs:\n    {near[0]}\n" if near else "Write the URL as crawled."
@@ -115,10 +118,16 @@ def grouped(state: str) -> str:
     return state
 
 
-@pytest.mark.parametrize(("arguments", "sizes"), [
-    ([], [3, 2]), (["--min", "3"], [3]), (["--min", "1"], [3, 2, 1, 1, 1]), (["--limit", "1"], [3]),
-    (["--limit", "0", "--json"], [3, 2]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "sizes"),
+    [
+        ([], [3, 2]),
+        (["--min", "3"], [3]),
+        (["--min", "1"], [3, 2, 1, 1, 1]),
+        (["--limit", "1"], [3]),
+        (["--limit", "0", "--json"], [3, 2]),
+    ],
+)
 def test_groups_have_limits(grouped: str, invoke: Invoke, arguments: list[str], sizes: list[int]) -> None:
     rows = invoke("groups", "--store", grouped, *arguments).rows
     assert [row["size"] for row in rows] == sizes == [len(row["pages"]) for row in rows]

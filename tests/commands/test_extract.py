@@ -83,12 +83,15 @@ def role(answer: dict[str, Any], text: str) -> str:
     return str(line["role"])
 
 
-@pytest.mark.parametrize(("page", "settings", "reader", "why"), [
-    ("article", {}, "article", "and is also judged on its own."),
-    ("prose", {}, "prose", "so it is ignored: it would need 50% of them."),
-    ("none", {}, "none", "none of its 2 visible lines is prose."),
-    ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "settings", "reader", "why"),
+    [
+        ("article", {}, "article", "and is also judged on its own."),
+        ("prose", {}, "prose", "so it is ignored: it would need 50% of them."),
+        ("none", {}, "none", "none of its 2 visible lines is prose."),
+        ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
+    ],
+)
 def test_every_reader_gives_its_reason(
     found: Callable[..., Any], page: str, settings: dict[str, Any], reader: str, why: str
 ) -> None:
@@ -97,13 +100,16 @@ def test_every_reader_gives_its_reason(
     assert why in answer["why"]
 
 
-@pytest.mark.parametrize(("html", "settings", "reason"), [
-    ("<p>Too short.</p>", {}, "too_short"),
-    ("<p>Too short to be.</p>", {"NEARDUP_MIN_LETTERS": 10}, None),
-    ("", {}, "no_text"),
-    (NONE, {}, "no_text"),
-    (ARTICLE, {"NEARDUP_METHOD": "imatch"}, "no_lexicon"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("html", "settings", "reason"),
+    [
+        ("<p>Too short.</p>", {}, "too_short"),
+        ("<p>Too short to be.</p>", {"NEARDUP_MIN_LETTERS": 10}, None),
+        ("", {}, "no_text"),
+        (NONE, {}, "no_text"),
+        (ARTICLE, {"NEARDUP_METHOD": "imatch"}, "no_lexicon"),
+    ],
+)
 def test_whether_a_page_would_be_judged(
     found: Callable[..., Any], folder: Path, html: str, settings: dict[str, Any], reason: str | None
 ) -> None:
@@ -184,14 +190,17 @@ def test_a_fetched_page_is_read_by_its_headers(
         run(URL, "--url", URL)
 
 
-@pytest.mark.parametrize(("served", "said"), [
-    (
-        PageResponse(URL, b"<p>gone</p>", 404),
-        r"the response has status 404 \(http_error\)\. In a crawl its items pass",
-    ),
-    (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
-    (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("served", "said"),
+    [
+        (
+            PageResponse(URL, b"<p>gone</p>", 404),
+            r"the response has status 404 \(http_error\)\. In a crawl its items pass",
+        ),
+        (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
+        (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
+    ],
+)
 def test_a_response_without_a_page_is_refused_as_in_a_crawl(
     run: Run, monkeypatch: pytest.MonkeyPatch, served: PageResponse, said: str
 ) -> None:

@@ -78,11 +78,16 @@ def test_a_forgotten_page_is_judged_anew(state: str) -> None:
     assert read_records(state)[PEAR].original == read_records(state)[SAME].id
 
 
-@pytest.mark.parametrize(("urls", "counts", "gone"), [
-    ([PEAR, BREAD], (2, 2, 0, 0), {PEAR, EDITED, SAME, BREAD}),
-    ([PEAR, EDITED], (1, 2, 0, 0), {PEAR, EDITED, SAME}), ([EDITED], (0, 0, 1, 0), {EDITED}),
-    ([EDITED, SAME], (0, 0, 2, 0), {EDITED, SAME}), ([SHORT], (0, 0, 0, 1), {SHORT}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("urls", "counts", "gone"),
+    [
+        ([PEAR, BREAD], (2, 2, 0, 0), {PEAR, EDITED, SAME, BREAD}),
+        ([PEAR, EDITED], (1, 2, 0, 0), {PEAR, EDITED, SAME}),
+        ([EDITED], (0, 0, 1, 0), {EDITED}),
+        ([EDITED, SAME], (0, 0, 2, 0), {EDITED, SAME}),
+        ([SHORT], (0, 0, 0, 1), {SHORT}),
+    ],
+)
 def test_a_copy_goes_alone_and_forgotten_pages_are_counted(
     sqlite: str, said: Callable[..., dict[str, Any]], urls: list[str], counts: tuple[int, ...], gone: set[str]
 ) -> None:
@@ -137,14 +142,23 @@ def test_a_dry_run_changes_nothing(state: str, said: Callable[..., dict[str, Any
     assert left(state) == ALL
 
 
-@pytest.mark.parametrize(("host", "gone"), [
-    ("orchard.example", {PEAR, EDITED, SAME, EXCERPT}), ("WWW.Orchard.example.", {PEAR, EDITED, SAME, EXCERPT}),
-    ("news.orchard.example", {EXCERPT}), ("mirror.example", {EDITED, SAME}),
-    ("town.example", {POWER, POWER_AGAIN, SHORT}), ("mp.weixin.qq.com", set(WEIXIN)),
-    ("mp.weixin.qq.com MzA5==", set(WEIXIN[:2])), ("mp.weixin.qq.com MzA5", set()),
-    ("梨.example", {"https://xn--30v.example/1"}), ("xn--30v.example", {"https://xn--30v.example/1"}),
-    ("chard.example", set()), ("rchard.example MzA5", set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("host", "gone"),
+    [
+        ("orchard.example", {PEAR, EDITED, SAME, EXCERPT}),
+        ("WWW.Orchard.example.", {PEAR, EDITED, SAME, EXCERPT}),
+        ("news.orchard.example", {EXCERPT}),
+        ("mirror.example", {EDITED, SAME}),
+        ("town.example", {POWER, POWER_AGAIN, SHORT}),
+        ("mp.weixin.qq.com", set(WEIXIN)),
+        ("mp.weixin.qq.com MzA5==", set(WEIXIN[:2])),
+        ("mp.weixin.qq.com MzA5", set()),
+        ("梨.example", {"https://xn--30v.example/1"}),
+        ("xn--30v.example", {"https://xn--30v.example/1"}),
+        ("chard.example", set()),
+        ("rchard.example MzA5", set()),
+    ],
+)
 def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], host: str, gone: set[str]) -> None:
     assert "梨".encode("idna") == b"xn--30v"
     more = {*WEIXIN, "https://xn--30v.example/1"}
@@ -157,14 +171,17 @@ def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], h
     assert left(sqlite) == (ALL | more) - gone
 
 
-@pytest.mark.parametrize(("seen", "time", "gone"), [
-    ({}, "1d", set()),
-    ({PEAR: 10, EDITED: 10, SAME: 10}, "4d", {PEAR, EDITED, SAME}),
-    ({PEAR: 10, EDITED: 10}, "4d", {EDITED}),  # the other copy was seen since
-    ({EDITED: 10, SHORT: 10, BREAD: 2}, "72h", {EDITED, SHORT}),
-    ({BREAD: 6, POWER: 8}, "1w", {POWER}),
-    ({BREAD: 20 * 365}, "2015-01-01", {BREAD}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seen", "time", "gone"),
+    [
+        ({}, "1d", set()),
+        ({PEAR: 10, EDITED: 10, SAME: 10}, "4d", {PEAR, EDITED, SAME}),
+        ({PEAR: 10, EDITED: 10}, "4d", {EDITED}),  # the other copy was seen since
+        ({EDITED: 10, SHORT: 10, BREAD: 2}, "72h", {EDITED, SHORT}),
+        ({BREAD: 6, POWER: 8}, "1w", {POWER}),
+        ({BREAD: 20 * 365}, "2015-01-01", {BREAD}),
+    ],
+)
 def test_pages_last_seen_before_a_time_go(
     state: str, said: Callable[..., dict[str, Any]], seen: dict[str, int], time: str, gone: set[str]
 ) -> None:
@@ -236,12 +253,15 @@ def test_a_dry_run_of_expire_lists_pages_and_changes_nothing(said: Callable[...,
     assert left(old) == ALL
 
 
-@pytest.mark.parametrize(("arguments", "settings", "gone"), [
-    (["--ttl", "45d"], {}, {BREAD, SHORT, EDITED}),  # an original that was seen in a copy stays
-    (["--max-pages", "4"], {}, {BREAD, SHORT, EDITED, POWER}),
-    ([], {"NEARDUP_TTL": "90d", "NEARDUP_MAX_PAGES": 7}, {BREAD}),
-    (["--ttl", "70d"], {"NEARDUP_TTL": "10d"}, {BREAD, SHORT}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "settings", "gone"),
+    [
+        (["--ttl", "45d"], {}, {BREAD, SHORT, EDITED}),  # an original that was seen in a copy stays
+        (["--max-pages", "4"], {}, {BREAD, SHORT, EDITED, POWER}),
+        ([], {"NEARDUP_TTL": "90d", "NEARDUP_MAX_PAGES": 7}, {BREAD}),
+        (["--ttl", "70d"], {"NEARDUP_TTL": "10d"}, {BREAD, SHORT}),
+    ],
+)
 def test_expire_takes_limits_from_options_or_else_from_settings(
     invoke: Invoke, old: str, arguments: list[str], settings: dict[str, Any], gone: set[str]
 ) -> None:

@@ -73,11 +73,16 @@ def test_help_names_the_commands_and_the_version_the_compiled_module(capsys: pyt
 
 
 @pytest.mark.skipif(sys.platform == "win32" or shutil.which("bash") is None, reason="There is no bash here.")
-@pytest.mark.parametrize(("words", "found"), [
-    ("scrapy n", ["neardup"]), ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
-    ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
-    ("scrapy neardup keep --la", ["--last"]), ("scrapy crawl --", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("scrapy n", ["neardup"]),
+        ("scrapy neardup e", ["explain", "extract", "expire", "export", "evaluate"]),
+        ("scrapy neardup forget --", ["--all", "--before", "--dry-run", "--help", "--host", "--json"]),
+        ("scrapy neardup keep --la", ["--last"]),
+        ("scrapy crawl --", []),
+    ],
+)
 def test_a_shell_completes_names(words: str, found: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     group, options, rest = parsed("--completion")
     group.run(rest, options)

@@ -163,10 +163,15 @@ def test_a_copy_of_a_copy_is_one_of_its_original(sqlite: str, invoke: Invoke) ->
     assert said(sqlite)[BREAD] == (ManualKind.COPY, EDITED)
 
 
-@pytest.mark.parametrize(("pair", "why"), [
-    ([PEAR, PEAR], "a copy of itself"), ([PEAR, SAME], "cannot be the original of"),
-    ([PEAR, SHORT], "cannot be the original of"), ([PEAR, BREAD + "/"], "Similar URLs:"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pair", "why"),
+    [
+        ([PEAR, PEAR], "a copy of itself"),
+        ([PEAR, SAME], "cannot be the original of"),
+        ([PEAR, SHORT], "cannot be the original of"),
+        ([PEAR, BREAD + "/"], "Similar URLs:"),
+    ],
+)
 def test_a_page_that_cannot_be_a_copy_is_refused(sqlite: str, pair: list[str], why: str) -> None:
     with pytest.raises(NearDupError, match=why):
         run("copy", *pair, "--store", sqlite)

@@ -36,14 +36,23 @@ from tests.page.pages import ARTICLE
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 URLS = {
-    "PEAR": PEAR, "BREAD": BREAD, "EDITED": EDITED, "EXCERPT": EXCERPT, "POWER": POWER, "AGAIN": POWER_AGAIN,
-    "SAME": SAME, "SHORT": SHORT, "LOST": "https://nowhere.example/1",
-}  # fmt: skip
+    "PEAR": PEAR,
+    "BREAD": BREAD,
+    "EDITED": EDITED,
+    "EXCERPT": EXCERPT,
+    "POWER": POWER,
+    "AGAIN": POWER_AGAIN,
+    "SAME": SAME,
+    "SHORT": SHORT,
+    "LOST": "https://nowhere.example/1",
+}
 #: Command lines for each command. STATE has eight pages with their evidence, TEXTS the same with their texts.
 LINES = {
     "dedup": [
-        "dedup feed.jsonl -o kept.jsonl", "dedup feed.jsonl -o kept.jsonl --json",
-        "dedup texts.jsonl -o tagged.jsonl --tag --keep-policy longest", "dedup texts.jsonl -o kept.csv --text body",
+        "dedup feed.jsonl -o kept.jsonl",
+        "dedup feed.jsonl -o kept.jsonl --json",
+        "dedup texts.jsonl -o tagged.jsonl --tag --keep-policy longest",
+        "dedup texts.jsonl -o kept.csv --text body",
     ],
     "batch": [
         "batch feed.jsonl -o verdicts.parquet --kept kept.jsonl --workers 1",
@@ -59,41 +68,60 @@ LINES = {
     "stats": ["stats --store STATE", "stats --store STATE --limit 1 --json"],
     "groups": ["groups --store STATE", "groups --store STATE --min 1 --limit 2 --json"],
     "dropped": [
-        "dropped --last --store STATE", "dropped --site mirror.example --store STATE --json",
-        "dropped --last --store STATE -o dropped.csv", "dropped --since 1s --site none.example --store STATE",
+        "dropped --last --store STATE",
+        "dropped --site mirror.example --store STATE --json",
+        "dropped --last --store STATE -o dropped.csv",
+        "dropped --since 1s --site none.example --store STATE",
     ],
     "keep": [
-        "keep {EDITED} {LOST} --store STATE", "keep --last --store TEXTS --json",
-        "keep --remove {EDITED} {SAME} --store STATE", "keep --remove {EDITED} --store TEXTS --json",
+        "keep {EDITED} {LOST} --store STATE",
+        "keep --last --store TEXTS --json",
+        "keep --remove {EDITED} {SAME} --store STATE",
+        "keep --remove {EDITED} --store TEXTS --json",
     ],
     "copy": [
-        "copy {EXCERPT} {PEAR} --store STATE", "copy {LOST} {SAME} --store STATE --json",
-        "copy {PEAR} {EDITED} --store STATE", "copy {PEAR} {PEAR} --store STATE", "copy {PEAR} {LOST} --store STATE",
-        "copy --remove {EXCERPT} --store STATE", "copy --remove {EXCERPT} --store STATE --json",
+        "copy {EXCERPT} {PEAR} --store STATE",
+        "copy {LOST} {SAME} --store STATE --json",
+        "copy {PEAR} {EDITED} --store STATE",
+        "copy {PEAR} {PEAR} --store STATE",
+        "copy {PEAR} {LOST} --store STATE",
+        "copy --remove {EXCERPT} --store STATE",
+        "copy --remove {EXCERPT} --store STATE --json",
     ],
     "judgements": [
-        "judgements --store STATE", "keep {BREAD} --store STATE", "copy {EXCERPT} {PEAR} --store STATE",
-        "judgements --store STATE", "judgements --store STATE --json", "judgements --store STATE -o labels.jsonl",
+        "judgements --store STATE",
+        "keep {BREAD} --store STATE",
+        "copy {EXCERPT} {PEAR} --store STATE",
+        "judgements --store STATE",
+        "judgements --store STATE --json",
+        "judgements --store STATE -o labels.jsonl",
         "explain {EXCERPT} --store STATE",
     ],
     "compare": [
-        "compare {PEAR} {EDITED} --store TEXTS", "compare {POWER} {AGAIN} --store TEXTS --limit 20",
-        "compare {PEAR} {SHORT} --store TEXTS", "compare {SAME} {PEAR} --store STATE",
+        "compare {PEAR} {EDITED} --store TEXTS",
+        "compare {POWER} {AGAIN} --store TEXTS --limit 20",
+        "compare {PEAR} {SHORT} --store TEXTS",
+        "compare {SAME} {PEAR} --store STATE",
         "compare texts.jsonl#0 texts.jsonl#4 --no-state --method shingle",
-        "compare {PEAR} texts.jsonl#2 --store STATE --json", "compare {PEAR} {SHORT} --store TEXTS --json",
+        "compare {PEAR} texts.jsonl#2 --store STATE --json",
+        "compare {PEAR} {SHORT} --store TEXTS --json",
     ],
     "extract": [
         "extract page.html --url https://daily.example/1 --store TEXTS",
         "extract page.html --json",
     ],
     "forget": [
-        "forget {PEAR} {LOST} --store STATE --dry-run", "forget --host mirror.example --store STATE --dry-run --json",
-        "forget --host none.example --store STATE", "forget {PEAR} {SHORT} --store STATE",
+        "forget {PEAR} {LOST} --store STATE --dry-run",
+        "forget --host mirror.example --store STATE --dry-run --json",
+        "forget --host none.example --store STATE",
+        "forget {PEAR} {SHORT} --store STATE",
     ],
     "expire": ["expire --max-pages 3 --store STATE --dry-run", "expire --max-pages 3 --ttl 90d --store STATE --json"],
     "compact": ["compact --store STATE", "compact --store STATE --json"],
     "check": [
-        "check --store STATE", "check --store STATE --json", "check --store STATE --repair repaired.sqlite",
+        "check --store STATE",
+        "check --store STATE --json",
+        "check --store STATE --repair repaired.sqlite",
         "check --store STATE --repair again.sqlite --json",
     ],
     "export": ["export -o pages.gz --store STATE", "export -o pages.gz --store STATE"],
@@ -124,15 +152,21 @@ LINES = {
         "evaluate texts.jsonl --pairs pairs.jsonl --gold gold.jsonl --json",
     ],
     "lexicon": ["lexicon texts.jsonl -o words.tsv", "lexicon texts.jsonl -o words.tsv"],
-}  # fmt: skip
+}
 #: What differs from run to run: times, ids, sizes, figures under a random secret, and the width of tables.
 MASKS = {
-    r"\d{4}-\d\d-\d\d[T-]?[\d:]*(\+00:00)?": "TIME", r"(trafilatura|jieba) [\w.]+": r"\1 VERSION",
-    r"\d[\d.,]* (bytes|B|kB|MB)\b": "SIZE", r'("bytes\w*"): [\d.]+': r"\1: SIZE", r"-?\b\d+\.\d+(e-\d+)?\b": "N.N",
-    r"\b[0-9a-f]{16}\b": "ID", r"\b\d+ of B's \d+ keys": "N of B's N keys", r'"(shared|of)": \d+': r'"\1": N',
-    r"(?<=\S) +(?=.*\|$)": " ", r"-{3,}(?=.*\|$)": "--",
+    r"\d{4}-\d\d-\d\d[T-]?[\d:]*(\+00:00)?": "TIME",
+    r"(trafilatura|jieba) [\w.]+": r"\1 VERSION",
+    r"\d[\d.,]* (bytes|B|kB|MB)\b": "SIZE",
+    r'("bytes\w*"): [\d.]+': r"\1: SIZE",
+    r"-?\b\d+\.\d+(e-\d+)?\b": "N.N",
+    r"\b[0-9a-f]{16}\b": "ID",
+    r"\b\d+ of B's \d+ keys": "N of B's N keys",
+    r'"(shared|of)": \d+': r'"\1": N',
+    r"(?<=\S) +(?=.*\|$)": " ",
+    r"-{3,}(?=.*\|$)": "--",
     r"^(\| (?:cascade|minhash|texts|words) .*\|) [\d.,N]+ \|( \d+ \|)?$": r"\1 TIME |\2",
-}  # fmt: skip
+}
 LABELS = [("0", "2", "copy"), ("0", "4", "different"), ("1", "20", "copy"), ("1", "99", "copy")]
 GOLD = [("0", "2", "yes", "edit"), ("0", "4", "no", "part"), ("5", "6", "unsure", "form")]
 

@@ -112,10 +112,12 @@ def test_groups_and_reports_need_no_lock(state: str, at_work: PageStore, tmp_pat
     groups, *others = (
         invoke(*line, "--store", state)
         for line in (
-            ("groups", "--json"), ("report", "-o", tmp_path / "report.html"), ("compare", PEAR, EDITED, "--json"),
+            ("groups", "--json"),
+            ("report", "-o", tmp_path / "report.html"),
+            ("compare", PEAR, EDITED, "--json"),
             ("extract", page, "--json"),
         )
-    )  # fmt: skip
+    )
     assert [one["original"] for one in groups.rows] == [PEAR]
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert [(one.code, "morning is using it" in one.err) for one in others] == [(0, True)] * 3

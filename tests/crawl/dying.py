@@ -49,11 +49,25 @@ class Database:
 
 #: Whatever is done to the world outside.
 ACTS: list[tuple[Any, str]] = [
-    (LevelDB, "write"), (LevelDB, "open"), (LevelDB, "close_files"), (SQLite, "write"), (SQLite, "open"),
-    (SQLite, "close_files"), (Detector, "commit"), (Detector, "release"), (Detector, "seal"),
-    (FileFeedStorage, "open"), (FileFeedStorage, "store"), (JsonLinesItemExporter, "export_item"),
-    (Database, "insert"), (os, "fsync"), (Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (Path, "write_bytes"),
-]  # fmt: skip
+    (LevelDB, "write"),
+    (LevelDB, "open"),
+    (LevelDB, "close_files"),
+    (SQLite, "write"),
+    (SQLite, "open"),
+    (SQLite, "close_files"),
+    (Detector, "commit"),
+    (Detector, "release"),
+    (Detector, "seal"),
+    (FileFeedStorage, "open"),
+    (FileFeedStorage, "store"),
+    (JsonLinesItemExporter, "export_item"),
+    (Database, "insert"),
+    (os, "fsync"),
+    (Path, "replace"),
+    (Path, "unlink"),
+    (Path, "mkdir"),
+    (Path, "write_bytes"),
+]
 NEWS = "更正：此前的报道有误，编辑部在核实之后补充了两段新的内容，并向读者致歉。"
 
 
@@ -149,9 +163,11 @@ class Site:
         last = self.crawl(items())
         again = {pattern: self.delivered(pattern) for pattern in feeds}
         return {
-            "feeds": feeds, "taken_back": stats.get("neardup/taken_back", 0),
-            "nothing_new": again == feeds and not last.get("neardup/taken_back"), "wrong": self.wrong(),
-        }  # fmt: skip
+            "feeds": feeds,
+            "taken_back": stats.get("neardup/taken_back", 0),
+            "nothing_new": again == feeds and not last.get("neardup/taken_back"),
+            "wrong": self.wrong(),
+        }
 
 
 def in_child(work: Callable[[], Any], answer: Path) -> tuple[int, Any]:

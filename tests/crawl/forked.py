@@ -29,9 +29,14 @@ from scrapy_neardup.text.tokens import words
 #: Whether it can be done here: on Linux.
 CAN_FORK = hasattr(os, "pidfd_open")
 _NEEDED = (
-    "tests.crawl.run", "scrapy.core.engine", "scrapy.core.downloader.handlers.http11", "scrapy.extensions.feedexport",
-    "scrapy_neardup.crawl.middleware", "scrapy_neardup.crawl.pipeline", "scrapy_neardup.crawl.session",
-)  # fmt: skip
+    "tests.crawl.run",
+    "scrapy.core.engine",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.extensions.feedexport",
+    "scrapy_neardup.crawl.middleware",
+    "scrapy_neardup.crawl.pipeline",
+    "scrapy_neardup.crawl.session",
+)
 
 
 class Forks:

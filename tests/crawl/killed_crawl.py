@@ -82,12 +82,17 @@ def main(state: str, folder: str, articles: int) -> None:
     Redis.lease = LEASE
     process = AsyncCrawlerProcess(
         {
-            "ADDONS": {"scrapy_neardup.Addon": 500}, "NEARDUP_STORE": state, "NEARDUP_WAIT": WAIT,
-            "DOWNLOADER_MIDDLEWARES": {Hosts: 10}, "ITEM_PIPELINES": {Database: 900},
+            "ADDONS": {"scrapy_neardup.Addon": 500},
+            "NEARDUP_STORE": state,
+            "NEARDUP_WAIT": WAIT,
+            "DOWNLOADER_MIDDLEWARES": {Hosts: 10},
+            "ITEM_PIPELINES": {Database: 900},
             "FEEDS": {f"whole://{folder}/{os.getpid()}-%(batch_id)d.jsonl": FEED},
-            "FEED_STORAGES": {"whole": WholeFeed}, "TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "INFO",
+            "FEED_STORAGES": {"whole": WholeFeed},
+            "TELNETCONSOLE_ENABLED": False,
+            "LOG_LEVEL": "INFO",
         }
-    )  # fmt: skip
+    )
     process.crawl(News, articles=articles)
     process.start()
 

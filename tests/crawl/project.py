@@ -55,9 +55,13 @@ class UntaggableItem(scrapy.Item):
 
 
 KINDS = {
-    "dict": dict, "dataclass": DataclassItem, "attrs": AttrsItem, "pydantic": PydanticItem, "Item": ScrapyItem,
+    "dict": dict,
+    "dataclass": DataclassItem,
+    "attrs": AttrsItem,
+    "pydantic": PydanticItem,
+    "Item": ScrapyItem,
     "untaggable": UntaggableItem,
-}  # fmt: skip
+}
 
 
 FOOTER = """Printed and published by the Daybook at Heron Quay, and read by whoever waits for the noon ferry.
@@ -331,9 +335,11 @@ class LaterSpider(PathSpider):
     def parse(self, response: Any, kind: str) -> Any:
         title = response.css("title::text").get()  # from now on it holds a tree that cannot be pickled
         handed = {
-            "response": {"neardup_response": response}, "nothing": {}, "text": {"neardup_response": response.text},
+            "response": {"neardup_response": response},
+            "nothing": {},
+            "text": {"neardup_response": response.text},
             "list": {"neardup_response": [response, response]},
-        }[self.hands]  # fmt: skip
+        }[self.hands]
         about = {"url": response.url} if self.own_url else {}
         yield scrapy.Request(
             response.url.replace("/page", "/views"),

@@ -137,10 +137,21 @@ def stuffed_with_gibberish(family: int) -> Iterator[dict[str, Any]]:
 
 
 ATTACKS = [
-    forged_body, forged_sentences, forged_url, poisoned_by_one_site, poisoned_by_hosts_of_one_owner,
-    poisoned_by_many_domains, half_of_it, half_of_it_twice, half_of_it_each, longest_sentences,
-    half_under_the_canonical_link, words_in_another_order, flooded, stuffed_with_gibberish,
-]  # fmt: skip
+    forged_body,
+    forged_sentences,
+    forged_url,
+    poisoned_by_one_site,
+    poisoned_by_hosts_of_one_owner,
+    poisoned_by_many_domains,
+    half_of_it,
+    half_of_it_twice,
+    half_of_it_each,
+    longest_sentences,
+    half_under_the_canonical_link,
+    words_in_another_order,
+    flooded,
+    stuffed_with_gibberish,
+]
 #: Family of the article that each attack aims at.
 TARGETS = {attack: VICTIM + number for number, attack in enumerate(ATTACKS)}
 TARGETS |= dict.fromkeys((forged_body, forged_sentences, forged_url), VICTIM)

@@ -68,10 +68,12 @@ def shop(site: Site, tmp_path: Path) -> Path:
 
 
 TOOLS = [
-    ["shell", "-c", "response.text", "{url}"], ["fetch", "--spider", "daybook", "{url}"],
-    ["parse", "--spider", "daybook", "{url}"], ["parse", "--spider", "daybook", "--pipelines", "{url}"],
+    ["shell", "-c", "response.text", "{url}"],
+    ["fetch", "--spider", "daybook", "{url}"],
+    ["parse", "--spider", "daybook", "{url}"],
+    ["parse", "--spider", "daybook", "--pipelines", "{url}"],
     ["bench", "-s", "CLOSESPIDER_PAGECOUNT=5"],
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow
@@ -97,11 +99,14 @@ def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site, scrapy
     assert (done.returncode, article("kelp-en")[0] in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize(("wrong", "named"), [
-    ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
-    ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
-    ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
+        ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
+        ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
+    ],
+)
 def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, scrapy: RunScrapy) -> None:
     done = scrapy("crawl", "daybook", "-s", wrong)
     lines = [line for line in done.stderr.splitlines() if " CRITICAL: " in line]
@@ -120,10 +125,13 @@ FEEDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "written"), [
-    (["-O", "dry.jsonl", "-O", "{folder}/shop/../all-daybook.jsonl"], ["dry.jsonl"]),
-    (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        (["-O", "dry.jsonl", "-O", "{folder}/shop/../all-daybook.jsonl"], ["dry.jsonl"]),
+        (["-o", "dry.jsonl", "-o", "file://{folder}/all-%(name)s.jsonl", "-s", "NEARDUP_COMMIT=item"], ["dry.jsonl"]),
+    ],
+)
 def test_a_dry_run_writes_feeds_of_its_line(
     options: list[str], written: list[str], shop: Path, scrapy: RunScrapy
 ) -> None:

@@ -106,15 +106,17 @@ def test_nothing_changes_and_the_crawl_gives_what_the_dry_run_said(store: str, m
 @pytest.mark.parametrize(
     ("store", "settings"),
     [
-        ("sqlite", {}), ("leveldb", {"NEARDUP_COMMIT": "item"}),
+        ("sqlite", {}),
+        ("leveldb", {"NEARDUP_COMMIT": "item"}),
         ("sqlite", {"NEARDUP_SECRET": "a secret that nobody guesses"}),
         ("leveldb", {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"}),
-        ("sqlite", {"NEARDUP_METHOD": "simhash"}), ("leveldb", {"feeds": True}),
+        ("sqlite", {"NEARDUP_METHOD": "simhash"}),
+        ("leveldb", {"feeds": True}),
         ("sqlite", {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"}),
     ],
     ids=str,
     indirect=["store"],
-)  # fmt: skip
+)
 def test_a_crawl_gives_what_the_dry_run_said(seed: int, settings: dict[str, Any], store: str, tmp_path: Path) -> None:
     draw = random.Random(seed)
     more = {name: value for name, value in settings.items() if name.isupper()}

@@ -50,18 +50,21 @@ def dies_at_every_step(folder: Path, *how: str) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize(("scheme", "more", "least"), [
-    pytest.param("leveldb", "", 20, marks=NEEDS_PLYVEL),
-    pytest.param("sqlite", "", 20, marks=pytest.mark.soak),
-    # The opening that takes pages back.
-    pytest.param("leveldb", "again", 5, marks=NEEDS_PLYVEL),
-    ("sqlite", "again", 5),
-    # A later pipeline delivers.
-    ("sqlite", "database", 12),
-    # Before and after every act.
-    pytest.param("leveldb", "every", 80, marks=[NEEDS_PLYVEL, pytest.mark.soak]),
-    pytest.param("sqlite", "every", 80, marks=pytest.mark.soak),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scheme", "more", "least"),
+    [
+        pytest.param("leveldb", "", 20, marks=NEEDS_PLYVEL),
+        pytest.param("sqlite", "", 20, marks=pytest.mark.soak),
+        # The opening that takes pages back.
+        pytest.param("leveldb", "again", 5, marks=NEEDS_PLYVEL),
+        ("sqlite", "again", 5),
+        # A later pipeline delivers.
+        ("sqlite", "database", 12),
+        # Before and after every act.
+        pytest.param("leveldb", "every", 80, marks=[NEEDS_PLYVEL, pytest.mark.soak]),
+        pytest.param("sqlite", "every", 80, marks=pytest.mark.soak),
+    ],
+)
 def test_whenever_a_crawl_dies_nothing_is_lost_and_twice_is_what_the_open_feeds_held(
     tmp_path: Path, scheme: str, more: str, least: int
 ) -> None:

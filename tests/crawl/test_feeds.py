@@ -169,11 +169,17 @@ def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item() -> 
     assert full not in watched.exporter.slots, "its next batch is open"
 
 
-@pytest.mark.parametrize(("options", "before", "after"), [
-    ({}, b'{"a": 1}\n{"b": "ha', b'{"a": 1}\n{"b": "ha\n{"c": 2}\n'), ({}, b'{"a": 1}\n', b'{"a": 1}\n{"c": 2}\n'),
-    ({}, b"", b'{"c": 2}\n'), ({}, None, b'{"c": 2}\n'), ({"overwrite": True}, b'{"b": "ha', b'{"c": 2}\n'),
-    ({"format": "csv"}, b'b\n"ha', b'b\n"hac\r\n2\r\n'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        ({}, b'{"a": 1}\n{"b": "ha', b'{"a": 1}\n{"b": "ha\n{"c": 2}\n'),
+        ({}, b'{"a": 1}\n', b'{"a": 1}\n{"c": 2}\n'),
+        ({}, b"", b'{"c": 2}\n'),
+        ({}, None, b'{"c": 2}\n'),
+        ({"overwrite": True}, b'{"b": "ha', b'{"c": 2}\n'),
+        ({"format": "csv"}, b'b\n"ha', b'b\n"hac\r\n2\r\n'),
+    ],
+)
 def test_half_a_line_is_ended_first(
     tmp_path: Path, options: dict[str, Any], before: bytes | None, after: bytes
 ) -> None:

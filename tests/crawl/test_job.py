@@ -129,10 +129,15 @@ def test_a_list_holds_each_url_once_and_none_that_has_come(tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("url", "line"), [
-    ("http://a/\nhttp://evil/", "http://a/%0Ahttp://evil/"), ("http://a/\x1b[31m", "http://a/%1B[31m"),
-    ("http://a/b c", "http://a/b%20c"), ("http://a/\u2028茶", "http://a/%E2%80%A8茶"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("http://a/\nhttp://evil/", "http://a/%0Ahttp://evil/"),
+        ("http://a/\x1b[31m", "http://a/%1B[31m"),
+        ("http://a/b c", "http://a/b%20c"),
+        ("http://a/\u2028茶", "http://a/%E2%80%A8茶"),
+    ],
+)
 def test_a_url_is_one_line_of_the_list(tmp_path: Path, url: str, line: str) -> None:
     add_to_list(str(tmp_path), [url])
     assert (tmp_path / LIST).read_text("utf-8") == f"{line}\n"

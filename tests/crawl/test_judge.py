@@ -112,9 +112,12 @@ def test_a_page_that_was_lost_is_judged_anew_for_the_next_item_of_its_response()
 def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
     court, one = Court(wait=0), visit(1)
     items = [
-        {"text": article_text(2)}, {"text": article_text(3)}, {"n": 1}, {"text": article_text(4)},
+        {"text": article_text(2)},
+        {"text": article_text(3)},
+        {"n": 1},
+        {"text": article_text(4)},
         {"text": article_text(5)},
-    ]  # fmt: skip
+    ]
     names = [page.verdict.url for page in court.pages(*((item, one) for item in items))]
     base = article_url(1)
     assert names == [base, f"{base}#2", base, f"{base}#3", f"{base}#4"]
@@ -341,11 +344,16 @@ def test_an_event_wakes_all_who_wait_and_those_who_come_later_at_once(happens: b
     assert asyncio.run(run()) == [happens] * 4
 
 
-@pytest.mark.parametrize(("body", "more", "reason"), [
-    (b"", {"status": 500}, "http_error"), (b"%PDF-1.7", {}, "not_html"),
-    (b"{}", {"content_type": "application/json"}, "not_html"), (b"<p>short</p>", {}, "too_short"),
-    (b"", {}, "no_text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "more", "reason"),
+    [
+        (b"", {"status": 500}, "http_error"),
+        (b"%PDF-1.7", {}, "not_html"),
+        (b"{}", {"content_type": "application/json"}, "not_html"),
+        (b"<p>short</p>", {}, "too_short"),
+        (b"", {}, "no_text"),
+    ],
+)
 def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_told(
     body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:

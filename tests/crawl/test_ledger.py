@@ -82,11 +82,23 @@ KEPT, RELEASED, ROLLED_BACK = ("commit", ID, True), ("release", ID), ("roll_back
 
 def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed() -> None:
     for events, expected in [
-        ("es", [KEPT]), ("ed", [RELEASED]), ("ef", [RELEASED]), ("ees", []), ("eesd", [KEPT]), ("eeds", [KEPT]),
-        ("eess", [KEPT]), ("eedd", [RELEASED]), ("eesf", [RELEASED]), ("eefs", [RELEASED]), ("eses", [KEPT]),
-        ("esed", [KEPT]), ("esef", [KEPT, ROLLED_BACK]), ("esefes", [KEPT, ROLLED_BACK]), ("edes", [RELEASED]),
+        ("es", [KEPT]),
+        ("ed", [RELEASED]),
+        ("ef", [RELEASED]),
+        ("ees", []),
+        ("eesd", [KEPT]),
+        ("eeds", [KEPT]),
+        ("eess", [KEPT]),
+        ("eedd", [RELEASED]),
+        ("eesf", [RELEASED]),
+        ("eefs", [RELEASED]),
+        ("eses", [KEPT]),
+        ("esed", [KEPT]),
+        ("esef", [KEPT, ROLLED_BACK]),
+        ("esefes", [KEPT, ROLLED_BACK]),
+        ("edes", [RELEASED]),
         ("eedes", []),
-    ]:  # fmt: skip
+    ]:
         desk = Desk()
         assert desk.play(events) == expected
         assert desk.rolled_back == sum(step is not KEPT for step in expected)

@@ -26,8 +26,13 @@ def village(site: Site) -> Site:
 
 
 PATHS = [
-    "/wide", *(f"/{slug}" for slug in ORDINARY[:2]), "/long", "/tags", "/large", *(f"/{one}" for one in ORDINARY[2:]),
-]  # fmt: skip
+    "/wide",
+    *(f"/{slug}" for slug in ORDINARY[:2]),
+    "/long",
+    "/tags",
+    "/large",
+    *(f"/{one}" for one in ORDINARY[2:]),
+]
 
 
 def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Crawl) -> None:

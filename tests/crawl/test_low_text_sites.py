@@ -30,10 +30,16 @@ def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once(caplog: pytes
     assert "NEARDUP_EXTRACTOR" in line
 
 
-@pytest.mark.parametrize("kinds", [
-    [SILENT] * 19, [SPOKEN] * 18 + [SILENT] * 2, [SPOKEN] * 90 + [SILENT] * 10,
-    [SPOKEN] * 18 + [(Kind.UNJUDGED, "boilerplate")] * 9,
-], ids=["few pages", "a tenth of few", "a tenth of many", "text of the site's"])  # fmt: skip
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [SILENT] * 19,
+        [SPOKEN] * 18 + [SILENT] * 2,
+        [SPOKEN] * 90 + [SILENT] * 10,
+        [SPOKEN] * 18 + [(Kind.UNJUDGED, "boilerplate")] * 9,
+    ],
+    ids=["few pages", "a tenth of few", "a tenth of many", "text of the site's"],
+)
 def test_other_sites_are_not_named(caplog: pytest.LogCaptureFixture, kinds: list[Seen]) -> None:
     assert told(caplog, *kinds) == []
 

@@ -23,19 +23,24 @@ SETTINGS = {
 OUTCOME = re.compile(r"Near-duplicates: ([\w ]+)/\w+\.\.\. (\w+)")
 
 
-@pytest.mark.parametrize(("stats", "settings", "failed"), [
-    ({}, {}, []), ({"pages": 10, "duplicate": 4}, {}, []),
-    ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": (0.1, 0.3)}, ["share of duplicates"]),
-    ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": "0.5,1"}, ["share of duplicates"]),
-    ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": (0.3, 0.5)}, []),
-    ({"suspicious_drops/titles": 1, "suspicious_drops/jump": 1}, {}, ["suspicious drops"]),
-    ({"suspicious_drops/titles": 1, "suspicious_drops/jump": 1}, {"MAX_SUSPICIOUS_DROPS": 2}, []),
-    ({"suspicious_drops/minor_updates": 1}, {}, ["suspicious drops"]),
-    ({"rolled_back": 1}, {}, ["pages rolled back"]),
-    ({"unsealed": 3, "errors": 1}, {"MAX_UNSEALED": "2"}, ["pages unsealed", "errors"]),
-    ({"server_gone": 1}, {}, ["server gone"]), ({"lost_by_server": 1}, {"MAX_SERVER_GONE": 1}, []),
-    ({"dropped_feed/failed": 1}, {}, ["errors"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stats", "settings", "failed"),
+    [
+        ({}, {}, []),
+        ({"pages": 10, "duplicate": 4}, {}, []),
+        ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": (0.1, 0.3)}, ["share of duplicates"]),
+        ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": "0.5,1"}, ["share of duplicates"]),
+        ({"pages": 10, "duplicate": 4}, {"DUPLICATE_RATE": (0.3, 0.5)}, []),
+        ({"suspicious_drops/titles": 1, "suspicious_drops/jump": 1}, {}, ["suspicious drops"]),
+        ({"suspicious_drops/titles": 1, "suspicious_drops/jump": 1}, {"MAX_SUSPICIOUS_DROPS": 2}, []),
+        ({"suspicious_drops/minor_updates": 1}, {}, ["suspicious drops"]),
+        ({"rolled_back": 1}, {}, ["pages rolled back"]),
+        ({"unsealed": 3, "errors": 1}, {"MAX_UNSEALED": "2"}, ["pages unsealed", "errors"]),
+        ({"server_gone": 1}, {}, ["server gone"]),
+        ({"lost_by_server": 1}, {"MAX_SERVER_GONE": 1}, []),
+        ({"dropped_feed/failed": 1}, {}, ["errors"]),
+    ],
+)
 def test_a_monitor_fails_beyond_its_limit(
     caplog: pytest.LogCaptureFixture, stats: dict[str, int], settings: dict[str, Any], failed: list[str]
 ) -> None:

@@ -137,14 +137,17 @@ def is_let_go(place: Path, scheme: str) -> bool:
     return str(place) not in opening._open_stores and not is_held(lock)
 
 
-@pytest.mark.parametrize(("step", "scheme", "error"), [
-    ("DropWatch", "leveldb", KeyboardInterrupt()),
-    *(
-        (step, *failure)
-        for step, failure in zip(("log_opening", "make_page_reader", "Judge"), FAILURES, strict=True)
-    ),
-    *((step, *failure) for step, failure in zip(("Tagger", "Ledger"), FAILURES, strict=False)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("step", "scheme", "error"),
+    [
+        ("DropWatch", "leveldb", KeyboardInterrupt()),
+        *(
+            (step, *failure)
+            for step, failure in zip(("log_opening", "make_page_reader", "Judge"), FAILURES, strict=True)
+        ),
+        *((step, *failure) for step, failure in zip(("Tagger", "Ledger"), FAILURES, strict=False)),
+    ],
+)
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
 ) -> None:
@@ -157,11 +160,17 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     assert crawled(place, scheme)["neardup/unique"] == 2
 
 
-@pytest.mark.parametrize(("where", "step", "scheme", "error"), [
-    (Detector, "trim", *FAILURES[0]), (Detector, "end", *FAILURES[1]), (PageStore, "size", *FAILURES[2]),
-    (AsyncPageReader, "close", *FAILURES[0]), (session, "log_unsealed", *FAILURES[1]),
-    (session.Session, "_remember_counts", *FAILURES[2]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("where", "step", "scheme", "error"),
+    [
+        (Detector, "trim", *FAILURES[0]),
+        (Detector, "end", *FAILURES[1]),
+        (PageStore, "size", *FAILURES[2]),
+        (AsyncPageReader, "close", *FAILURES[0]),
+        (session, "log_unsealed", *FAILURES[1]),
+        (session.Session, "_remember_counts", *FAILURES[2]),
+    ],
+)
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -23,11 +23,14 @@ def under(title_of: str, slug: str, extra: str = "") -> str:
 def alike(site: Site) -> Site:
     """Two originals, then a page of each kind that is like one of them."""
     site.content |= {
-        "/port": html("port-zh"), "/tea": html("tea-zh"), "/identical": html("port-zh"),
+        "/port": html("port-zh"),
+        "/tea": html("tea-zh"),
+        "/identical": html("port-zh"),
         "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
         "/retitled": under("museum-zh", "port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
-        "/excerpt": html("port-excerpt-zh"), "/same_title": under("tea-zh", "bridge-zh"),
-    }  # fmt: skip
+        "/excerpt": html("port-excerpt-zh"),
+        "/same_title": under("tea-zh", "bridge-zh"),
+    }
     return site
 
 

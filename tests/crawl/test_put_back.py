@@ -29,9 +29,11 @@ PATHS = ["/port", "/tea", *LOST]
 def alike(site: Site) -> Site:
     """Two originals, and a copy of each."""
     site.content |= {
-        "/port": html("port-zh"), "/tea": html("tea-zh"),
-        "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"), "/same": html("tea-zh"),
-    }  # fmt: skip
+        "/port": html("port-zh"),
+        "/tea": html("tea-zh"),
+        "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
+        "/same": html("tea-zh"),
+    }
     return site
 
 
@@ -137,11 +139,14 @@ def test_a_feed_that_fails_costs_no_article(alike: Site, run: Callable[..., list
     assert results[0].log.count("The feed of NEARDUP_DROPPED_FEED cannot be written (") == len(BROKEN)
 
 
-@pytest.mark.parametrize(("value", "why"), [
-    ("file:///feeds/out.jsonl", "already a feed of this crawl"),
-    ("dropped.parrot", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
-    ("nowhere://dropped.jsonl", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("file:///feeds/out.jsonl", "already a feed of this crawl"),
+        ("dropped.parrot", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
+        ("nowhere://dropped.jsonl", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
+    ],
+)
 def test_a_feed_that_cannot_be_is_told_before_the_crawl(value: str, why: str) -> None:
     crawler = get_crawler(settings_dict={"FEEDS": {"/feeds/out.jsonl": {"format": "jsonlines"}}})
     feeds = Config.from_settings({"NEARDUP_DROPPED_FEED": value}).dropped_feed

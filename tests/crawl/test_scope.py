@@ -57,9 +57,22 @@ def test_a_placeholder_stands_for_an_attribute_of_the_spider() -> None:
 
 
 NAMES = [
-    "a/b", "..", ".", "a\\b", "../../etc", "a\0b", "a\nb", "a b", "a%2Fb", "a%b", "C:", "新闻", "a?b#c", "x.",
+    "a/b",
+    "..",
+    ".",
+    "a\\b",
+    "../../etc",
+    "a\0b",
+    "a\nb",
+    "a b",
+    "a%2Fb",
+    "a%b",
+    "C:",
+    "新闻",
+    "a?b#c",
+    "x.",
     "\ud800",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -40,9 +40,12 @@ def test_two_crawlers_with_one_queue_keep_every_article_once(site: Site, redis_s
     (tmp_path / "news.py").write_text(SPIDER, encoding="utf-8")
     state = redis_server.url(redis_server.new_state())
     settings = {
-        "REDIS_URL": f"unix://{redis_server.socket}?db=0", "NEARDUP_STORE": state, "CONCURRENT_REQUESTS": 1,
-        "DOWNLOAD_DELAY": 0.2, "TELNETCONSOLE_ENABLED": False,
-    }  # fmt: skip
+        "REDIS_URL": f"unix://{redis_server.socket}?db=0",
+        "NEARDUP_STORE": state,
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOAD_DELAY": 0.2,
+        "TELNETCONSOLE_ENABLED": False,
+    }
     command = [sys.executable, "-m", "scrapy", "runspider", "news.py", "-a", "max_idle_time=8"]
     given = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
     redis_server.client.rpush("news:start_urls", *(json.dumps({"url": url}) for url in listed(site)))

@@ -43,15 +43,20 @@ async def _judged(line: Turns, delays: Sequence[float], begins: Sequence[bool] =
 @pytest.mark.parametrize(
     ("patience", "delays", "begins", "order"),
     [
-        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], (), [0, 1, 2, 3, 4]), (60.0, [0.2, *[0.0] * 3_000], (), list(range(3_001))),
-        (60.0, [-1, 0.1, -1, 0.0], (), [1, 3]), (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], (), [1, 2, 4, 0, 3]),
+        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], (), [0, 1, 2, 3, 4]),
+        (60.0, [0.2, *[0.0] * 3_000], (), list(range(3_001))),
+        (60.0, [-1, 0.1, -1, 0.0], (), [1, 3]),
+        (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], (), [1, 2, 4, 0, 3]),
         (0.1, [0.5, 0.0], (False, True), [0, 1]),
     ],
     ids=[
-        "the first is read last", "many wait for one", "one that fails leaves the line",
-        "one that takes long is overtaken", "one that waits for a process is not overtaken",
+        "the first is read last",
+        "many wait for one",
+        "one that fails leaves the line",
+        "one that takes long is overtaken",
+        "one that waits for a process is not overtaken",
     ],
-)  # fmt: skip
+)
 def test_pages_are_judged_in_the_order_in_which_they_came(
     monkeypatch: pytest.MonkeyPatch, patience: float, delays: list[float], begins: Sequence[bool], order: list[int]
 ) -> None:

@@ -194,11 +194,15 @@ def start_script(folder: Path, start: str, urls: list[str], **settings: Any) -> 
     )
 
 
-@pytest.mark.parametrize(("start", "many", "said"), [
-    (f'EXTRACTORS = ["", "", "__main__.own"]\n{PROCESS}', 3, "which workers cannot"),
-    (f'EXTRACTORS = ["", "made_up.own"]\n{PROCESS}', 2, "no worker could be started"),
-    (NOTEBOOK, 1, ""),
-], ids=["three crawls", "a module that was made up", "notebook"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("start", "many", "said"),
+    [
+        (f'EXTRACTORS = ["", "", "__main__.own"]\n{PROCESS}', 3, "which workers cannot"),
+        (f'EXTRACTORS = ["", "made_up.own"]\n{PROCESS}', 2, "no worker could be started"),
+        (NOTEBOOK, 1, ""),
+    ],
+    ids=["three crawls", "a module that was made up", "notebook"],
+)
 def test_a_script_without_a_guard_runs_once_and_calls_what_other_processes_cannot_import(
     village: Site, tmp_path: Path, start: str, many: int, said: str
 ) -> None:

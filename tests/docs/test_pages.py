@@ -82,11 +82,14 @@ def test_everything_in_the_reference_has_a_description() -> None:
     assert used == set(reference.SECTIONS)
 
 
-@pytest.mark.parametrize(("given", "expected"), [
-    ("[the guide](docs/en/guides/choose.md#kinds)", "[the guide](/guides/choose.md#kinds)"),
-    ("[figures](benchmarks/README.md)", "figures"),
-    ("[a site](https://a.example/)", "[a site](https://a.example/)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("[the guide](docs/en/guides/choose.md#kinds)", "[the guide](/guides/choose.md#kinds)"),
+        ("[figures](benchmarks/README.md)", "figures"),
+        ("[a site](https://a.example/)", "[a site](https://a.example/)"),
+    ],
+)
 def test_links_of_an_included_file_work(
     given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,8 +22,12 @@ from scrapy_neardup.files.compression import zstd
 from scrapy_neardup.files.writers import WRITERS
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress,
-}  # fmt: skip
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd.compress,
+}
 RECORDS: list[dict[str, Any]] = [
     {"url": "https://a.example/1", "title": "渡口恢复通航", "text": "河水退了，\n渡船今早又开。"},
     {
@@ -40,9 +44,14 @@ RECORDS: list[dict[str, Any]] = [
     {"url": "https://c.example/5", "title": "", "text": " spaces around \u2028 and a rare line end "},
 ]
 FORMATS = {
-    "jsonl": "feed.jsonl", "json": "feed.json", "csv": "feed.csv", "tsv": "feed.tsv", "xml": "feed.xml",
-    "excel": "book.xlsx", "parquet": "table.parquet",
-}  # fmt: skip
+    "jsonl": "feed.jsonl",
+    "json": "feed.json",
+    "csv": "feed.csv",
+    "tsv": "feed.tsv",
+    "xml": "feed.xml",
+    "excel": "book.xlsx",
+    "parquet": "table.parquet",
+}
 
 
 def packed(format: str, records: Sequence[Mapping[str, Any]] = RECORDS) -> bytes:

@@ -53,12 +53,20 @@ def test_pages_of_an_archive_have_url_date_and_type(tmp_path: Path, suffix: str)
     assert found[1].place == f"{file}, record 2"
 
 
-@pytest.mark.parametrize(("record", "why"), [
-    ({"kind": "request"}, "a request"), ({"kind": "warcinfo"}, "a warcinfo"), ({"kind": "revisit"}, "a revisit"),
-    ({"kind": "metadata"}, "a metadata"), ({"status": "404 Not Found"}, "status 404"),
-    ({"status": "301"}, "status 301"), ({"headers": [("Content-Type", "image/PNG")]}, "image/png"),
-    ({"kind": "resource", "content_type": "text/css"}, "text/css"), ({"body": b""}, "an empty page"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        ({"kind": "request"}, "a request"),
+        ({"kind": "warcinfo"}, "a warcinfo"),
+        ({"kind": "revisit"}, "a revisit"),
+        ({"kind": "metadata"}, "a metadata"),
+        ({"status": "404 Not Found"}, "status 404"),
+        ({"status": "301"}, "status 301"),
+        ({"headers": [("Content-Type", "image/PNG")]}, "image/png"),
+        ({"kind": "resource", "content_type": "text/css"}, "text/css"),
+        ({"body": b""}, "an empty page"),
+    ],
+)
 def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[str, Any], why: str) -> None:
     made = Archive().add(record.pop("body", PAGE), **record).add(PAGE)
     (tmp_path / "crawl.warc").write_bytes(made.bytes())
@@ -69,25 +77,29 @@ def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[st
     assert (second.number, second.html) == (2, PAGE)
 
 
-@pytest.mark.parametrize(("headers", "body"), [
-    ([HTML], PAGE),
-    ([], PAGE),
-    ([("content-type", "Application/XHTML+XML; charset=utf-8")], PAGE),
-    ([HTML, ("Content-Encoding", "gzip")], gzip.compress(PAGE)),
-    ([HTML, ("Content-Encoding", "GZip")], gzip.compress(PAGE)),
-    ([HTML, ("Content-Encoding", "deflate")], zlib.compress(PAGE)),
-    ([HTML, ("Content-Encoding", "deflate")], zlib.compress(PAGE)[2:-4]),
-    ([HTML, ("Content-Encoding", "zstd")], PACKERS[".zst"](PAGE)),
-    ([HTML, ("Content-Encoding", "deflate, , X-GZip")], gzip.compress(zlib.compress(PAGE))),
-    ([HTML, ("Content-Encoding", "gzip")], gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:]) + b"rubbish"),
-    ([HTML, ("Transfer-Encoding", "Chunked")], chunked(PAGE)),
-    ([HTML, ("Transfer-Encoding", "chunked"), ("Content-Encoding", "gzip")], chunked(gzip.compress(PAGE))),
-    # Archives that have unpacked a page and kept the header.
-    ([HTML, ("Content-Encoding", "gzip")], PAGE),
-    ([HTML, ("Content-Encoding", "zstd")], PAGE),
-    ([HTML, ("Content-Encoding", "utf-8")], PAGE),
-    ([HTML, ("Transfer-Encoding", "chunked")], PAGE),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ([HTML], PAGE),
+        ([], PAGE),
+        ([("content-type", "Application/XHTML+XML; charset=utf-8")], PAGE),
+        ([HTML, ("Content-Encoding", "gzip")], gzip.compress(PAGE)),
+        ([HTML, ("Content-Encoding", "GZip")], gzip.compress(PAGE)),
+        ([HTML, ("Content-Encoding", "deflate")], zlib.compress(PAGE)),
+        ([HTML, ("Content-Encoding", "deflate")], zlib.compress(PAGE)[2:-4]),
+        ([HTML, ("Content-Encoding", "zstd")], PACKERS[".zst"](PAGE)),
+        ([HTML, ("Content-Encoding", "deflate, , X-GZip")], gzip.compress(zlib.compress(PAGE))),
+        ([HTML, ("Content-Encoding", "gzip")], gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:]) + b"rubbish"),
+        ([HTML, ("Transfer-Encoding", "Chunked")], chunked(PAGE)),
+        ([HTML, ("Transfer-Encoding", "chunked"), ("Content-Encoding", "gzip")], chunked(gzip.compress(PAGE))),
+        # Archives that have unpacked a page and kept the header.
+        ([HTML, ("Content-Encoding", "gzip")], PAGE),
+        ([HTML, ("Content-Encoding", "zstd")], PAGE),
+        ([HTML, ("Content-Encoding", "utf-8")], PAGE),
+        ([HTML, ("Transfer-Encoding", "chunked")], PAGE),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_page_comes_without_the_encodings_of_http(
     tmp_path: Path, headers: list[tuple[str, str]], body: bytes
 ) -> None:
@@ -103,24 +115,28 @@ LONG = b"<p>" + bytes(range(97, 123)) * 40_000
 ZSTD = PACKERS[".zst"]
 
 
-@pytest.mark.parametrize(("encoding", "body", "why"), [
-    ("gzip", gzip.compress(LONG)[:-9], "packed as gzip: the data ends too early"),
-    ("gzip", gzip.compress(LONG)[:900] + b"\0" * 900, "packed as gzip: "),
-    ("gzip", gzip.compress(PAGE) + gzip.compress(LONG)[:900], "packed as gzip: the data ends too early"),
-    ("gzip", b"\0\1 no gzip", "packed as gzip: Error -3"),
-    ("deflate", zlib.compress(LONG)[:-9], "packed as deflate: the data ends too early"),
-    ("deflate", b"\0\1 no zlib", "packed as deflate: Error -3"),
-    ("zstd", ZSTD(LONG)[:-9], "packed as zstd: the data ends too early"),
-    ("zstd", b"\0\1 no frame", "packed as zstd: "),
-    ("compress", b"\x1f\x9d\0", "packed as compress: this encoding is not supported"),
-    ("br, gzip", gzip.compress(b"\xff\0\1"), "packed as br: "),
-    ("br", b"\xff\0\1", "packed as br: "),
-    ("", LONG * 3, "larger than 2,000,000 bytes"),
-    ("gzip", gzip.compress(LONG * 3), "larger than 2,000,000 bytes"),
-    ("gzip", gzip.compress(LONG) * 3, "larger than 2,000,000 bytes"),
-    ("deflate", zlib.compress(LONG * 3), "larger than 2,000,000 bytes"),
-    ("zstd", ZSTD(LONG * 3), "larger than 2,000,000 bytes"),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("encoding", "body", "why"),
+    [
+        ("gzip", gzip.compress(LONG)[:-9], "packed as gzip: the data ends too early"),
+        ("gzip", gzip.compress(LONG)[:900] + b"\0" * 900, "packed as gzip: "),
+        ("gzip", gzip.compress(PAGE) + gzip.compress(LONG)[:900], "packed as gzip: the data ends too early"),
+        ("gzip", b"\0\1 no gzip", "packed as gzip: Error -3"),
+        ("deflate", zlib.compress(LONG)[:-9], "packed as deflate: the data ends too early"),
+        ("deflate", b"\0\1 no zlib", "packed as deflate: Error -3"),
+        ("zstd", ZSTD(LONG)[:-9], "packed as zstd: the data ends too early"),
+        ("zstd", b"\0\1 no frame", "packed as zstd: "),
+        ("compress", b"\x1f\x9d\0", "packed as compress: this encoding is not supported"),
+        ("br, gzip", gzip.compress(b"\xff\0\1"), "packed as br: "),
+        ("br", b"\xff\0\1", "packed as br: "),
+        ("", LONG * 3, "larger than 2,000,000 bytes"),
+        ("gzip", gzip.compress(LONG * 3), "larger than 2,000,000 bytes"),
+        ("gzip", gzip.compress(LONG) * 3, "larger than 2,000,000 bytes"),
+        ("deflate", zlib.compress(LONG * 3), "larger than 2,000,000 bytes"),
+        ("zstd", ZSTD(LONG * 3), "larger than 2,000,000 bytes"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_page_that_cannot_be_unpacked_is_malformed_and_the_next_one_read(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -177,10 +193,14 @@ def test_records_as_other_programs_write_them(tmp_path: Path) -> None:
     (tmp_path / "crawl.warc").write_bytes(b"".join(record + b"\r\n\r\n" for record in records))
     found = read(tmp_path / "crawl.warc")
     assert summaries(found) == [
-        (1, {"url": "https://a.example/1"}), (2, "skipped", "text/dns"), (3, {}), (4, "skipped", "an empty response"),
-        (5, "malformed", "no HTTP response", b""), (6, {"url": "file:///a.html"}),
+        (1, {"url": "https://a.example/1"}),
+        (2, "skipped", "text/dns"),
+        (3, {}),
+        (4, "skipped", "an empty response"),
+        (5, "malformed", "no HTTP response", b""),
+        (6, {"url": "file:///a.html"}),
         (7, "skipped", "a record without a type"),
-    ]  # fmt: skip
+    ]
     assert [one.html for one in found if isinstance(one, Entry)] == [PAGE] * 3
 
 
@@ -190,21 +210,25 @@ WRONG_LENGTH = "no record follows the next one; the Content-Length of that one m
 SECOND, THIRD = (match.start() for match in list(re.finditer(rb"WARC/1\.", THREE))[1:])
 
 
-@pytest.mark.parametrize(("content", "read_before", "said"), [
-    (THREE[: THIRD + 5], 2, "Invalid WARC record"),
-    (THREE[: THIRD + 60], 2, "no Content-Length"),
-    (THREE[: THREE.index(b"HTTP/", THIRD)], 2, "the file ends within the next record"),
-    (THREE[: THREE.index(b"HTTP/", THIRD) + 20], 2, "the file ends within the next record"),
-    (THREE[:-20_000], 2, "the file ends within the next record"),
-    (THREE[:SECOND] + b"rubbish\r\n" + THREE[SECOND:], 1, "Invalid WARC record, first line: rubbish"),
-    (THREE + b"rubbish\r\n", 3, "Invalid WARC record, first line: rubbish"),
-    (re.sub(rb"Content-Length: \d+", b"Content-Length: 70", THREE, count=1), 0, WRONG_LENGTH),
-    (re.sub(rb"Content-Length: \d+", b"Content-Length: many", THREE, count=1), 0, "no Content-Length"),
-    (THREE[:-5], 2, "the file ends within the next record"),
-    (THREE[:THIRD] + THREE[THIRD:].replace(b"Content-Length: 10", b"Content-Length: 9", 1), 2, WRONG_LENGTH),
-    (b"no archive at all", 0, "Invalid WARC record, first line: no archive at all"),
-    (b"https://a.example/ 127.0.0.1 20240501000000 text/html 5\r\nhello\r\n", 0, "Invalid WARC record"),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "read_before", "said"),
+    [
+        (THREE[: THIRD + 5], 2, "Invalid WARC record"),
+        (THREE[: THIRD + 60], 2, "no Content-Length"),
+        (THREE[: THREE.index(b"HTTP/", THIRD)], 2, "the file ends within the next record"),
+        (THREE[: THREE.index(b"HTTP/", THIRD) + 20], 2, "the file ends within the next record"),
+        (THREE[:-20_000], 2, "the file ends within the next record"),
+        (THREE[:SECOND] + b"rubbish\r\n" + THREE[SECOND:], 1, "Invalid WARC record, first line: rubbish"),
+        (THREE + b"rubbish\r\n", 3, "Invalid WARC record, first line: rubbish"),
+        (re.sub(rb"Content-Length: \d+", b"Content-Length: 70", THREE, count=1), 0, WRONG_LENGTH),
+        (re.sub(rb"Content-Length: \d+", b"Content-Length: many", THREE, count=1), 0, "no Content-Length"),
+        (THREE[:-5], 2, "the file ends within the next record"),
+        (THREE[:THIRD] + THREE[THIRD:].replace(b"Content-Length: 10", b"Content-Length: 9", 1), 2, WRONG_LENGTH),
+        (b"no archive at all", 0, "Invalid WARC record, first line: no archive at all"),
+        (b"https://a.example/ 127.0.0.1 20240501000000 text/html 5\r\nhello\r\n", 0, "Invalid WARC record"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_where_an_archive_is_broken_the_last_record_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, read_before: int, said: str
 ) -> None:
@@ -251,9 +275,12 @@ def wacz(members: dict[str, bytes]) -> bytes:
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_every_archive_of_a_wacz_is_read(tmp_path: Path, suffix: str) -> None:
     members = {
-        "datapackage.json": b"{}", "archive/a.warc.gz": archive(gzipped=True), "archive/b.warc": archive(),
-        "archive/notes.txt": b"x", "indexes/c.warc.gz": b"x",
-    }  # fmt: skip
+        "datapackage.json": b"{}",
+        "archive/a.warc.gz": archive(gzipped=True),
+        "archive/b.warc": archive(),
+        "archive/notes.txt": b"x",
+        "indexes/c.warc.gz": b"x",
+    }
     file = tmp_path / f"crawl.wacz{suffix}"
     file.write_bytes(PACKERS[suffix](wacz(members)))
     found = [one for one in read(file) if isinstance(one, Entry)]

@@ -34,13 +34,18 @@ def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> 
         assert fields(read(file)) == EXPECTED[format], suffix
 
 
-@pytest.mark.parametrize(("format", "places"), [
-    ("jsonl", ["feed.jsonl, line 1", "feed.jsonl, line 5"]), ("json", ["feed.json, item 1", "feed.json, item 5"]),
-    ("csv", ["feed.csv, line 2", "feed.csv, line 10"]), ("tsv", ["feed.tsv, line 2", "feed.tsv, line 10"]),
-    ("xml", ["feed.xml, item 1", "feed.xml, item 5"]),
-    ("excel", ["book.xlsx, sheet articles, row 2", "book.xlsx, sheet articles, row 6"]),
-    ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("format", "places"),
+    [
+        ("jsonl", ["feed.jsonl, line 1", "feed.jsonl, line 5"]),
+        ("json", ["feed.json, item 1", "feed.json, item 5"]),
+        ("csv", ["feed.csv, line 2", "feed.csv, line 10"]),
+        ("tsv", ["feed.tsv, line 2", "feed.tsv, line 10"]),
+        ("xml", ["feed.xml, item 1", "feed.xml, item 5"]),
+        ("excel", ["book.xlsx, sheet articles, row 2", "book.xlsx, sheet articles, row 6"]),
+        ("parquet", ["table.parquet, row 1", "table.parquet, row 5"]),
+    ],
+)
 def test_an_editor_shows_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, places: list[str]
 ) -> None:

@@ -25,17 +25,23 @@ LINE_A, LINE_B = '{"text": "渡船来了。"}'.encode(), b'{"text": "The boat is
 DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
-@pytest.mark.parametrize(("line", "why"), [
-    (b'{"text": "cut', "not JSON: Unterminated string starting at at character 10"),
-    (b"a,b,c", "not JSON: Expecting value at character 1"),
-    (b'{"a": 1} {"b": 2}', "not JSON: Extra data at character 10"),
-    (b'{"text": "\xd0\xcf"}', "not UTF-8: invalid continuation byte at byte 11"),
-    (b'\xef\xbb\xbf{"text": "t"}', "not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 1"),
-    (b"[1, 2]", "not an object but a list"), (b"null", "not an object but null"),
-    (b'"text"', "not an object but a string"), (b"1.5", "not an object but a number"),
-    (b"true", "not an object but true or false"),
-    (b'{"a": ' + DEEP + b"}", "JSON with lists or objects nested too deeply"),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"text": "cut', "not JSON: Unterminated string starting at at character 10"),
+        (b"a,b,c", "not JSON: Expecting value at character 1"),
+        (b'{"a": 1} {"b": 2}', "not JSON: Extra data at character 10"),
+        (b'{"text": "\xd0\xcf"}', "not UTF-8: invalid continuation byte at byte 11"),
+        (b'\xef\xbb\xbf{"text": "t"}', "not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 1"),
+        (b"[1, 2]", "not an object but a list"),
+        (b"null", "not an object but null"),
+        (b'"text"', "not an object but a string"),
+        (b"1.5", "not an object but a number"),
+        (b"true", "not an object but true or false"),
+        (b'{"a": ' + DEEP + b"}", "JSON with lists or objects nested too deeply"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_malformed_line_or_item_is_passed_on_unchanged(tmp_path: Path, line: bytes, why: str) -> None:
     file, listed = tmp_path / "feed.jsonl", tmp_path / "feed.json"
     file.write_bytes(LINE_A + b"\n" + line + b"\r\n" + LINE_B)
@@ -69,27 +75,31 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch
     assert second.why == "too long: 100,013 bytes with the line end; the first 30 bytes are kept"
 
 
-@pytest.mark.parametrize(("content", "expected"), [
-    (b"\xef\xbb\xbf \n [ ] \n", []),
-    (b"[%s, %s]" % (LINE_A, LINE_B), [(1, A), (2, B)]),
-    (b"[\n%s,\n%s\n][\n%s\n]" % (LINE_A, LINE_B, LINE_A), [(1, A), (2, B), (3, A)]),
-    (b"[%s][%s,]" % (LINE_A, LINE_B), [(1, A), (2, B)]),
-    (b"[null, %s]" % LINE_A, [(1, "malformed", "not an object but null", b"null"), (2, A)]),
-    (b'[{"a": "]}, [{ \\" \\\\"}, %s]' % LINE_A, [(1, {"a": ']}, [{ " \\'}), (2, A)]),
-    (
-        b'[{"a": 123456789012345678901234567890, "b": 1e3}]',
-        [(1, {"a": 123456789012345678901234567890, "b": 1000.0})],
-    ),
-    (b'[{"half": "\\ud83d"}]', [(1, {"half": "\ud83d"})]),
-    (b'{\n  "a": {"b": []}\n}', [(1, {"a": {"b": []}})]),
-    (b'{\n "a": 1\n}\n{\n "a": 2\n},\n{"a": 3}', [(1, {"a": 1}), (2, {"a": 2}), (3, {"a": 3})]),
-    (b'[\n{},\n{\n"a": 1\n}\n]', [(1, {}), (2, {"a": 1})]),
-    # A second crawl wrote behind the torn line of the first.
-    (
-        b'[\n%s,\n{"a": [\n%s\n]' % (LINE_A, LINE_B),
-        [(1, A), (2, "malformed", "not JSON: Expecting value at character 8", b'{"a": ['), (3, B)],
-    ),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xef\xbb\xbf \n [ ] \n", []),
+        (b"[%s, %s]" % (LINE_A, LINE_B), [(1, A), (2, B)]),
+        (b"[\n%s,\n%s\n][\n%s\n]" % (LINE_A, LINE_B, LINE_A), [(1, A), (2, B), (3, A)]),
+        (b"[%s][%s,]" % (LINE_A, LINE_B), [(1, A), (2, B)]),
+        (b"[null, %s]" % LINE_A, [(1, "malformed", "not an object but null", b"null"), (2, A)]),
+        (b'[{"a": "]}, [{ \\" \\\\"}, %s]' % LINE_A, [(1, {"a": ']}, [{ " \\'}), (2, A)]),
+        (
+            b'[{"a": 123456789012345678901234567890, "b": 1e3}]',
+            [(1, {"a": 123456789012345678901234567890, "b": 1000.0})],
+        ),
+        (b'[{"half": "\\ud83d"}]', [(1, {"half": "\ud83d"})]),
+        (b'{\n  "a": {"b": []}\n}', [(1, {"a": {"b": []}})]),
+        (b'{\n "a": 1\n}\n{\n "a": 2\n},\n{"a": 3}', [(1, {"a": 1}), (2, {"a": 2}), (3, {"a": 3})]),
+        (b'[\n{},\n{\n"a": 1\n}\n]', [(1, {}), (2, {"a": 1})]),
+        # A second crawl wrote behind the torn line of the first.
+        (
+            b'[\n%s,\n{"a": [\n%s\n]' % (LINE_A, LINE_B),
+            [(1, A), (2, "malformed", "not JSON: Expecting value at character 8", b'{"a": ['), (3, B)],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_json_files_of_every_shape(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
     file = tmp_path / "feed.json"
     file.write_bytes(content)
@@ -123,30 +133,34 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
     assert (found[0].fields, found[0].line, found[1].raw) == (A, LINE_A, b"{broken")
 
 
-@pytest.mark.parametrize(("name", "content", "before", "said"), [
-    ("feed.json", b"[%s, %s" % (LINE_A, LINE_B), 2, "after item 2: its brackets do not match"),
-    ("feed.json", b'[%s, {"a": "' % LINE_A, 1, "after item 1: Unterminated string"),
-    ("feed.json", b"[\n%s,\n" % LINE_A, 1, "after item 1: its brackets do not match"),
-    ("feed.json", b"[%s] and more" % LINE_A, 1, "after item 1: Expecting value"),
-    ("feed.json", b'[%s, {"a" 1}]' % LINE_A, 1, "after item 1: Expecting ':' delimiter"),
-    ("feed.json", b'{"a":\n1}]', 1, "after item 1: its brackets do not match"),
-    ("feed.json", b'[%s, {"a": %s}]' % (LINE_A, DEEP), 1, "after item 1: lists or objects are nested too deeply"),
-    ("feed.json", b'[{"text": "\xd0\xcf"}]', 0, "from its start: not UTF-8"),
-    ("feed.json", b"url,text", 0, "starts neither with"),
-    ("feed.json", "[]".encode("utf-16"), 0, "no UTF-8 JSON.* --format"),
-    ("feed.xml", b"<items><item><a>1</a></item><item><a>2</b></item></items>", 1, "after item 1: .*mismatch"),
-    ("feed.xml", b"<items><item><a>1</a></item><item><a>2", 1, "after item 1: "),
-    ("feed.xml", b"<items><item><a>1</a></item><item><a>\x01</a></item></items>", 1, "after item 1: "),
-    ("feed.xml", b"no markup", 0, "from its start: "),
-    ("feed.csv", b"a,a\n1,2\n", 0, "several columns named 'a'"),
-    ("feed.csv", b",,a\n1,2,3\n", 0, "several columns without a name"),
-    ("feed.csv", "标题,正文\n".encode("gb18030"), 0, "not UTF-8.*iconv"),
-    ("feed.csv", b'url,"text\n1,2\n', 0, "first row opens a quotation mark"),
-    ("book.xlsx", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
-    ("book.xlsx", workbook({"S": [["a", "b", "a"], [1, 2, 3]]}), 0, "sheet S has several columns named 'a'"),
-    ("table.parquet", b"PAR1 and no more", 0, "from its start: "),
-    ("pages.wacz", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "content", "before", "said"),
+    [
+        ("feed.json", b"[%s, %s" % (LINE_A, LINE_B), 2, "after item 2: its brackets do not match"),
+        ("feed.json", b'[%s, {"a": "' % LINE_A, 1, "after item 1: Unterminated string"),
+        ("feed.json", b"[\n%s,\n" % LINE_A, 1, "after item 1: its brackets do not match"),
+        ("feed.json", b"[%s] and more" % LINE_A, 1, "after item 1: Expecting value"),
+        ("feed.json", b'[%s, {"a" 1}]' % LINE_A, 1, "after item 1: Expecting ':' delimiter"),
+        ("feed.json", b'{"a":\n1}]', 1, "after item 1: its brackets do not match"),
+        ("feed.json", b'[%s, {"a": %s}]' % (LINE_A, DEEP), 1, "after item 1: lists or objects are nested too deeply"),
+        ("feed.json", b'[{"text": "\xd0\xcf"}]', 0, "from its start: not UTF-8"),
+        ("feed.json", b"url,text", 0, "starts neither with"),
+        ("feed.json", "[]".encode("utf-16"), 0, "no UTF-8 JSON.* --format"),
+        ("feed.xml", b"<items><item><a>1</a></item><item><a>2</b></item></items>", 1, "after item 1: .*mismatch"),
+        ("feed.xml", b"<items><item><a>1</a></item><item><a>2", 1, "after item 1: "),
+        ("feed.xml", b"<items><item><a>1</a></item><item><a>\x01</a></item></items>", 1, "after item 1: "),
+        ("feed.xml", b"no markup", 0, "from its start: "),
+        ("feed.csv", b"a,a\n1,2\n", 0, "several columns named 'a'"),
+        ("feed.csv", b",,a\n1,2,3\n", 0, "several columns without a name"),
+        ("feed.csv", "标题,正文\n".encode("gb18030"), 0, "not UTF-8.*iconv"),
+        ("feed.csv", b'url,"text\n1,2\n', 0, "first row opens a quotation mark"),
+        ("book.xlsx", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
+        ("book.xlsx", workbook({"S": [["a", "b", "a"], [1, 2, 3]]}), 0, "sheet S has several columns named 'a'"),
+        ("table.parquet", b"PAR1 and no more", 0, "from its start: "),
+        ("pages.wacz", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_file_that_ends_early_has_a_place(tmp_path: Path, name: str, content: bytes, before: int, said: str) -> None:
     file = tmp_path / name
     file.write_bytes(content)
@@ -158,29 +172,40 @@ def test_a_file_that_ends_early_has_a_place(tmp_path: Path, name: str, content: 
     assert str(raised.value).startswith(str(file))
 
 
-@pytest.mark.parametrize(("content", "expected"), [
-    (b"\xef\xbb\xbf\r\nurl,text\r\n\r\n1,\r\n", [(4, {"url": "1", "text": ""})]),
-    (b"url;text\n1;a,b\n", [(2, {"url": "1", "text": "a,b"})]),
-    (b"url\ttext\n1\ta,b\n", [(2, {"url": "1", "text": "a,b"})]),
-    (b"url\r1\r2", [(2, {"url": "1"}), (3, {"url": "2"})]),
-    (b",text,,\n0,a,,\n1,b,,c\n2,c\n", [
-        (2, {"": "0", "text": "a"}),
-        (3, "malformed", "a value after column 2, the last column with a name", b"1,b,,c"),
-        (4, "malformed", "2 cells instead of 4", b"2,c"),
-    ]),
-    (b'a,b\n1\n"1\n\n2",3,4\n5,6', [
-        (2, "malformed", "1 cells instead of 2", b"1"),
-        (3, "malformed", "3 cells instead of 2", b'"1\n\n2",3,4'),
-        (6, {"a": "5", "b": "6"}),
-    ]),
-    (b"a,b\n1,\xd0\xcf\r\n3,4\n", [(2, "malformed", "not UTF-8", b"1,\xd0\xcf"), (3, {"a": "3", "b": "4"})]),
-    (b'a,b\n1,2\n3,"4\n5,6\n', [
-        (2, {"a": "1", "b": "2"}),
-        (3, "malformed", "a quotation mark is never closed, so the rest of the file is one cell",
-         b'3,"4\n5,6'),
-    ]),
-    (b'a,b\n1,"2" x\n', [(2, {"a": "1", "b": "2 x"})]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xef\xbb\xbf\r\nurl,text\r\n\r\n1,\r\n", [(4, {"url": "1", "text": ""})]),
+        (b"url;text\n1;a,b\n", [(2, {"url": "1", "text": "a,b"})]),
+        (b"url\ttext\n1\ta,b\n", [(2, {"url": "1", "text": "a,b"})]),
+        (b"url\r1\r2", [(2, {"url": "1"}), (3, {"url": "2"})]),
+        (
+            b",text,,\n0,a,,\n1,b,,c\n2,c\n",
+            [
+                (2, {"": "0", "text": "a"}),
+                (3, "malformed", "a value after column 2, the last column with a name", b"1,b,,c"),
+                (4, "malformed", "2 cells instead of 4", b"2,c"),
+            ],
+        ),
+        (
+            b'a,b\n1\n"1\n\n2",3,4\n5,6',
+            [
+                (2, "malformed", "1 cells instead of 2", b"1"),
+                (3, "malformed", "3 cells instead of 2", b'"1\n\n2",3,4'),
+                (6, {"a": "5", "b": "6"}),
+            ],
+        ),
+        (b"a,b\n1,\xd0\xcf\r\n3,4\n", [(2, "malformed", "not UTF-8", b"1,\xd0\xcf"), (3, {"a": "3", "b": "4"})]),
+        (
+            b'a,b\n1,2\n3,"4\n5,6\n',
+            [
+                (2, {"a": "1", "b": "2"}),
+                (3, "malformed", "a quotation mark is never closed, so the rest of the file is one cell", b'3,"4\n5,6'),
+            ],
+        ),
+        (b'a,b\n1,"2" x\n', [(2, {"a": "1", "b": "2 x"})]),
+    ],
+)
 def test_tables_of_every_shape(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
     file = tmp_path / "feed.csv"
     file.write_bytes(content)
@@ -206,17 +231,23 @@ def test_after_a_cell_that_is_too_large_the_next_row_is_read(tmp_path: Path, mon
 ENTITIES = b'<!DOCTYPE i [<!ENTITY x "expanded"><!ENTITY f SYSTEM "%s">]>'
 
 
-@pytest.mark.parametrize(("item", "expected"), [
-    (b"<a>1</a><b></b><c/>", {"a": "1", "b": "", "c": ""}),
-    (b"<a><value>1</value><value></value></a>", {"a": ["1", ""]}),
-    (b"<a><value><value>1</value></value></a>", {"a": [["1"]]}),
-    (b"<a>\n  <b>1</b>\n <c>2</c></a>", {"a": {"b": "1", "c": "2"}}),
-    (b"<t>1</t><t>2</t><t>3</t>", {"t": ["1", "2", "3"]}), (b"<t><value>1</value></t><t>2</t>", {"t": [["1"], "2"]}),
-    (b"<a>The <b>old</b> ferry</a>", {"a": "The old ferry"}),
-    (b"<a>x<!-- no part --><?nor this?>y</a><!-- nor -->", {"a": "xy"}),
-    (b"<a>&lt;p&gt; &amp; &#28193;</a>", {"a": "<p> & \u6e21"}), (b"<a><![CDATA[<p>]]></a>", {"a": "<p>"}),
-    (b'<n:a xmlns:n="urn:n">1</n:a>', {"a": "1"}), (b"", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (b"<a>1</a><b></b><c/>", {"a": "1", "b": "", "c": ""}),
+        (b"<a><value>1</value><value></value></a>", {"a": ["1", ""]}),
+        (b"<a><value><value>1</value></value></a>", {"a": [["1"]]}),
+        (b"<a>\n  <b>1</b>\n <c>2</c></a>", {"a": {"b": "1", "c": "2"}}),
+        (b"<t>1</t><t>2</t><t>3</t>", {"t": ["1", "2", "3"]}),
+        (b"<t><value>1</value></t><t>2</t>", {"t": [["1"], "2"]}),
+        (b"<a>The <b>old</b> ferry</a>", {"a": "The old ferry"}),
+        (b"<a>x<!-- no part --><?nor this?>y</a><!-- nor -->", {"a": "xy"}),
+        (b"<a>&lt;p&gt; &amp; &#28193;</a>", {"a": "<p> & \u6e21"}),
+        (b"<a><![CDATA[<p>]]></a>", {"a": "<p>"}),
+        (b'<n:a xmlns:n="urn:n">1</n:a>', {"a": "1"}),
+        (b"", {}),
+    ],
+)
 def test_fields_of_xml(tmp_path: Path, item: bytes, expected: dict[str, Any]) -> None:
     file = tmp_path / "feed.xml"
     file.write_bytes(b"<!-- a feed --><items>\n<item>" + item + b"</item>\n<!-- x --><item/>\n</items>")
@@ -263,12 +294,16 @@ def test_sheets_of_excel(tmp_path: Path) -> None:
     assert summaries(found) == [
         (2, {"": 0, "title": "渡口", "2024": 1.5}),
         (4, {"": 1, "title": None, "2024": True}),
-        (5, "malformed", "a value after column 3, the last column with a name",
-         b"2\t2024-05-01T08:30:00\t2024-05-02T00:00:00\t\tbeyond"),
+        (
+            5,
+            "malformed",
+            "a value after column 3, the last column with a name",
+            b"2\t2024-05-01T08:30:00\t2024-05-02T00:00:00\t\tbeyond",
+        ),
         (6, {"": 3, "title": "08:30:00", "2024": found[3].fields["2024"]}),  # type: ignore[union-attr]
         (7, {"": 4, "title": None, "2024": None}),
         (2, {"a": "b"}),
-    ]  # fmt: skip
+    ]
     assert found[-1].place == f"{file}, sheet More, row 2"
 
 
@@ -310,18 +345,28 @@ def test_values_of_parquet(tmp_path: Path) -> None:
     table = pa.table(
         {
             "ns": pa.array([1714564800123456789], pa.timestamp("ns")),
-            "zone": pa.array([noon], pa.timestamp("us", "UTC")), "day": [date(2024, 5, 1)], "price": [Decimal("1.50")],
-            "bytes": ["渡口".encode()], "gbk": ["渡口".encode("gbk")], "tags": [["a", "b"]],
+            "zone": pa.array([noon], pa.timestamp("us", "UTC")),
+            "day": [date(2024, 5, 1)],
+            "price": [Decimal("1.50")],
+            "bytes": ["渡口".encode()],
+            "gbk": ["渡口".encode("gbk")],
+            "tags": [["a", "b"]],
             "deep": [{"on": date(2024, 5, 2), "n": None}],
         }
-    )  # fmt: skip
+    )
     pq.write_table(table, tmp_path / "t.parquet")
     assert fields(read(tmp_path / "t.parquet")) == [
         {
-            "ns": "2024-05-01T12:00:00.123456", "zone": "2024-05-01T12:00:00+00:00", "day": "2024-05-01", "price": 1.5,
-            "bytes": "渡口", "gbk": "渡口".encode("gbk"), "tags": ["a", "b"], "deep": {"on": "2024-05-02", "n": None},
+            "ns": "2024-05-01T12:00:00.123456",
+            "zone": "2024-05-01T12:00:00+00:00",
+            "day": "2024-05-01",
+            "price": 1.5,
+            "bytes": "渡口",
+            "gbk": "渡口".encode("gbk"),
+            "tags": ["a", "b"],
+            "deep": {"on": "2024-05-02", "n": None},
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_columns_of_parquet_with_the_same_name_are_refused(tmp_path: Path) -> None:

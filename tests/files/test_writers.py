@@ -59,9 +59,11 @@ def test_a_line_of_json_keeps_its_bytes_before_the_tag() -> None:
     writer.write({"neardup": "old"}, {"verdict": "unique"}, b'{"neardup":  "old"}')
     writer.write({}, {"verdict": "unique"}, b"{}")
     assert file.getvalue().splitlines() == [
-        line, line[:-1] + b', "neardup": {"verdict": "unique"}}', b'{"neardup": {"verdict": "unique"}}',
+        line,
+        line[:-1] + b', "neardup": {"verdict": "unique"}}',
         b'{"neardup": {"verdict": "unique"}}',
-    ]  # fmt: skip
+        b'{"neardup": {"verdict": "unique"}}',
+    ]
     assert as_json({"half": "\ud83d桥"}) == b'{"half": "\\ud83d\\u6865"}'
     assert as_json("桥") == '"桥"'.encode()
 
@@ -116,11 +118,14 @@ def test_limits_of_a_sheet_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
         write(tmp_path, "excel", {"a": 1}, {"a": 2})
 
 
-@pytest.mark.parametrize(("records", "said"), [
-    ([{"a": 1}, {"a": [2]}], "do not form a table"),
-    ([{"a": 1}, {"a": "x"}], "does not fit the columns"),
-    ([{"a": 1}] * 1000 + [{"a": "x"}], "does not fit the columns"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([{"a": 1}, {"a": [2]}], "do not form a table"),
+        ([{"a": 1}, {"a": "x"}], "does not fit the columns"),
+        ([{"a": 1}] * 1000 + [{"a": "x"}], "does not fit the columns"),
+    ],
+)
 def test_columns_of_parquet_have_one_type(tmp_path: Path, records: list[dict[str, Any]], said: str) -> None:
     with pytest.raises(NearDupError, match=said):
         write(tmp_path, "parquet", *records)

@@ -12,18 +12,28 @@ from tests.processes import answer_with_hash_seed
 #: The key of Partow's test programs and the values they print, all in 32 bits.
 KEY = "abcdefghijklmnopqrstuvwxyz1234567890"
 PUBLISHED: dict[str, int] = {
-    "rs": 4097835502, "js": 1651003062, "pjw": 126631744, "elf": 126631744, "bkdr": 3153586616, "sdbm": 3449571336,
-    "djb": 729241521, "ap": 882643939,
-}  # fmt: skip
+    "rs": 4097835502,
+    "js": 1651003062,
+    "pjw": 126631744,
+    "elf": 126631744,
+    "bkdr": 3153586616,
+    "sdbm": 3449571336,
+    "djb": 729241521,
+    "ap": 882643939,
+}
 
 #: Name -> the values in 32 and in 64 bits: they may stand in somebody's data, so they never change.
 CHINESE = "近似网页去重"
 WRITTEN_DOWN: dict[str, tuple[int, int]] = {
-    "rs": (1999765947, 1961758041371181499), "js": (2597821604, 1412015015521615742),
-    "pjw": (90874541, 2791164959038093), "elf": (90874541, 39185511342401789),
-    "bkdr": (2853983637, 2507366717296760213), "sdbm": (3446909449, 4380893055120812553),
-    "djb": (3912418520, 16761894206300144856), "ap": (1180825860, 4238191372228502154),
-}  # fmt: skip
+    "rs": (1999765947, 1961758041371181499),
+    "js": (2597821604, 1412015015521615742),
+    "pjw": (90874541, 2791164959038093),
+    "elf": (90874541, 39185511342401789),
+    "bkdr": (2853983637, 2507366717296760213),
+    "sdbm": (3446909449, 4380893055120812553),
+    "djb": (3912418520, 16761894206300144856),
+    "ap": (1180825860, 4238191372228502154),
+}
 
 any_text = st.text(st.characters(exclude_categories=()))
 

@@ -285,25 +285,35 @@ DRAWN = KEYED.drawn
 
 WRONG: dict[str, list[tuple[Any, ...]]] = {
     "hash_texts": [
-        (bytes(65), ["text"]), ("text", ["text"]), (KEYED.secret, ("text",)), (KEYED.secret, ["text", None]),
+        (bytes(65), ["text"]),
+        ("text", ["text"]),
+        (KEYED.secret, ("text",)),
+        (KEYED.secret, ["text", None]),
     ],
     "folded": [("no table", "text")],
     "letters": [(None, "text"), (KNOWN, b"text")],
     "strings": [(["xy"] * 65,), ([b"xy"],), (("xy",),)],
     "holds_any": [("text", ("xy",)), (b"text", STRINGS)],
     "lexicon": [
-        (b"word 1", ""), ("", b"word 1"), ("word 1\nword one\n", ""), ("", "word\n"),
-        ("", "word " + 500 * "1"), (10_000 * "a" + " 1", ""),
+        (b"word 1", ""),
+        ("", b"word 1"),
+        ("word 1\nword one\n", ""),
+        ("", "word\n"),
+        ("", "word " + 500 * "1"),
+        (10_000 * "a" + " 1", ""),
         ("", "".join(f"word {number}\n" for number in range(2**15))),
     ],
     "words": [
-        (KNOWN, b"text", LEXICON, True, 4, 1.0), (KNOWN, "text", KNOWN, True, 4, 1.0),
-        (KNOWN, "text", LEXICON, True, -1, 1.0), (KNOWN, "text", {}, True, 4, 1.0),
+        (KNOWN, b"text", LEXICON, True, 4, 1.0),
+        (KNOWN, "text", KNOWN, True, 4, 1.0),
+        (KNOWN, "text", LEXICON, True, -1, 1.0),
+        (KNOWN, "text", {}, True, 4, 1.0),
         (KNOWN, "text", LEXICON, True, 4, "text"),
     ],
     "has_prose": [(KNOWN, "text", -1, 40), (None, "text", 10, 40)],
     "cut_text": [
-        (KNOWN, "text", bytes(65), True), (CUT, "text", KEYED.secret, True),
+        (KNOWN, "text", bytes(65), True),
+        (CUT, "text", KEYED.secret, True),
         (KNOWN, b"text", KEYED.secret, True),
     ],
     "cut_without": [(CUT, (1,)), (CUT, ["text"]), (None, [1])],
@@ -313,16 +323,23 @@ WRONG: dict[str, list[tuple[Any, ...]]] = {
     "cut_hashes": [(CUT, -1), (KNOWN, 1)],
     "cut_title": [
         (CUT, KNOWN, ["渡口"] * 65, *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ["渡口", 1], *DRAWN, 0xFFFFFC, 2, 8, 9), (CUT, KNOWN, ("渡口",), *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 33, 9), (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, -1),
+        (CUT, KNOWN, ["渡口", 1], *DRAWN, 0xFFFFFC, 2, 8, 9),
+        (CUT, KNOWN, ("渡口",), *DRAWN, 0xFFFFFC, 2, 8, 9),
+        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 33, 9),
+        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, -1),
         (CUT, KNOWN, ["渡口"], 1, 2**64, 0xFFFFFC, 2, 8, 9),
     ],
     "cut_lacking": [
-        (CUT, 2, 8, *DRAWN, 1, [1] * 257), (CUT, 2, 8, *DRAWN, 1, (1,)), (CUT, 2, 1, *DRAWN, 1, [1]),
-        (CUT, 0, 1, *DRAWN, 1, [1]), ("text", 2, 8, *DRAWN, 1, [1]),
+        (CUT, 2, 8, *DRAWN, 1, [1] * 257),
+        (CUT, 2, 8, *DRAWN, 1, (1,)),
+        (CUT, 2, 1, *DRAWN, 1, [1]),
+        (CUT, 0, 1, *DRAWN, 1, [1]),
+        ("text", 2, 8, *DRAWN, 1, [1]),
     ],
     "cut_sketch": [
-        ("text", *DRAWN, FORM), (CUT, *DRAWN, list(FORM)), (CUT, *DRAWN, FORM[1:]),
+        ("text", *DRAWN, FORM),
+        (CUT, *DRAWN, list(FORM)),
+        (CUT, *DRAWN, FORM[1:]),
         (CUT, *DRAWN, (*FORM[1:], "text")),
         *((CUT, *DRAWN, (*FORM[:at], -1, *FORM[at + 1 :])) for at in range(len(FORM))),
         *((CUT, *DRAWN, (*FORM[:at], 3, *FORM[at + 1 :])) for at in (1, 2, 4, 5)),
@@ -330,17 +347,21 @@ WRONG: dict[str, list[tuple[Any, ...]]] = {
     ],
     "count_page": [
         (bytes(4), False, 1, 1, 1, 1, TABLE, "text", TABLE),
-        (bytes(4), False, 2, 1, 1, 1, TABLE, 1, TABLE[:222]), (bytes(4), False, 0, 1, 1, 1, TABLE, 1, TABLE),
+        (bytes(4), False, 2, 1, 1, 1, TABLE, 1, TABLE[:222]),
+        (bytes(4), False, 0, 1, 1, 1, TABLE, 1, TABLE),
         (bytes(4), False, 2**16 + 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 2**62, 1, 1, 1, TABLE, 1, TABLE), ([1], False, 1, 1, 1, 1, TABLE, 1, TABLE),
+        (bytes(4), False, 2**62, 1, 1, 1, TABLE, 1, TABLE),
+        ([1], False, 1, 1, 1, 1, TABLE, 1, TABLE),
         (bytes(3), False, 1, 1, 1, 1, TABLE, 1, TABLE),
         (bytes(4), False, 1, 1, 1, 1, TABLE, None, bytes(TABLE)),
     ],
     "are_common": [
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE[4:]), (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, bytearray()),
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, -1, TABLE), (bytes(5), 1, 1, 1, 1, 16, TABLE, 22, TABLE),
+        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE[4:]),
+        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, bytearray()),
+        (bytes(4), 1, 1, 1, 1, 16, TABLE, -1, TABLE),
+        (bytes(5), 1, 1, 1, 1, 16, TABLE, 22, TABLE),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("function", WRONG)

@@ -13,18 +13,28 @@ from scrapy_neardup.hashing.farmhash import python_fingerprint
 from tests.processes import answer_with_hash_seed
 
 FINGERPRINTS: dict[str, int] = {
-    "": 0x9AE16A3B2F90404F, "a": 0xB3454265B6DF75E3, "ferry": 0xABD7F89BDED797BC,
-    "The new ferry left the bank this morning.": 0xE0651E08DF114A58, "渡口": 0x9B5118CA480A56CC,
-    "新渡口今天清晨开航，第一班船载着三十六位乘客。": 0x48A73E4F9A54C58E, "新渡口今天清晨開航": 0x4234E3A3F1198BCB,
-    "渡口 ferry 7": 0xE8E428DE36FF5C36, "🚢": 0x2CD0D4317475EF7D, "title 开航 渡口": 0x018DD6717BF2C047,
+    "": 0x9AE16A3B2F90404F,
+    "a": 0xB3454265B6DF75E3,
+    "ferry": 0xABD7F89BDED797BC,
+    "The new ferry left the bank this morning.": 0xE0651E08DF114A58,
+    "渡口": 0x9B5118CA480A56CC,
+    "新渡口今天清晨开航，第一班船载着三十六位乘客。": 0x48A73E4F9A54C58E,
+    "新渡口今天清晨開航": 0x4234E3A3F1198BCB,
+    "渡口 ferry 7": 0xE8E428DE36FF5C36,
+    "🚢": 0x2CD0D4317475EF7D,
+    "title 开航 渡口": 0x018DD6717BF2C047,
     "河湾镇的渡口" * 40: 0xE2800266386D9314,
-}  # fmt: skip
+}
 
 MIXED: dict[int, int] = {
-    0x0: 0x0000000000000000, 0x1: 0xB456BCFC34C2CB2C, 0x2: 0x3ABF2A20650683E7, 0xFF: 0x1200A2A61D248B28,
-    0x123456789ABCDEF0: 0x18B8C062F6F42398, 0x8000000000000000: 0x8F780810AF31A493,
+    0x0: 0x0000000000000000,
+    0x1: 0xB456BCFC34C2CB2C,
+    0x2: 0x3ABF2A20650683E7,
+    0xFF: 0x1200A2A61D248B28,
+    0x123456789ABCDEF0: 0x18B8C062F6F42398,
+    0x8000000000000000: 0x8F780810AF31A493,
     0xFFFFFFFFFFFFFFFF: 0x64B5720B4B825F21,
-}  # fmt: skip
+}
 
 
 def test_a_text_has_the_fingerprint_that_is_written_down() -> None:

@@ -58,9 +58,12 @@ class Text(NamedTuple):
             return Page(url, text="图。", html=self.family + 1, site=site)
         body, other = story(2 * self.family + 1, 20), story(2 * self.family + 2, 6)
         text = {
-            Version.FIRST: body, Version.EDITED: [*body, "由编辑部转载。"], Version.VARIANT: [*body[:15], *other],
-            Version.FURTHER: [*body[4:15], *other], Version.EXCERPT: body[:7],
-        }[self.version]  # fmt: skip
+            Version.FIRST: body,
+            Version.EDITED: [*body, "由编辑部转载。"],
+            Version.VARIANT: [*body[:15], *other],
+            Version.FURTHER: [*body[4:15], *other],
+            Version.EXCERPT: body[:7],
+        }[self.version]
         return Page(url, f"标题{self.family}", text="".join(text), site=site)
 
 

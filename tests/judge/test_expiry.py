@@ -51,12 +51,16 @@ class Crawl:
             )
 
 
-@pytest.mark.parametrize(("comes", "drops", "expected"), [
-    (lambda number: page(f"copy{number}", [*BODY, "由编辑部转载。"]), True, Kind.DUPLICATE),
-    (lambda number: page("copy", BODY), True, Kind.DUPLICATE),
-    (lambda number: page("copy", BODY), False, Kind.UNCHANGED),
-    (lambda number: page(f"further{number}", [*BODY[4:17], *OTHER]), True, Kind.DUPLICATE),
-], ids=["other copies", "the same copy", "a delivered copy", "copies of a variant"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("comes", "drops", "expected"),
+    [
+        (lambda number: page(f"copy{number}", [*BODY, "由编辑部转载。"]), True, Kind.DUPLICATE),
+        (lambda number: page("copy", BODY), True, Kind.DUPLICATE),
+        (lambda number: page("copy", BODY), False, Kind.UNCHANGED),
+        (lambda number: page(f"further{number}", [*BODY[4:17], *OTHER]), True, Kind.DUPLICATE),
+    ],
+    ids=["other copies", "the same copy", "a delivered copy", "copies of a variant"],
+)
 def test_an_article_is_known_while_copies_of_it_come(comes: Callable[[int], Page], drops: bool, expected: Kind) -> None:
     crawl = Crawl(DAY, drops=drops)
     for one in (ARTICLE, page("variant", [*BODY[:17], *OTHER]), comes(0)):

@@ -47,11 +47,17 @@ def batch(detector: Detector) -> Batch:
     )
 
 
-@pytest.mark.parametrize(("record", "name"), [
-    (entry(id="a17", url="http://a.example/"), "a17"), (entry(id=17), "17"),
-    (entry(id=True, url=" http://a.example/ "), "http://a.example/"), (entry(id=" ", url=""), "feed.jsonl#1"),
-    (entry(7), "feed.jsonl#7"), (entry(unit=""), "feed.jsonl"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        (entry(id="a17", url="http://a.example/"), "a17"),
+        (entry(id=17), "17"),
+        (entry(id=True, url=" http://a.example/ "), "http://a.example/"),
+        (entry(id=" ", url=""), "feed.jsonl#1"),
+        (entry(7), "feed.jsonl#7"),
+        (entry(unit=""), "feed.jsonl"),
+    ],
+)
 def test_a_record_is_known_by_its_id_else_its_url_else_its_place(batch: Batch, record: Entry, name: str) -> None:
     assert batch.judge(record).verdict.url == name
 
@@ -91,8 +97,12 @@ def test_what_was_taken_from_a_document_is_written_and_a_record_without_content_
     document = Entry("page.html", 1, "", {"path": "page.html"}, html=html)
     written = batch.judge(document).fields
     assert written == {
-        "path": "page.html", "title": "The ferry", "keywords": ["boats"], "description": "", "text": TEXT,
-    }  # fmt: skip
+        "path": "page.html",
+        "title": "The ferry",
+        "keywords": ["boats"],
+        "description": "",
+        "text": TEXT,
+    }
     judged = batch.judge(entry(name="n"))
     assert judged.verdict.reason == "no_content"
     assert judged.fields == {"name": "n"}

@@ -37,9 +37,11 @@ from scrapy_neardup.state.recipe import NO_SECRET
 from tests.build import story
 
 ONE, OTHER, MIRROR, PRINT = (
-    "http://river.example/1", "http://river.example/2", "http://mirror.example/1",
+    "http://river.example/1",
+    "http://river.example/2",
+    "http://mirror.example/1",
     "https://www.river.example/1?print=1",
-)  # fmt: skip
+)
 
 
 def html(family: int, *, lines: slice = slice(0, 14), title: str = "", nonce: str = "", more: str = "") -> str:
@@ -140,11 +142,16 @@ def filed(store: PageStore) -> set[tuple[Any, ...]]:
     urls = {record.id: record.url for record in store.records()}
     return {
         (
-            record.url, urls.get(record.original), record.similarity, record.keys and (len(record.keys), record.leads),
-            record.sketch, record.delivered, replace(store.evidence(record.id) or Evidence(), shared=(), like=0),
+            record.url,
+            urls.get(record.original),
+            record.similarity,
+            record.keys and (len(record.keys), record.leads),
+            record.sketch,
+            record.delivered,
+            replace(store.evidence(record.id) or Evidence(), shared=(), like=0),
         )
         for record in store.records()
-    }  # fmt: skip
+    }
 
 
 def state() -> PageStore:
@@ -199,10 +206,17 @@ def test_what_an_item_says_of_its_own_makes_it_another_page(store: PageStore, it
     assert crawl.read == [ONE, ONE]
 
 
-@pytest.mark.parametrize("changed", [
-    {"min_letters": 41}, {"also_copies": frozenset([Likeness.EXCERPT])}, {"max_html": 900_000},
-    {"max_text": 300_000}, {"extractor": lambda content, url: "".join(story(1))},
-], ids=lambda changed: next(iter(changed)))  # fmt: skip
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"min_letters": 41},
+        {"also_copies": frozenset([Likeness.EXCERPT])},
+        {"max_html": 900_000},
+        {"max_text": 300_000},
+        {"extractor": lambda content, url: "".join(story(1))},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
 def test_what_decides_how_a_page_is_read_or_judged_has_it_read_again(store: PageStore, changed: dict[str, Any]) -> None:
     Crawl(store).judge(ONE, FIRST)
     crawl = Crawl(store, **changed)
@@ -358,10 +372,16 @@ def test_bodies_whose_digests_begin_alike_are_not_taken_for_each_other(store: Pa
 
 URLS = [ONE, OTHER, MIRROR, PRINT, "http://third.example/"]
 BODIES = [
-    FIRST, html(1, nonce="a"), html(1, more="由编辑部转载，略有删改，图片由读者提供。"),
-    html(1, lines=slice(0, 11), more="".join(story(5, 14)[:4])), html(1, lines=slice(0, 5)),
-    html(1, title="另一个标题"), html(2), html(3, lines=slice(0, 2)), SHORT,
-]  # fmt: skip
+    FIRST,
+    html(1, nonce="a"),
+    html(1, more="由编辑部转载，略有删改，图片由读者提供。"),
+    html(1, lines=slice(0, 11), more="".join(story(5, 14)[:4])),
+    html(1, lines=slice(0, 5)),
+    html(1, title="另一个标题"),
+    html(2),
+    html(3, lines=slice(0, 2)),
+    SHORT,
+]
 
 
 @dataclass
@@ -417,12 +437,15 @@ def crawled(steps: list[Step], *, short_way: bool, **settings: Any) -> Iterator[
 
 
 POLICIES: dict[str, dict[str, Any]] = {
-    "default": {}, "all pass": {"passes": all_pass},
+    "default": {},
+    "all pass": {"passes": all_pass},
     "more are copies": {"also_copies": frozenset([Likeness.EXCERPT, Likeness.SAME_TITLE])},
-    "texts": {"keep": Keep.TEXTS}, "nothing": {"keep": Keep.NOTHING},
-    "hosts": {"policy": ("mirror.example", "third.example")}, "longest": {"policy": "longest"},
+    "texts": {"keep": Keep.TEXTS},
+    "nothing": {"keep": Keep.NOTHING},
+    "hosts": {"policy": ("mirror.example", "third.example")},
+    "longest": {"policy": "longest"},
     "simhash": {"method": "simhash"},
-}  # fmt: skip
+}
 
 
 def decided(said: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -130,13 +130,21 @@ def opening(redis_server: Server) -> Opening:
 
 FORM = page("form", 9)
 PAGES = [
-    page("first"), page("copy"), page("edited", end="编辑部转载。"), page("first"),
-    page("first", end="后来又添了一句话，说的是别的事情。"), page("other", 1), page("copy"),
-    Page("http://short.example/", "短", text="太短。"), Page("http://mark.example/", "短", text="太短。", html=77),
-    Page("http://mark.example/", "短", text="太短。", html=77), page("kept", 1), page("said", 2),
+    page("first"),
+    page("copy"),
+    page("edited", end="编辑部转载。"),
+    page("first"),
+    page("first", end="后来又添了一句话，说的是别的事情。"),
+    page("other", 1),
+    page("copy"),
+    Page("http://short.example/", "短", text="太短。"),
+    Page("http://mark.example/", "短", text="太短。", html=77),
+    Page("http://mark.example/", "短", text="太短。", html=77),
+    page("kept", 1),
+    page("said", 2),
     replace(page("canonical", 3), canonical="http://first.example/"),
     *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("passing", ["drop", "pass", "longest"])

@@ -149,11 +149,14 @@ def mutations(flips: int) -> dict[str, list[Mutation]]:
         "emptied": [_keep(0)],
         "cut": [_keep(0.5), _keep(1, 1), _keep(1, 7), _keep(1, 100)],
         "zeroed": [
-            *(_zero(share, 512) for share in (0, 0.3, 0.6, 1)), _zero(0.5, 4096), _zero(1, 4096), _zero(1, 32768),
+            *(_zero(share, 512) for share in (0, 0.3, 0.6, 1)),
+            _zero(0.5, 4096),
+            _zero(1, 4096),
+            _zero(1, 32768),
         ],
         "flipped": [_flip(places.random(), places.randrange(8)) for _ in range(flips)],
         "a directory": [_replace_by_directory],
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)
@@ -169,8 +172,15 @@ class Damage:
 
 #: How many bits are flipped, in turn, in a file of this kind.
 _FLIPS = {
-    "ldb": 14, "log": 40, "MANIFEST": 24, "sqlite": 60, "wal": 60, "witness": 24, "shm": 6, "CURRENT": 4,
-}  # fmt: skip
+    "ldb": 14,
+    "log": 40,
+    "MANIFEST": 24,
+    "sqlite": 60,
+    "wal": 60,
+    "witness": 24,
+    "shm": 6,
+    "CURRENT": 4,
+}
 
 
 def damages(state: State) -> Iterator[Damage]:

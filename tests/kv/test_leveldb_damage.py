@@ -110,11 +110,15 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "CURRENT deleted": ("db/CURRENT", delete),
     "CURRENT names another manifest": ("db/CURRENT", write(b"MANIFEST-000001\n")),
     "MANIFEST truncated": ("db/MANIFEST-*", truncate),
-    "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)), "MANIFEST deleted": ("db/MANIFEST-*", delete),
-    "table truncated": ("db/*.ldb", truncate), "table deleted": ("db/*.ldb", delete),
-    "log shorter by seven bytes": ("db/*.log", cut_seven_bytes), "log deleted": ("db/*.log", delete),
-    "log bit flipped in the middle": ("db/*.log", flip(0.5)), "all files deleted": ("db", delete),
-}  # fmt: skip
+    "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)),
+    "MANIFEST deleted": ("db/MANIFEST-*", delete),
+    "table truncated": ("db/*.ldb", truncate),
+    "table deleted": ("db/*.ldb", delete),
+    "log shorter by seven bytes": ("db/*.log", cut_seven_bytes),
+    "log deleted": ("db/*.log", delete),
+    "log bit flipped in the middle": ("db/*.log", flip(0.5)),
+    "all files deleted": ("db", delete),
+}
 
 
 @pytest.mark.slow

@@ -75,10 +75,18 @@ def test_a_database_that_another_program_left_in_midst_of_writing_is_refused_and
     assert files(left) == before
 
 
-@pytest.mark.parametrize("data", [
-    b"x", b"plain text, no database\n" * 2, "不是数据库\n".encode() * 1000, bytes(100), b"SQLite format 3\x00",
-    b"S" * 4096,
-], ids=["a byte", "text", "long text", "zeros", "nothing but the magic", "one page"])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x",
+        b"plain text, no database\n" * 2,
+        "不是数据库\n".encode() * 1000,
+        bytes(100),
+        b"SQLite format 3\x00",
+        b"S" * 4096,
+    ],
+    ids=["a byte", "text", "long text", "zeros", "nothing but the magic", "one page"],
+)
 def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(data)

@@ -385,10 +385,13 @@ def test_a_row_that_is_missing_after_a_kill_is_told_of(spot: Spot, key: bytes) -
         killed.open()
 
 
-@pytest.mark.parametrize(("changes", "told"), [
-    (lambda hashes: Changes({url_key("http://none.example/", hashes): pack_seen(77, 7)}), "names a page"),
-    (lambda hashes: Changes(deletes={url_key(page(5).url, hashes)}), "the URL row of a page is missing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (lambda hashes: Changes({url_key("http://none.example/", hashes): pack_seen(77, 7)}), "names a page"),
+        (lambda hashes: Changes(deletes={url_key(page(5).url, hashes)}), "the URL row of a page is missing"),
+    ],
+)
 def test_rows_of_urls_that_do_not_fit_are_told_of(spot: Spot, changes: Callable[[Keyed], Changes], told: str) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 11)

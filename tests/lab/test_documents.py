@@ -21,19 +21,22 @@ def summary(documents: Any) -> list[tuple[str, str]]:
     return [(one.id, one.page.text) for one in documents]
 
 
-@pytest.mark.parametrize(("record", "expected"), [
-    ({"text": TEXT}, Document(Page("line 2", text=TEXT))),
-    ({"id": None, "title": None, "text": TEXT, "keywords": None}, Document(Page("line 2", text=TEXT))),
-    ({"id": 7, "url": "https://a.example/1", "text": TEXT}, "7"),
-    ({"id": True, "url": " https://a.example/1 ", "text": TEXT}, "https://a.example/1"),
-    ({"id": " ", "text": TEXT}, "line 2"),
-    (
-        {"id": "x", "text": TEXT, "keywords": "桥, 船；塔", "title": "渡口", "description": "d", "date": 5},
-        Document(Page("x", "渡口", ("桥", "船", "塔"), "d", TEXT)),
-    ),
-    ({"id": 7, "title": "no matter", "text": " "}, Document(Page("7"))),
-    ({"id": "x", "text": "half \ud83d a smile"}, Document(Page("x", text="half \ud83d a smile"))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ({"text": TEXT}, Document(Page("line 2", text=TEXT))),
+        ({"id": None, "title": None, "text": TEXT, "keywords": None}, Document(Page("line 2", text=TEXT))),
+        ({"id": 7, "url": "https://a.example/1", "text": TEXT}, "7"),
+        ({"id": True, "url": " https://a.example/1 ", "text": TEXT}, "https://a.example/1"),
+        ({"id": " ", "text": TEXT}, "line 2"),
+        (
+            {"id": "x", "text": TEXT, "keywords": "桥, 船；塔", "title": "渡口", "description": "d", "date": 5},
+            Document(Page("x", "渡口", ("桥", "船", "塔"), "d", TEXT)),
+        ),
+        ({"id": 7, "title": "no matter", "text": " "}, Document(Page("7"))),
+        ({"id": "x", "text": "half \ud83d a smile"}, Document(Page("x", text="half \ud83d a smile"))),
+    ],
+)
 def test_a_record_is_a_named_document(tmp_path: Path, record: dict[str, Any], expected: Document | str) -> None:
     (tmp_path / "crawl.jsonl").write_text(f"\n{json.dumps(record)}\n")
     [found] = reader().read(tmp_path / "crawl.jsonl")
@@ -53,17 +56,23 @@ def test_several_files_of_several_formats_are_read_one_after_the_other(tmp_path:
 
 def test_records_that_are_no_documents_are_left_out_and_counted(tmp_path: Path) -> None:
     records = [
-        {"url": "https://a.example/1", "text": TEXT}, {"url": "https://a.example/2"},
-        {"url": "https://a.example/1", "text": "another version"}, {"id": "long", "text": "x" * 1_000_000},
-    ]  # fmt: skip
+        {"url": "https://a.example/1", "text": TEXT},
+        {"url": "https://a.example/2"},
+        {"url": "https://a.example/1", "text": "another version"},
+        {"id": "long", "text": "x" * 1_000_000},
+    ]
     file = write_feed(tmp_path, records)
     file.write_text('{"broken\n' + file.read_text())
     (tmp_path / "pages.warc").write_bytes(Archive().add(b"<p>x", status="404 Gone").bytes())
     feed = reader()
     assert summary(feed.read(file, tmp_path / "pages.warc")) == [("https://a.example/1", TEXT)]
     assert feed.left_out == {
-        "malformed": 1, "no_content": 1, "another version of a page": 1, "too_large": 1, "status 404": 1,
-    }  # fmt: skip
+        "malformed": 1,
+        "no_content": 1,
+        "another version of a page": 1,
+        "too_large": 1,
+        "status 404": 1,
+    }
 
 
 def test_a_file_that_is_missing_or_breaks_off_is_named_after_its_documents(tmp_path: Path) -> None:

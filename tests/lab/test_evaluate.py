@@ -146,10 +146,24 @@ def score(counts: dict[tuple[str, bool], int], seconds: float = 0.0, size: int =
 
 def test_a_score_by_hand() -> None:
     assert score(COUNTS, seconds=1.5, size=50_000).as_dict() == {
-        "method": "first", "parameters": {"letters": 5}, "documents": 500, "missed": 3, "pos": 10, "false_drops": 3,
-        "neg": 400, "false_per_10k": 75.0, "precision": 0.7, "recall": 0.7, "f1": 0.7, "reposts_dropped": 4,
-        "reposts": 5, "templates_dropped": 2, "templates": 8, "ms_per_page": 3.0, "bytes_per_page": 100.0,
-    }  # fmt: skip
+        "method": "first",
+        "parameters": {"letters": 5},
+        "documents": 500,
+        "missed": 3,
+        "pos": 10,
+        "false_drops": 3,
+        "neg": 400,
+        "false_per_10k": 75.0,
+        "precision": 0.7,
+        "recall": 0.7,
+        "f1": 0.7,
+        "reposts_dropped": 4,
+        "reposts": 5,
+        "templates_dropped": 2,
+        "templates": 8,
+        "ms_per_page": 3.0,
+        "bytes_per_page": 100.0,
+    }
 
 
 def test_precision_recall_and_f1() -> None:
@@ -171,11 +185,14 @@ def test_precision_recall_and_f1() -> None:
 
 
 ANSWERS = [
-    Pair("a", "b", answer="copy", label="repost"), Pair("a", "c", answer="copy", label="repost"),
-    Pair("a", "d", answer="different", label="form"), Pair("a", "e", answer="different", label="form"),
-    Pair("a", "f", answer="different", label="form"), Pair("a", "g", answer="skip", label="form"),
+    Pair("a", "b", answer="copy", label="repost"),
+    Pair("a", "c", answer="copy", label="repost"),
+    Pair("a", "d", answer="different", label="form"),
+    Pair("a", "e", answer="different", label="form"),
+    Pair("a", "f", answer="different", label="form"),
+    Pair("a", "g", answer="skip", label="form"),
     Pair("a", "h", answer="copy"),
-]  # fmt: skip
+]
 
 
 def test_an_agreement_by_hand() -> None:

@@ -24,18 +24,27 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("row", "expected"), [
-    ({"drop": "yes", "label": "repost", "reason": "another headline"}, ("copy", "repost")),
-    ({"drop": "no", "label": "form"}, ("different", "form")),
-    ({"drop": "unsure", "label": "form"}, ("skip", "form")), ({"drop": "no", "label": None}, ("different", "")),
-    ({"drop": "no", "label": "copy"}, ("different", "copy")),
-    ({"drop": "no", "verdict": "repost"}, ("different", "")), ({"verdict": "repost"}, ("copy", "repost")),
-    ({"verdict": "reissue"}, ("copy", "reissue")),
-    ({"verdict": "extended", "label": "longer"}, ("copy", "longer")),
-    ({"verdict": "template"}, ("different", "template")), ({"verdict": "sharedcode"}, ("different", "sharedcode")),
-    ({"verdict": "unsure"}, ("skip", "unsure")), ({"label": "copy", "jaccard": 0.7}, ("copy", "")),
-    ({"label": "different"}, ("different", "")), ({"label": "skip"}, ("skip", "")), ({"jaccard": 0.7}, (None, "")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"drop": "yes", "label": "repost", "reason": "another headline"}, ("copy", "repost")),
+        ({"drop": "no", "label": "form"}, ("different", "form")),
+        ({"drop": "unsure", "label": "form"}, ("skip", "form")),
+        ({"drop": "no", "label": None}, ("different", "")),
+        ({"drop": "no", "label": "copy"}, ("different", "copy")),
+        ({"drop": "no", "verdict": "repost"}, ("different", "")),
+        ({"verdict": "repost"}, ("copy", "repost")),
+        ({"verdict": "reissue"}, ("copy", "reissue")),
+        ({"verdict": "extended", "label": "longer"}, ("copy", "longer")),
+        ({"verdict": "template"}, ("different", "template")),
+        ({"verdict": "sharedcode"}, ("different", "sharedcode")),
+        ({"verdict": "unsure"}, ("skip", "unsure")),
+        ({"label": "copy", "jaccard": 0.7}, ("copy", "")),
+        ({"label": "different"}, ("different", "")),
+        ({"label": "skip"}, ("skip", "")),
+        ({"jaccard": 0.7}, (None, "")),
+    ],
+)
 def test_an_answer_may_have_words(tmp_path: Path, row: dict[str, Any], expected: tuple[str | None, str]) -> None:
     [pair] = read_pairs(write(tmp_path, {"a": "b", "b": "e", **row}))
     assert (pair.a, pair.b, pair.answer, pair.label) == ("b", "e", *expected)
@@ -68,22 +77,27 @@ def test_a_table_will_do(tmp_path: Path) -> None:
 FIGURES = {"a": "a", "b": "b", "jaccard": 0.5, "containment": 0.5}
 
 
-@pytest.mark.parametrize(("wrong", "said"), [
-    ({"b": "z"}, "no document has the id 'z'"), ({"b": None}, "a and b must name two documents"),
-    ({"b": "a"}, "a and b are the same document"), ({"jaccard": 1.1}, "jaccard must be a number from 0 to 1, not 1.1"),
-    ({"containment": float("nan")}, "containment must be a number from 0 to 1, not nan"),
-    ({"containment": None}, "containment is missing"),
-    ({"jaccard": True}, "jaccard must be a number from 0 to 1, not True"),
-    ({"jaccard_clean": "much"}, "jaccard_clean must be a number from 0 to 1, not 'much'"),
-    ({"left": -1}, "left must be a number from 0, not -1"),
-    ({"account_same": "yes"}, "account_same must be true or false, not 'yes'"),
-    ({"drop": "perhaps"}, "drop must be one of yes, no, unsure, not 'perhaps'"),
-    ({"drop": True}, "drop must be one of yes, no, unsure, not True"),
-    ({"drop": ["no"]}, r"drop must be one of yes, no, unsure, not \['no'\]"),
-    ({"verdict": "duplicate"}, "verdict must be one of repost, .*, not 'duplicate'"),
-    ({"label": "repost"}, "label must be one of copy, different, skip, not 'repost'"),
-    ({"drop": "no", "label": ["x"]}, r"label must be a text, not \['x'\]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"b": "z"}, "no document has the id 'z'"),
+        ({"b": None}, "a and b must name two documents"),
+        ({"b": "a"}, "a and b are the same document"),
+        ({"jaccard": 1.1}, "jaccard must be a number from 0 to 1, not 1.1"),
+        ({"containment": float("nan")}, "containment must be a number from 0 to 1, not nan"),
+        ({"containment": None}, "containment is missing"),
+        ({"jaccard": True}, "jaccard must be a number from 0 to 1, not True"),
+        ({"jaccard_clean": "much"}, "jaccard_clean must be a number from 0 to 1, not 'much'"),
+        ({"left": -1}, "left must be a number from 0, not -1"),
+        ({"account_same": "yes"}, "account_same must be true or false, not 'yes'"),
+        ({"drop": "perhaps"}, "drop must be one of yes, no, unsure, not 'perhaps'"),
+        ({"drop": True}, "drop must be one of yes, no, unsure, not True"),
+        ({"drop": ["no"]}, r"drop must be one of yes, no, unsure, not \['no'\]"),
+        ({"verdict": "duplicate"}, "verdict must be one of repost, .*, not 'duplicate'"),
+        ({"label": "repost"}, "label must be one of copy, different, skip, not 'repost'"),
+        ({"drop": "no", "label": ["x"]}, r"label must be a text, not \['x'\]"),
+    ],
+)
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
     path = write(tmp_path, FIGURES, {**FIGURES, **wrong})
     with pytest.raises(NearDupError, match=rf"pairs\.jsonl, line 2: {said}; each line must be"):
@@ -106,9 +120,14 @@ def test_the_row_of_two_documents() -> None:
     one = Document(Page("a", "The ferry", site="a.example"), "https://a.example/1")
     other = Document(Page("b", "The ferry again - Daily", site="b.example"))
     assert compare_documents(Alike(0, 1, 0.61234, 1.0), one, other).row() == {
-        "a": "a", "b": "b", "jaccard": 0.6123, "containment": 1.0, "title": 0.5833, "title_same": False,
+        "a": "a",
+        "b": "b",
+        "jaccard": 0.6123,
+        "containment": 1.0,
+        "title": 0.5833,
+        "title_same": False,
         "same_site": False,
-    }  # fmt: skip
+    }
     unknown = compare_documents(Alike(0, 1, 1.0, 1.0), Document(Page("a")), Document(Page("b"))).row()
     assert (unknown["title"], unknown["title_same"], unknown["same_site"]) == (None, True, None)
     assert compare_documents(Alike(0, 1, 1.0, 1.0), Document(Page("a", "船")), Document(Page("b", "船"))).title == 1.0

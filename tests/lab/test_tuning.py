@@ -219,10 +219,12 @@ def test_each_label_counts_for_its_share_of_the_stratum() -> None:
     labels = [
         Pair(a, "z", stratum=stratum, stratum_size=size, answer=answer)
         for a, stratum, size, answer in (
-            ("p", "near", 6, "copy"), ("q", "near", 6, "different"), ("r", "near", 6, "skip"),
+            ("p", "near", 6, "copy"),
+            ("q", "near", 6, "different"),
+            ("r", "near", 6, "skip"),
             ("s", "far", 50, "copy"),
         )
-    ]  # fmt: skip
+    ]
     assert [(label.a, answer.copy, answer.weight) for label, answer in weigh_answers(labels)] == [
         ("p", True, 3.0),
         ("q", False, 3.0),

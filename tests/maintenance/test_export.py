@@ -46,9 +46,12 @@ UNJUDGED = Record(0x1D, "https://d.example/", 0x1D, 0.0, (), b"\x01" * 8)
 LIKE = Record(0x1E, "https://e.example/", 0x1E)
 TOLD = Evidence("excerpt", 0x1A, 0.2, 0.9512, 812, "渡轮", ("渡轮明天开航。",), "")
 KINDS = [
-    PageEntry(ORIGINAL, 1714521600), PageEntry(VARIANT, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
-    PageEntry(COPY, 0, Evidence()), PageEntry(UNJUDGED, 2**32 - 1), PageEntry(LIKE, 1714521602, TOLD),
-]  # fmt: skip
+    PageEntry(ORIGINAL, 1714521600),
+    PageEntry(VARIANT, 1714521601, Evidence("near", 0, 0.8, 0.9, 800, "渡轮")),
+    PageEntry(COPY, 0, Evidence()),
+    PageEntry(UNJUDGED, 2**32 - 1),
+    PageEntry(LIKE, 1714521602, TOLD),
+]
 GOLDEN = """\
 {"scrapy-neardup":"state","version":3,"recipe":{"hash":"none","method":"somebody.Elses","parameters":{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}
 {"id":"000000000000001a","url":"https://a.example/渡口","seen":1714521600,"keys":["0000000000000000","000000ffffffffff"],"sketch":"AP8gc2tldGNo"}
@@ -215,23 +218,29 @@ def on(line: int, **values: Any) -> tuple[Change, int]:
     return lambda lines: lines[line].update(values), line + 1 if line >= 0 else _LINES + line + 1
 
 
-@pytest.mark.parametrize(("change", "line"), [
-    *(on(0, secret=wrong) for wrong in ("00" * 32, 5, "no")), (lambda lines: lines[0]["recipe"].pop("secret"), 1),
-    (lambda lines: lines[1].pop("id"), 2), *(on(1, id=wrong) for wrong in ("1a", 26, "0" * 16, "8" + "0" * 15)),
-    *(on(1, seen=wrong) for wrong in (-1, 2**32, True)),
-    *(on(1, keys=wrong) for wrong in (["0" * 16] * 256, ["0" * 17], ["000001ffffffffff"], "0" * 16)),
-    *(on(1, sketch="AP8*"), on(1, url=None), on(1, colour="red"), on(1, delivered=1)),
-    *(on(2, similarity=1.5), on(2, similarity=float("nan")), on(2, original=5), on(2, evidence=[])),
-    (lambda lines: lines[5]["evidence"].update(shared=[1]), 6),
-    (lambda lines: lines[5]["evidence"].update(like=1), 6),
-    (lambda lines: lines[5]["evidence"].update(mood="good"), 6),
-    *((lambda lines, extra=extra: lines.insert(1, lines[extra]), 3) for extra in (1, 2)),
-    (lambda lines: lines.insert(1, BLOCK), 3), (lambda lines: lines.insert(6, dict(lines[6])), 8),
-    *(on(6, block="0"), on(6, more=1), on(6, counts="*"), on(6, counts=3)),
-    *(on(-2, judged="burn"), on(-2, judged=[]), on(-2, url=5), on(-2, other=None), on(-2, more=1)),
-    *(on(-2, when=-1), on(-2, when=2**32), on(-2, when=True), on(-1, pages=4), on(-1, more=4)),
-    (lambda lines: lines.pop(3), 12),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        *(on(0, secret=wrong) for wrong in ("00" * 32, 5, "no")),
+        (lambda lines: lines[0]["recipe"].pop("secret"), 1),
+        (lambda lines: lines[1].pop("id"), 2),
+        *(on(1, id=wrong) for wrong in ("1a", 26, "0" * 16, "8" + "0" * 15)),
+        *(on(1, seen=wrong) for wrong in (-1, 2**32, True)),
+        *(on(1, keys=wrong) for wrong in (["0" * 16] * 256, ["0" * 17], ["000001ffffffffff"], "0" * 16)),
+        *(on(1, sketch="AP8*"), on(1, url=None), on(1, colour="red"), on(1, delivered=1)),
+        *(on(2, similarity=1.5), on(2, similarity=float("nan")), on(2, original=5), on(2, evidence=[])),
+        (lambda lines: lines[5]["evidence"].update(shared=[1]), 6),
+        (lambda lines: lines[5]["evidence"].update(like=1), 6),
+        (lambda lines: lines[5]["evidence"].update(mood="good"), 6),
+        *((lambda lines, extra=extra: lines.insert(1, lines[extra]), 3) for extra in (1, 2)),
+        (lambda lines: lines.insert(1, BLOCK), 3),
+        (lambda lines: lines.insert(6, dict(lines[6])), 8),
+        *(on(6, block="0"), on(6, more=1), on(6, counts="*"), on(6, counts=3)),
+        *(on(-2, judged="burn"), on(-2, judged=[]), on(-2, url=5), on(-2, other=None), on(-2, more=1)),
+        *(on(-2, when=-1), on(-2, when=2**32), on(-2, when=True), on(-1, pages=4), on(-1, more=4)),
+        (lambda lines: lines.pop(3), 12),
+    ],
+)
 def test_a_wrong_line_is_named_even_if_the_checksum_fits(tmp_path: Path, change: Change, line: int) -> None:
     lines = lines_of()
     change(lines)
@@ -267,13 +276,16 @@ def test_the_checksum_must_fit_and_nothing_may_follow(tmp_path: Path) -> None:
             ExportFile(tmp_path / "file")
 
 
-@pytest.mark.parametrize("content", [
-    *(b"", b"\x1f", b"SQLite format 3\0", b"{}\n"),
-    *(gzip.compress(line, mtime=0) for line in (b"{}\n", b"\xff\n")),
-    gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
-    gzip.compress(b'{"scrapy-neardup":"state","version":"3","recipe":{}}\n', mtime=0),
-    gzip.compress(b'{"scrapy-neardup":"state","version":3,"recipe":[]}\n', mtime=0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"\x1f", b"SQLite format 3\0", b"{}\n"),
+        *(gzip.compress(line, mtime=0) for line in (b"{}\n", b"\xff\n")),
+        gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":"3","recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":3,"recipe":[]}\n', mtime=0),
+    ],
+)
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)

@@ -26,12 +26,26 @@ def store() -> PageStore:
     return store
 
 
-@pytest.mark.parametrize(("hours", "many", "expected"), [
-    (None, None, []), (100, None, []), (48, None, [6]), (42, None, [4, 6]), (35, None, [4, 2, 6]),
-    (20, None, [4, 2, 5, 6]), (None, 7, []), (None, 6, [6]), (None, 5, [4, 6]), (None, 4, [4, 2, 6]),
-    (None, 3, [4, 2, 5, 6]), (None, 2, [3, 4, 2, 5, 6]), (None, 1, [3, 4, 1, 2, 5, 6]), (42, 4, [4, 2, 6]),
-    (20, 5, [4, 2, 5, 6]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hours", "many", "expected"),
+    [
+        (None, None, []),
+        (100, None, []),
+        (48, None, [6]),
+        (42, None, [4, 6]),
+        (35, None, [4, 2, 6]),
+        (20, None, [4, 2, 5, 6]),
+        (None, 7, []),
+        (None, 6, [6]),
+        (None, 5, [4, 6]),
+        (None, 4, [4, 2, 6]),
+        (None, 3, [4, 2, 5, 6]),
+        (None, 2, [3, 4, 2, 5, 6]),
+        (None, 1, [3, 4, 1, 2, 5, 6]),
+        (42, 4, [4, 2, 6]),
+        (20, 5, [4, 2, 5, 6]),
+    ],
+)
 def test_those_that_were_seen_longest_ago_go_and_no_copy_outlives_its_original(
     store: PageStore, hours: float | None, many: int | None, expected: list[int]
 ) -> None:

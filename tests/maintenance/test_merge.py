@@ -374,13 +374,20 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
     assert found.recipe() == method.recipe()
 
 
-@pytest.mark.parametrize("recipe", [
-    {}, {"method": "minhash"}, {"method": "minhash", "parameters": 5},
-    {"method": "minhash", "parameters": {"similarity": 9}}, {"method": "minhash", "parameters": {"unknown": 9}},
-    {"method": "minhash", "parameters": {}, "method version": 99}, {"method": "os.path", "parameters": {}},
-    {"method": ["minhash"], "parameters": {}},
-    {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {},
+        {"method": "minhash"},
+        {"method": "minhash", "parameters": 5},
+        {"method": "minhash", "parameters": {"similarity": 9}},
+        {"method": "minhash", "parameters": {"unknown": 9}},
+        {"method": "minhash", "parameters": {}, "method version": 99},
+        {"method": "os.path", "parameters": {}},
+        {"method": ["minhash"], "parameters": {}},
+        {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
+    ],
+)
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
     assert former_method(recipe) is None
 

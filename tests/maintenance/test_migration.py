@@ -239,11 +239,16 @@ def test_a_mended_copy_of_a_migrated_state_knows_its_pages(state: str, into: str
     assert is_whole(other, **MINHASH)
 
 
-@pytest.mark.parametrize(("row", "problem"), [
-    ((former_key(1), b"\0\0sketch"), "former sketch without page"),
-    ((former_key(1) + b"\0", b"\0\0sketch"), "broken former sketch"), ((former_key(1), b"\0"), "broken former sketch"),
-    ((former_key(1), b"\0\1sketch"), "broken former sketch"), ((FORMER, b"[1]"), "unreadable"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ((former_key(1), b"\0\0sketch"), "former sketch without page"),
+        ((former_key(1) + b"\0", b"\0\0sketch"), "broken former sketch"),
+        ((former_key(1), b"\0"), "broken former sketch"),
+        ((former_key(1), b"\0\1sketch"), "broken former sketch"),
+        ((FORMER, b"[1]"), "unreadable"),
+    ],
+)
 def test_a_check_validates_what_a_migration_kept_and_repair_leaves_out_what_is_broken(
     sqlite: str, row: tuple[bytes, bytes], problem: str, tmp_path: Path
 ) -> None:

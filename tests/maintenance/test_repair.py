@@ -181,13 +181,15 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
     "bit flipped early in a table": ("leveldb", largest("db/*.ldb", flip(0.05)), 0.9),
     "bit flipped amid a table": ("leveldb", largest("db/*.ldb", flip(0.5)), 0.9),
     "bit flipped late in a table": ("leveldb", largest("db/*.ldb", flip(0.9)), 0.9),
-    "no damage to SQLite": ("sqlite", lambda file: None, 1), "a page of zeros": ("sqlite", zero(0.6), 0.95),
+    "no damage to SQLite": ("sqlite", lambda file: None, 1),
+    "a page of zeros": ("sqlite", zero(0.6), 0.95),
     "the second page of zeros": ("sqlite", zero(0), 0),
     "pages of zeros": ("sqlite", zero(0.1, 0.25, 0.45, 0.75), 0.85),
     "a page scribbled over": ("sqlite", scribble(0.6), 0.95),
     "pages scribbled over": ("sqlite", scribble(0.1, 0.3, 0.45, 0.6, 0.93), 0.8),
-    "end cut": ("sqlite", cut(0.97), 0.85), "end cut, and the secret with it": ("sqlite", cut(0.9013), 0),
-}  # fmt: skip
+    "end cut": ("sqlite", cut(0.97), 0.85),
+    "end cut, and the secret with it": ("sqlite", cut(0.9013), 0),
+}
 
 
 @pytest.mark.slow
@@ -360,12 +362,17 @@ def test_nothing_is_written_over(copy: Callable[[str], Path]) -> None:
     assert target.read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize(("kind", "mutate"), [
-    ("sqlite", write(b"no database " * 999)), ("sqlite", write(b"")), ("sqlite", cut(0.001)),
-    ("leveldb", lambda root: shutil.rmtree(root / "db")),
-    ("leveldb", lambda root: [file.write_bytes(b"noise") for file in (root / "db").iterdir()]),
-    ("leveldb", lambda root: [file.unlink() for file in (root / "db").iterdir()]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "mutate"),
+    [
+        ("sqlite", write(b"no database " * 999)),
+        ("sqlite", write(b"")),
+        ("sqlite", cut(0.001)),
+        ("leveldb", lambda root: shutil.rmtree(root / "db")),
+        ("leveldb", lambda root: [file.write_bytes(b"noise") for file in (root / "db").iterdir()]),
+        ("leveldb", lambda root: [file.unlink() for file in (root / "db").iterdir()]),
+    ],
+)
 def test_where_nothing_can_be_read_that_is_said(copy: Callable[[str], Path], kind: str, mutate: Mutation) -> None:
     source = copy(kind)
     mutate(source)

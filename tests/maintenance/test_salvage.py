@@ -40,9 +40,16 @@ def rows(many: int, seed: int = 1) -> list[Row]:
 
 def test_all_readable_rows_are_found_once() -> None:
     for bad, gaps in [
-        (set(), 0), ({0}, 1), ({49}, 1), ({7}, 1), ({7, 8, 9}, 1), ({3, 7, 20, 21, 40}, 4), (set(range(0, 50, 2)), 25),
-        (set(range(1, 49)), 1), (set(range(50)), 1),
-    ]:  # fmt: skip
+        (set(), 0),
+        ({0}, 1),
+        ({49}, 1),
+        ({7}, 1),
+        ({7, 8, 9}, 1),
+        ({3, 7, 20, 21, 40}, 4),
+        (set(range(0, 50, 2)), 25),
+        (set(range(1, 49)), 1),
+        (set(range(50)), 1),
+    ]:
         all = rows(50 * LEAF)
         found = Salvage(Leaves(all, bad))
         read = list(found.rows(b"u"))
@@ -69,10 +76,16 @@ def test_rows_are_asked_for_one_by_one() -> None:
     assert list(found.look_up(asked)) == [all[3], all[2 * LEAF]]
 
 
-@pytest.mark.parametrize("wrong", [
-    [(b"u1", b""), (b"u3", b""), (b"u2", b"")], [(b"u1", b""), (b"u1", b"")], [(b"u1", b""), (b"k1", b"")],
-    [(b"u1", b""), ("u2", b"")], [(b"u1", b""), (b"u2", None)],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [(b"u1", b""), (b"u3", b""), (b"u2", b"")],
+        [(b"u1", b""), (b"u1", b"")],
+        [(b"u1", b""), (b"k1", b"")],
+        [(b"u1", b""), ("u2", b"")],
+        [(b"u1", b""), (b"u2", None)],
+    ],
+)
 def test_rows_that_cannot_stand_there_are_not_believed(wrong: list[Row]) -> None:
     class Mixed:
         def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:

@@ -64,24 +64,30 @@ TABLES: dict[str, tuple[Table[Any], tuple[Any, Any], list[tuple[bytes, bytes]]]]
         SITES,
         (SiteDrops("mp.weixin.qq.com BIZ \ud800", 40, 20, 5, 9), SiteDrops("a.example", 60)),
         [
-            (site_key("b"), b"{"), (site_key("b"), b'["b", 1, "x", 0, 0]'), (site_key("b"), b'["b", 1, 0, 0]'),
-            (site_key("b"), b'{"b": 1}'), (site_key("b") + b"\0", b'["b", 1, 0, 0, 0]'),
+            (site_key("b"), b"{"),
+            (site_key("b"), b'["b", 1, "x", 0, 0]'),
+            (site_key("b"), b'["b", 1, 0, 0]'),
+            (site_key("b"), b'{"b": 1}'),
+            (site_key("b") + b"\0", b'["b", 1, 0, 0, 0]'),
             (site_key("b"), b'["c", 1, 0, 0, 0]'),
         ],
     ),
-}  # fmt: skip
+}
 DROP = Drop(6, 10, 2**64 - 1, 3, 1.0, "")
 JUDGED = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 7)
 #: Rows that are none of their kind; the key None is that of the page http://a.example/.
 BROKEN: list[tuple[str, bytes | None, bytes]] = [
     *((name, *row) for name, (_, _, rows) in TABLES.items() for row in rows),
-    ("drop", drop_key(5, 9), DROP.row()[1][:7]), ("drop", drop_key(5, 9), DROP.row()[1] + b"er"),
-    ("drop", drop_key(5, 9), DROP.row()[1] + b"\xff"), ("drop", drop_key(5, 9) + b"\0", DROP.row()[1]),
-    ("judgement", None, b"["), ("judgement", None, b'["http://a.example/", "burn", "", 1]'),
+    ("drop", drop_key(5, 9), DROP.row()[1][:7]),
+    ("drop", drop_key(5, 9), DROP.row()[1] + b"er"),
+    ("drop", drop_key(5, 9), DROP.row()[1] + b"\xff"),
+    ("drop", drop_key(5, 9) + b"\0", DROP.row()[1]),
+    ("judgement", None, b"["),
+    ("judgement", None, b'["http://a.example/", "burn", "", 1]'),
     ("judgement", None, b'["http://a.example/", "keep", ""]'),
     ("judgement", None, b'["http://else.example/", "keep", "", 1]'),
     ("judgement", b"n", b'["http://a.example/", "keep", "", 1]'),
-]  # fmt: skip
+]
 
 
 @pytest.fixture

@@ -144,9 +144,13 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
 
 
 STRANGE = (
-    "今天风大，渡船停航一天。", "本周五晚上放映露天电影。", "菜场东门临时关闭，请走西门。", "Wet paint on the stairs.",
-    "Lost: a grey parrot, answers to Admiral.", "Piano lessons above the bakery.",
-)  # fmt: skip
+    "今天风大，渡船停航一天。",
+    "本周五晚上放映露天电影。",
+    "菜场东门临时关闭，请走西门。",
+    "Wet paint on the stairs.",
+    "Lost: a grey parrot, answers to Admiral.",
+    "Piano lessons above the bakery.",
+)
 
 
 def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not() -> None:
@@ -213,8 +217,11 @@ def test_keys_of_shingles_fit_the_text_and_change_no_sketch() -> None:
 
 
 FAMILIES = {
-    "title": 1, "keywords,description": 1, "sentences": DEFAULTS.sentence_keys, "shingles": DEFAULTS.shingle_keys,
-}  # fmt: skip
+    "title": 1,
+    "keywords,description": 1,
+    "sentences": DEFAULTS.sentence_keys,
+    "shingles": DEFAULTS.shingle_keys,
+}
 
 
 def test_each_family_of_keys_comes_from_its_part_of_the_page_alone() -> None:

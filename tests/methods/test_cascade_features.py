@@ -37,9 +37,13 @@ from tests.methods.cascade_pages import (
 )
 
 WEIGHTS = {
-    "similarity": 1.0, "form": -DEFAULTS.by_site, "gone": -2 * DEFAULTS.by_gone, "same_title": DEFAULTS.by_title,
-    "reworded": DEFAULTS.by_reworded, "numbers": -DEFAULTS.by_numbers,
-}  # fmt: skip
+    "similarity": 1.0,
+    "form": -DEFAULTS.by_site,
+    "gone": -2 * DEFAULTS.by_gone,
+    "same_title": DEFAULTS.by_title,
+    "reworded": DEFAULTS.by_reworded,
+    "numbers": -DEFAULTS.by_numbers,
+}
 #: What is shown beside the score.
 SHOWN = {
     "title",
@@ -95,10 +99,16 @@ def test_a_feature_moves_the_score_as_its_weight_says(
 
 def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
     for one, other, length, expected in [
-        ({11, 13}, {11, 13}, 150, 0.0), ({11, 13}, {11, 13, 15, 17}, 150, 0.0), ({11, 13}, {15, 17}, 150, 1.0),
-        ({11, 13}, {11, 17}, 200, 0.5), ({11, 13}, {15, 17}, 200, 1.0), ({11, 13}, {15, 17}, 400, 0.5),
-        ({11, 13}, set(), 150, 0.0), (set(), {11, 13}, 150, 0.0), (set(), set(), 150, 0.0),
-    ]:  # fmt: skip
+        ({11, 13}, {11, 13}, 150, 0.0),
+        ({11, 13}, {11, 13, 15, 17}, 150, 0.0),
+        ({11, 13}, {15, 17}, 150, 1.0),
+        ({11, 13}, {11, 17}, 200, 0.5),
+        ({11, 13}, {15, 17}, 200, 1.0),
+        ({11, 13}, {15, 17}, 400, 0.5),
+        ({11, 13}, set(), 150, 0.0),
+        (set(), {11, 13}, 150, 0.0),
+        (set(), set(), 150, 0.0),
+    ]:
         new = replace(ONE, numbers=Numbers(frozenset(one)), shingles=length, whole=length)
         for shorter in (length, length // 2):
             old = replace(OTHER, numbers=Numbers(frozenset(other)), shingles=shorter, whole=shorter)
@@ -110,11 +120,18 @@ def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
 
 def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:
     for one, other, common, expected in [
-        ({1, 2}, {1, 2}, (), 1.0), ({1, 2}, {1}, (), 1.0), ({1, 2}, {1, 3}, (), 0.5),
-        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3), ({1, 2}, {3}, (), 0.0), ({1}, set(), (), 0.0),
-        ({1, 2}, {1, 2}, (1,), 1.0), ({1, 2}, {1, 3}, (1,), 0.0), ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
-        ({1}, {1}, (1,), 0.0), ({1}, {1}, (7,), 1.0),
-    ]:  # fmt: skip
+        ({1, 2}, {1, 2}, (), 1.0),
+        ({1, 2}, {1}, (), 1.0),
+        ({1, 2}, {1, 3}, (), 0.5),
+        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3),
+        ({1, 2}, {3}, (), 0.0),
+        ({1}, set(), (), 0.0),
+        ({1, 2}, {1, 2}, (1,), 1.0),
+        ({1, 2}, {1, 3}, (1,), 0.0),
+        ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
+        ({1}, {1}, (1,), 0.0),
+        ({1}, {1}, (7,), 1.0),
+    ]:
         new, old = replace(ONE, sentences=frozenset(one)), replace(OTHER, sentences=frozenset(other))
         for there, back in ((new, old), (old, new)):
             assert features(there, back, common=frozenset(common)).sentences == pytest.approx(expected)
@@ -123,13 +140,15 @@ def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        ({"words": WORDS}, {"words": WORDS}, 1.0), ({"words": WORDS}, {"words": OTHERS}, 1 / 4),
-        ({"words": WORDS}, {"words": NUMBERS}, 0.0), ({"words": WORDS, "title": 1}, {"words": NONE, "title": 0}, 0.5),
+        ({"words": WORDS}, {"words": WORDS}, 1.0),
+        ({"words": WORDS}, {"words": OTHERS}, 1 / 4),
+        ({"words": WORDS}, {"words": NUMBERS}, 0.0),
+        ({"words": WORDS, "title": 1}, {"words": NONE, "title": 0}, 0.5),
         ({"words": NONE, "title": 0}, {"words": NONE, "title": 0}, 0.5),
         ({"words": NONE, "title": 5}, {"words": NONE, "title": 5}, 1.0),
         ({"words": NONE, "title": 5}, {"words": WORDS, "title": 6}, 0.0),
     ],
-)  # fmt: skip
+)
 def test_titles_are_compared_by_words_or_as_a_whole(
     one: dict[str, Any], other: dict[str, Any], expected: float
 ) -> None:
@@ -327,11 +346,13 @@ def some_pages(seed: int) -> tuple[Page, Page]:
         text = text.split("\n")[dice.randrange(4)]
     new = dice.choice(
         [
-            text, respelled(text, dice.choice([0.01, 0.03, 0.06, 0.1]), seed),
-            respelled(text, dice.choice([0.03, 0.06, 0.1]), seed), f"{text}\n{other[: dice.choice([8, 30, 200])]}",
+            text,
+            respelled(text, dice.choice([0.01, 0.03, 0.06, 0.1]), seed),
+            respelled(text, dice.choice([0.03, 0.06, 0.1]), seed),
+            f"{text}\n{other[: dice.choice([8, 30, 200])]}",
             "\n".join([*text.split("\n")[1:], *other.split("\n")[: dice.randrange(4)]]) or other,
         ]
-    )  # fmt: skip
+    )
     titles = dice.sample([TITLE, "渡口 第 3 期", "渡口 第 4 期", "", "An old mill", *map(some_word, (text, new))], 2)
     sites = [dice.choice(["", "a.example", "b.example"]) for _ in range(2)]
     return page(new, dice.choice(titles), site=sites[0]), page(text, titles[0], site=sites[1])

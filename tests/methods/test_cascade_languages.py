@@ -134,10 +134,17 @@ def test_without_simplified_the_other_script_is_another_text() -> None:
 
 
 HARDLY_ANY = {
-    "empty": "", "white space": " \n\u3000\t", "punctuation": "……。！？——，；“”", "emoji": "🚢🌊🚢 🎉\n👩‍👩‍👧",
-    "one letter": "船", "one letter repeated": "船" * 3000, "one letter on many lines": "a\n" * 800,
-    "one sentence repeated": "今天风大，渡船停航一天。" * 60, "a number": "13", "combining marks": "ั" * 500,
-}  # fmt: skip
+    "empty": "",
+    "white space": " \n\u3000\t",
+    "punctuation": "……。！？——，；“”",
+    "emoji": "🚢🌊🚢 🎉\n👩‍👩‍👧",
+    "one letter": "船",
+    "one letter repeated": "船" * 3000,
+    "one letter on many lines": "a\n" * 800,
+    "one sentence repeated": "今天风大，渡船停航一天。" * 60,
+    "a number": "13",
+    "combining marks": "ั" * 500,
+}
 
 
 @pytest.mark.parametrize("title", ["🚢", "渡口开航"])

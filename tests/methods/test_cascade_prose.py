@@ -93,9 +93,13 @@ CHINESE = BELL[:420], SECOND_FERRY
 ENGLISH = "\n".join(MILL.split("\n")[:3]), "\n".join(LIGHTHOUSE.split("\n")[:3])
 LISTINGS = {"code": CODE, "minified code": MINIFIED, "table": table()}
 ARTICLES = {
-    "Chinese": CHINESE, "English": ENGLISH, "German": GERMAN, "Russian": RUSSIAN, "Japanese": JAPANESE,
+    "Chinese": CHINESE,
+    "English": ENGLISH,
+    "German": GERMAN,
+    "Russian": RUSSIAN,
+    "Japanese": JAPANESE,
     "Korean": KOREAN,
-}  # fmt: skip
+}
 
 
 def two(articles: tuple[str, str], listing: str, **more: str) -> tuple[Page, Page]:

@@ -229,9 +229,11 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "other marks": lambda text: text.replace("，", ",").replace("。", "！").replace(".", ""),
     "no marks": lambda text: re.sub("[，。,.]", "", text),
     "lines": lambda text: text.replace("，", "，\n").replace(" ", "\n"),
-    "cut in two": lambda text: text[:13] + "\n" + text[13:], "space": lambda text: f"　　{text}\n\n",
-    "capitals": lambda text: text.upper(), "wide digits": lambda text: text.translate(WIDE),
-}  # fmt: skip
+    "cut in two": lambda text: text[:13] + "\n" + text[13:],
+    "space": lambda text: f"　　{text}\n\n",
+    "capitals": lambda text: text.upper(),
+    "wide digits": lambda text: text.translate(WIDE),
+}
 
 
 def test_a_notice_in_another_typography_is_the_same() -> None:

@@ -149,9 +149,14 @@ def letters(found: SiteEvidence) -> tuple[int, int, int]:
 
 def test_what_stands_on_other_pages_of_the_site_is_nobodys_own() -> None:
     for line, stood, expected in [
-        ("shared", 0, (10, 200, 3000)), ("shared", 1, (10, 200, 3000)), ("shared", 2, (0, 200, 3000)),
-        ("new", 0, (10, 200, 3000)), ("new", 1, (10, 0, 3000)), ("old", 1, (10, 200, 3000)), ("old", 2, (10, 200, 0)),
-    ]:  # fmt: skip
+        ("shared", 0, (10, 200, 3000)),
+        ("shared", 1, (10, 200, 3000)),
+        ("shared", 2, (0, 200, 3000)),
+        ("new", 0, (10, 200, 3000)),
+        ("new", 1, (10, 0, 3000)),
+        ("old", 1, (10, 200, 3000)),
+        ("old", 2, (10, 200, 0)),
+    ]:
         counts = Counts({{"shared": 1, "new": 2, "old": 3}[line]: stood})
         assert letters(compared(lines(_1=10, _2=200), lines(_1=10, _3=3000), counts)) == expected
     assert compared(lines(), lines(), Counts(known=3)).pages == 3
@@ -180,12 +185,19 @@ def test_beyond_the_reach_of_either_sample_nothing_is_compared() -> None:
 
 def test_headlines_that_many_pages_of_the_site_have_are_none() -> None:
     for ours, theirs, stood, titles_alike, expected in [
-        ((1,), (1,), {}, False, SAME), ((1, 2), (3, 1), {}, False, SAME), ((1,), (1,), {1: 2}, False, SAME),
-        ((1,), (1,), {1: 3}, False, NO_HEADLINE), ((1, 9), (1, 8), {1: 3}, False, OTHER),
-        ((1, 9), (1, 9), {1: 3}, False, SAME), ((1, 9), (1, 8), {1: 3, 9: 3}, True, NO_HEADLINE),
-        ((1,), (2,), {}, False, OTHER), ((1,), (2,), {}, True, ALIKE), ((), (2,), {}, True, NO_HEADLINE),
-        ((1,), (), {}, True, NO_HEADLINE), ((), (), {}, False, NO_HEADLINE),
-    ]:  # fmt: skip
+        ((1,), (1,), {}, False, SAME),
+        ((1, 2), (3, 1), {}, False, SAME),
+        ((1,), (1,), {1: 2}, False, SAME),
+        ((1,), (1,), {1: 3}, False, NO_HEADLINE),
+        ((1, 9), (1, 8), {1: 3}, False, OTHER),
+        ((1, 9), (1, 9), {1: 3}, False, SAME),
+        ((1, 9), (1, 8), {1: 3, 9: 3}, True, NO_HEADLINE),
+        ((1,), (2,), {}, False, OTHER),
+        ((1,), (2,), {}, True, ALIKE),
+        ((), (2,), {}, True, NO_HEADLINE),
+        ((1,), (), {}, True, NO_HEADLINE),
+        ((), (), {}, False, NO_HEADLINE),
+    ]:
         for one, other in ((ours, theirs), (theirs, ours)):
             assert compared(lines(*one), lines(*other), Counts(stood), titles_alike=titles_alike).headlines is expected
 
@@ -355,7 +367,7 @@ def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new
         (shown("a", story(1, 16), story(3, 10)), Kind.UPDATED),
         (shown("a", story(1, 16), [*story(2, 10), *story(4, 10)], told=True), Kind.UPDATED),
         (shown("a", story(1, 16), [*story(2, 10), *story(4, 2)], told=True), Kind.UNCHANGED),
-    ]:  # fmt: skip
+    ]:
         judge = detector()
         answer(judge, shown("a", story(1, 16), story(2, 10), told=True))
         assert answer(judge, new).kind is kind

@@ -106,8 +106,13 @@ def test_a_sketch_marks_title_words_that_stand_in_the_text() -> None:
         return len(unpacked(Cascade().fingerprint(page(text, title)).sketch).words_in_text)
 
     assert [standing(title) for title in ("渡口开航", "铜钟", "brook 1874", "brook lighthouse", "", "1982")] == [
-        1 + ("开航" in FERRY), 0, 1, 1, 0, 0,
-    ]  # fmt: skip
+        1 + ("开航" in FERRY),
+        0,
+        1,
+        1,
+        0,
+        0,
+    ]
     assert standing("1874 lens", LIGHTHOUSE) == 2
     assert standing("len", LIGHTHOUSE) == 0, "a part of a word is none"
 
@@ -163,8 +168,11 @@ def test_an_article_and_its_whole_page_are_kept_apart() -> None:
     assert (whole.body, whole.opening, whole.order) == (article.body, article.opening, article.order)
     both = unpacked(Cascade().fingerprint(page(f"{FERRY}\n{MILL}")).sketch)
     assert (whole.whole, whole.shingles, whole.minwise, whole.sentences) == (
-        both.whole, both.shingles, both.minwise, both.sentences,
-    )  # fmt: skip
+        both.whole,
+        both.shingles,
+        both.minwise,
+        both.sentences,
+    )
     alone = whole.article_view()
     assert (alone.whole, alone.shingles, alone.minwise) == (article.whole, article.shingles, article.minwise)
     assert article.article_view() is article

@@ -125,11 +125,16 @@ WIDE = {code: chr(code + 0xFEE0) for code in range(0x21, 0x7F) if chr(code) not 
 OTHER_MARKS = {ord("，"): ",", ord("！"): "!", ord("；"): ";", ord("“"): "「", ord("”"): "」"}
 NO_MARKS = dict.fromkeys(map(ord, "，、；“”"), "")
 SPELLINGS = {
-    "upper case": (UPPER, ""), "full width": (WIDE, ""), "other punctuation": (OTHER_MARKS, ""),
-    "no punctuation": (NO_MARKS, ""), "zero-width spaces": ({}, "\u200b"), "soft hyphens": ({}, "\u00ad"),
-    "byte order marks": ({}, "\ufeff"), "Hangul fillers": ({}, "\u3164\uffa0\u115f\u1160"),
+    "upper case": (UPPER, ""),
+    "full width": (WIDE, ""),
+    "other punctuation": (OTHER_MARKS, ""),
+    "no punctuation": (NO_MARKS, ""),
+    "zero-width spaces": ({}, "\u200b"),
+    "soft hyphens": ({}, "\u00ad"),
+    "byte order marks": ({}, "\ufeff"),
+    "Hangul fillers": ({}, "\u3164\uffa0\u115f\u1160"),
     "selectors and tags": ({}, "\ufe0f\U000e0041"),
-}  # fmt: skip
+}
 
 
 @every_method

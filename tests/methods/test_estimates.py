@@ -81,8 +81,13 @@ def test_super_shingles_agree_as_often_as_all_their_min_hashes(rows: int, shared
 
 def test_simhashes_within_the_distance_share_a_table() -> None:
     for distance, blocks, tables, width in [
-    (0, 0, 1, 64), (1, 0, 2, 32), (3, 0, 4, 16), (3, 6, 20, 31), (6, 0, 28, 16), (8, 0, 165, 16),
-]:  # fmt: skip
+        (0, 0, 1, 64),
+        (1, 0, 2, 32),
+        (3, 0, 4, 16),
+        (3, 6, 20, 31),
+        (6, 0, 28, 16),
+        (8, 0, 165, 16),
+    ]:
         masks, chance = SimHashParameters(distance=distance, blocks=blocks).tables, random.Random(distance)
         assert len(set(masks)) == len(masks) == tables
         assert min(mask.bit_count() for mask in masks) == width
@@ -91,12 +96,15 @@ def test_simhashes_within_the_distance_share_a_table() -> None:
             assert any(not mask & flips for mask in masks), distance
 
 
-@pytest.mark.parametrize(("name", "parameters", "bits", "most"), [
-    ("simhash", {"distance": 0}, 64, 0),
-    ("simhash", {"distance": 3}, 64, 3),
-    ("random_projection", {"similarity": 240 / 256}, 256, 16),
-    ("random_projection", {"similarity": 1.0, "bits": 384}, 384, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "parameters", "bits", "most"),
+    [
+        ("simhash", {"distance": 0}, 64, 0),
+        ("simhash", {"distance": 3}, 64, 3),
+        ("random_projection", {"similarity": 240 / 256}, 256, 16),
+        ("random_projection", {"similarity": 1.0, "bits": 384}, 384, 0),
+    ],
+)
 def test_the_number_of_different_bits_decides(name: str, parameters: dict[str, float], bits: int, most: int) -> None:
     method, chance, size = make_method(name, parameters), random.Random(4), bits // 8
     value = chance.getrandbits(bits)

@@ -176,7 +176,7 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, str, float, bool]] = [
     ("segments", {}, "".join(PARAGRAPHS), "".join(PARAGRAPHS) + "完", 0.0, False),  # a page in one line is one piece
     ("punctuation", {"min_marks": 2}, "旧渡船来了，乘客上岸。", "新渡船来了，乘客都上岸。", 3 / 4.5, True),
     ("punctuation", {"min_marks": 3}, "旧渡船来了，乘客上岸。", "新渡船来了，乘客都上岸。", 0.0, False),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,17 @@ def test_examples(
 
 #: Parameters by which hardly anything is unlike.
 LAX: dict[str, dict[str, Any]] = {
-    "shingle": {"similarity": 0.01}, "minhash": {"similarity": 0.01}, "supershingle": {"equal": 1},
-    "simhash": {"distance": 8}, "random_projection": {"similarity": 0.5}, "cosine": {"similarity": 0.1},
-    "term_profile": {}, "keywords": {"rule": "any", "alpha": 1.0}, "nshash": {"equal": 1}, "segments": {"equal": 1},
-}  # fmt: skip
+    "shingle": {"similarity": 0.01},
+    "minhash": {"similarity": 0.01},
+    "supershingle": {"equal": 1},
+    "simhash": {"distance": 8},
+    "random_projection": {"similarity": 0.5},
+    "cosine": {"similarity": 0.1},
+    "term_profile": {},
+    "keywords": {"rule": "any", "alpha": 1.0},
+    "nshash": {"equal": 1},
+    "segments": {"equal": 1},
+}
 
 
 def test_a_text_without_features_is_like_no_other() -> None:
@@ -226,22 +233,29 @@ def first64(data: bytes) -> int:
     return int.from_bytes(md5(data).digest()[:8], "big")
 
 
-@pytest.mark.parametrize(("name", "parameters", "text", "keys"), [
-    ("keywords", {"rule": "frequent", "n": 3}, ARTICLE, [int(PUBLISHED[:16], 16)]),
-    ("keywords", {"rule": "ordered_weights", "n": 3}, ARTICLE, [first64("网页 搜索 引擎".encode())]),
-    ("keywords", {"n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
-    ("keywords", {"rule": "set,set_weights", "n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
-    ("keywords", {"rule": "ordered", "n": 2}, "缆绳，渡船，豆浆", [first64("渡船 缆绳".encode())]),
-    ("keywords", {}, "渡船，缆绳", [first64("渡船 缆绳".encode())]),
-    ("term_profile", PROFILE, TEXT, [first64(" ".join(sorted(RANKED[:10], reverse=True)).encode())]),
-    ("nshash", {"hash": "md5", "n": 1, "equal": 1}, "abcdefghijklmnopqrstuvwxyz", [0xC3FCD3D76192E400]),
-    ("imatch", {"min_terms": 5}, "One day by the ferry a keel, rope, lantern, buoy of 渡口 quay. Ferry!",
-     [OPEN.of("imatch 0 buoy ferry lantern quay 渡口")]),
-    ("imatch", {"min_terms": 4}, "ferry quay buoy", [OPEN.of("ferryquaybuoy")]),
-    ("imatch", {"low": 0.0, "high": 0.2, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 day the")]),
-    ("imatch", {"low": 0.49, "high": 0.65, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 buoy")]),
-    ("imatch", {"low": 0.8, "high": 1.0, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 keel rope")]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "parameters", "text", "keys"),
+    [
+        ("keywords", {"rule": "frequent", "n": 3}, ARTICLE, [int(PUBLISHED[:16], 16)]),
+        ("keywords", {"rule": "ordered_weights", "n": 3}, ARTICLE, [first64("网页 搜索 引擎".encode())]),
+        ("keywords", {"n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
+        ("keywords", {"rule": "set,set_weights", "n": 3}, ARTICLE, [first64("引擎 搜索 网页".encode())]),
+        ("keywords", {"rule": "ordered", "n": 2}, "缆绳，渡船，豆浆", [first64("渡船 缆绳".encode())]),
+        ("keywords", {}, "渡船，缆绳", [first64("渡船 缆绳".encode())]),
+        ("term_profile", PROFILE, TEXT, [first64(" ".join(sorted(RANKED[:10], reverse=True)).encode())]),
+        ("nshash", {"hash": "md5", "n": 1, "equal": 1}, "abcdefghijklmnopqrstuvwxyz", [0xC3FCD3D76192E400]),
+        (
+            "imatch",
+            {"min_terms": 5},
+            "One day by the ferry a keel, rope, lantern, buoy of 渡口 quay. Ferry!",
+            [OPEN.of("imatch 0 buoy ferry lantern quay 渡口")],
+        ),
+        ("imatch", {"min_terms": 4}, "ferry quay buoy", [OPEN.of("ferryquaybuoy")]),
+        ("imatch", {"low": 0.0, "high": 0.2, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 day the")]),
+        ("imatch", {"low": 0.49, "high": 0.65, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 buoy")]),
+        ("imatch", {"low": 0.8, "high": 1.0, "min_terms": 1}, " ".join(COUNTS), [OPEN.of("imatch 0 keel rope")]),
+    ],
+)
 def test_keys(lexicon: str, name: str, parameters: dict[str, Any], text: str, keys: list[int]) -> None:
     given = {"lexicon": lexicon, **parameters} if name == "imatch" else parameters
     assert list(fingerprint(name, text, given).keys) == keys
@@ -302,9 +316,12 @@ def test_all_methods_with_stop_words_read_them_from_a_file(tmp_path: Path) -> No
 
 def test_pieces_have_equal_lengths_or_are_the_longest_paragraphs() -> None:
     pieces = {
-        ("", 3): "", ("船", 3): "船", ("船来", 0): "船来", ("新渡口开航", 2): "新渡 口开航",
+        ("", 3): "",
+        ("船", 3): "船",
+        ("船来", 0): "船来",
+        ("新渡口开航", 2): "新渡 口开航",
         ("新渡口开航了", 3): "新渡 口开 航了",
-    }  # fmt: skip
+    }
     assert {one: " ".join(equal_pieces(*one)) for one in pieces} == pieces
     longest = {("", 3): "", ("船", 3): "船", ("船 来 了 我们走", 3): "了我们走 船来", ("船来了 走", 3): "船来了"}
     longest |= {("船来了 我们 渡口开航", 2): "渡口开航 船来了", ("船来了 开航了", 1): "开航了"}
@@ -482,12 +499,18 @@ def test_a_file_that_is_no_lexicon_is_refused_at_once(name: str, tmp_path: Path)
 
 def test_parameters_that_do_not_go_together_are_refused() -> None:
     given: tuple[tuple[str, dict[str, Any], str], ...] = (
-        ("minhash", {"permutations": 24}, "bands"), ("supershingle", {"supershingles": 3, "equal": 4}, "equal"),
-        ("simhash", {"distance": 3, "blocks": 3}, "blocks"), ("simhash", {"distance": 3, "blocks": 14}, "blocks"),
-        ("simhash", {"features": "characters", "hash": "sdbm"}, "hash"), ("random_projection", {"bits": 100}, "bits"),
-        ("imatch", {"low": 0.8, "high": 0.8}, "high"), ("keywords", {"rule": "set;ordered"}, "rule"),
-        ("keywords", {"rule": "set,"}, "rule"), ("nshash", {"n": 2}, "equal"), ("segments", {"segments": 2}, "equal"),
-    )  # fmt: skip
+        ("minhash", {"permutations": 24}, "bands"),
+        ("supershingle", {"supershingles": 3, "equal": 4}, "equal"),
+        ("simhash", {"distance": 3, "blocks": 3}, "blocks"),
+        ("simhash", {"distance": 3, "blocks": 14}, "blocks"),
+        ("simhash", {"features": "characters", "hash": "sdbm"}, "hash"),
+        ("random_projection", {"bits": 100}, "bits"),
+        ("imatch", {"low": 0.8, "high": 0.8}, "high"),
+        ("keywords", {"rule": "set;ordered"}, "rule"),
+        ("keywords", {"rule": "set,"}, "rule"),
+        ("nshash", {"n": 2}, "equal"),
+        ("segments", {"segments": 2}, "equal"),
+    )
     for name, parameters, wrong in given:
         with pytest.raises(SettingsError, match=f"{name}: .*{wrong}"):
             make_method(name, parameters)

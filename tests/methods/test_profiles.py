@@ -122,9 +122,11 @@ def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
 @pytest.mark.parametrize(
     ("settings", "advised"),
     [
-        (CATALOGUE, True), ({**CATALOGUE, "DROP_DUPLICATES": False}, False),
-        ({**CATALOGUE, "NEARDUP_DRY_RUN": True}, False), ({}, False),
+        (CATALOGUE, True),
+        ({**CATALOGUE, "DROP_DUPLICATES": False}, False),
+        ({**CATALOGUE, "NEARDUP_DRY_RUN": True}, False),
+        ({}, False),
     ],
-)  # fmt: skip
+)
 def test_a_catalogue_is_advised_to_tag(settings: dict[str, object], *, advised: bool) -> None:
     assert Config.from_settings(settings).drops_catalogue is advised

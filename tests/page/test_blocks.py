@@ -86,9 +86,11 @@ def test_navigation_and_footers_alone_are_frame() -> None:
 def test_an_h1_is_a_headline_and_a_line_break_changes_no_context() -> None:
     html = "<h1>The <i>ferry</i><br>is late</h1><h2>Why</h2><h1><a href=/>Daybook</a></h1>"
     assert visible_blocks(html) == [
-        Block("The ferry", headline=True), Block("is late", headline=True), Block("Why"),
+        Block("The ferry", headline=True),
+        Block("is late", headline=True),
+        Block("Why"),
         Block("Daybook", linked=7, headline=True),
-    ]  # fmt: skip
+    ]
     for end in ("<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"):
         blocks = visible_blocks(f"<p>one{end}two</p><p>three")
         assert {(block.frame, block.quote) for block in blocks} == {(False, Q.NONE)}, end
@@ -96,14 +98,25 @@ def test_an_h1_is_a_headline_and_a_line_break_changes_no_context() -> None:
 
 #: Elements and their effect on the lines in them.
 _CONTEXTS: list[tuple[str, dict[str, str], str]] = [
-    ("nav", {}, "frame"), ("div", {"role": "contentinfo"}, "frame"), ("b", {"role": "navigation"}, ""),
-    ("h1", {}, "headline"), ("h1", {"class": "uncited"}, "headline quoted"), ("pre", {}, ""),
-    ("blockquote", {}, "cited"), ("blockquote", {"type": "cite"}, "quoted"), ("aside", {}, ""),
-    ("aside", {"class": "quote"}, ""), ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
-    ("div", {"class": "quote", "data-post": "1"}, ""), ("div", {"class": "quote Gmail_Quote"}, "quoted"),
-    ("footer", {"class": "gmail_quote"}, "frame quoted"), ("span", {"class": "gmail_quote"}, ""),
-    ("a", {"href": "/"}, "link"), ("a", {}, ""), ("section", {"class": "quote"}, ""),
-]  # fmt: skip
+    ("nav", {}, "frame"),
+    ("div", {"role": "contentinfo"}, "frame"),
+    ("b", {"role": "navigation"}, ""),
+    ("h1", {}, "headline"),
+    ("h1", {"class": "uncited"}, "headline quoted"),
+    ("pre", {}, ""),
+    ("blockquote", {}, "cited"),
+    ("blockquote", {"type": "cite"}, "quoted"),
+    ("aside", {}, ""),
+    ("aside", {"class": "quote"}, ""),
+    ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
+    ("div", {"class": "quote", "data-post": "1"}, ""),
+    ("div", {"class": "quote Gmail_Quote"}, "quoted"),
+    ("footer", {"class": "gmail_quote"}, "frame quoted"),
+    ("span", {"class": "gmail_quote"}, ""),
+    ("a", {"href": "/"}, "link"),
+    ("a", {}, ""),
+    ("section", {"class": "quote"}, ""),
+]
 
 
 @given(st.lists(st.tuples(st.sampled_from(_CONTEXTS), st.integers(0, 3)), max_size=12))

@@ -27,18 +27,24 @@ ENGLISH = "The new ferry left the bank this morning, and the whole town came dow
 
 #: Text and charset of pages that are read under any declaration.
 RECOGNISED = {
-    "simplified, utf-8": (SIMPLIFIED, "utf-8"), "traditional, utf-8": (TRADITIONAL, "utf-8"),
-    "russian, utf-8": (RUSSIAN, "utf-8"), "simplified, gb2312": (SIMPLIFIED, "gb2312"),
-    "simplified, gbk": (SIMPLIFIED + "镕", "gbk"), "simplified, gb18030": (SIMPLIFIED + "㐀", "gb18030"),
-    "traditional, gbk": (TRADITIONAL, "gbk"), "traditional, big5": (TRADITIONAL, "big5"),
+    "simplified, utf-8": (SIMPLIFIED, "utf-8"),
+    "traditional, utf-8": (TRADITIONAL, "utf-8"),
+    "russian, utf-8": (RUSSIAN, "utf-8"),
+    "simplified, gb2312": (SIMPLIFIED, "gb2312"),
+    "simplified, gbk": (SIMPLIFIED + "镕", "gbk"),
+    "simplified, gb18030": (SIMPLIFIED + "㐀", "gb18030"),
+    "traditional, gbk": (TRADITIONAL, "gbk"),
+    "traditional, big5": (TRADITIONAL, "big5"),
     "english, ascii": (ENGLISH, "ascii"),
-}  # fmt: skip
+}
 #: Text and charset of pages that need their declaration.
 DECLARED_ONLY = {
-    "japanese, shift_jis": (JAPANESE, "shift_jis"), "japanese, euc-jp": (JAPANESE, "euc-jp"),
-    "russian, windows-1251": (RUSSIAN, "windows-1251"), "russian, koi8-r": (RUSSIAN, "koi8-r"),
+    "japanese, shift_jis": (JAPANESE, "shift_jis"),
+    "japanese, euc-jp": (JAPANESE, "euc-jp"),
+    "russian, windows-1251": (RUSSIAN, "windows-1251"),
+    "russian, koi8-r": (RUSSIAN, "koi8-r"),
     "french, latin-1": (FRENCH, "iso-8859-1"),
-}  # fmt: skip
+}
 # fmt: off
 DECLARED = [
     "", "utf-8", "gb2312", "gbk", "gb18030", "big5", "iso-8859-1", "windows-1252", "windows-1251", "shift_jis",
@@ -88,10 +94,16 @@ def test_pages_in_an_unknown_charset_keep_their_markup(text: str, charset: str, 
 
 
 @pytest.mark.parametrize("header", [None, "text/html; charset=gbk", "text/html; charset=utf-8"])
-@pytest.mark.parametrize(("bom", "charset"), [
-    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("bom", "charset"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
+)
 def test_a_byte_order_mark_decides(bom: bytes, charset: str, header: str | None) -> None:
     html = f"<meta charset=big5><p>{SIMPLIFIED}</p>"
     assert decode(bom + html.encode(charset), header) == html

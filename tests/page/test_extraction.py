@@ -65,11 +65,15 @@ def test_the_title_has_no_site_name() -> None:
 
 def test_keywords_are_separated_as_chinese_and_western_sites_do() -> None:
     for content, keywords in [
-        ("渡口,开航", ("渡口", "开航")), ("渡口，开航", ("渡口", "开航")), ("渡口、开航", ("渡口", "开航")),
+        ("渡口,开航", ("渡口", "开航")),
+        ("渡口，开航", ("渡口", "开航")),
+        ("渡口、开航", ("渡口", "开航")),
         ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
-        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")), ("渡口 开航", ("渡口 开航",)), (",，、", ()),
+        ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
+        ("渡口 开航", ("渡口 开航",)),
+        (",，、", ()),
         ("", ()),
-    ]:  # fmt: skip
+    ]:
         assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
 
 
@@ -108,12 +112,15 @@ def test_the_canonical_url_is_absolute() -> None:
 
 def test_a_broken_head_is_read() -> None:
     for html in [
-        "<html><head><title>The ferry is late", "<title>The ferry is late</title>",
-        "<head><title>The ferry is late</title><p>no end", "<head><title>The ferry is late</title></head",
+        "<html><head><title>The ferry is late",
+        "<title>The ferry is late</title>",
+        "<head><title>The ferry is late</title><p>no end",
+        "<head><title>The ferry is late</title></head",
         "<head><head><title>The ferry is late</title></head>",
         "<head><meta <title>><title>The ferry is late</title></head>",
-        "<<<html>><head>>><title>The ferry is late</title></head>", "<head>\0<title>The ferry is late</title></head>",
-    ]:  # fmt: skip
+        "<<<html>><head>>><title>The ferry is late</title></head>",
+        "<head>\0<title>The ferry is late</title></head>",
+    ]:
         assert parse_head(html, URL).title == "The ferry is late"
 
 

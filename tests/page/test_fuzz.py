@@ -19,9 +19,15 @@ from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS
 
 VERDICTS = {
-    "unique", "no text", "not_html", "no_content", "unjudged (no_text)", "unjudged (too_short)",
-    "unjudged (too_large)", "unjudged (boilerplate)",
-}  # fmt: skip
+    "unique",
+    "no text",
+    "not_html",
+    "no_content",
+    "unjudged (no_text)",
+    "unjudged (too_short)",
+    "unjudged (too_large)",
+    "unjudged (boilerplate)",
+}
 # fmt: off
 NAMES = st.sampled_from((
     "p", "div", "span", "b", "i", "a", "table", "tr", "td", "th", "ul", "li", "dl", "dt", "dd", "h1", "h2", "br", "hr",

@@ -31,9 +31,13 @@ def test_fields_have_the_configured_names() -> None:
 
 def test_a_part_is_normalised_and_extends_the_url() -> None:
     for value, part in [
-        (" Ferry sails\n again ", "ferry sails again"), ("ＦＥＲＲＹ", "ferry"), (["One", "two"], "one two"), (7, "7"),
-        (0, "0"), *((value, "") for value in (True, None, "  ", {"a": 1})),
-    ]:  # fmt: skip
+        (" Ferry sails\n again ", "ferry sails again"),
+        ("ＦＥＲＲＹ", "ferry"),
+        (["One", "two"], "one two"),
+        (7, "7"),
+        (0, "0"),
+        *((value, "") for value in (True, None, "  ", {"a": 1})),
+    ]:
         own = fields(part="headline")
         assert own.part({"headline": value}) == part
         assert own.article_url({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
@@ -74,12 +78,15 @@ LISTING = "https://a.example/news"
 ROW = {"headline": "The ferry sails again", "rank": 3}
 
 
-@pytest.mark.parametrize(("item", "text"), [
-    (ROW, "The ferry sails again"),
-    ({"headline": " One ", "tags": ["two", 3, " three"], "more": ("four",)}, "One\ntwo\nthree\nfour"),
-    ({"link": LISTING, "images": [LISTING, "A boat"]}, "A boat"),
-    ({"nested": {"text": "ignored"}, "none": None, "raw": b"bytes"}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (ROW, "The ferry sails again"),
+        ({"headline": " One ", "tags": ["two", 3, " three"], "more": ("four",)}, "One\ntwo\nthree\nfour"),
+        ({"link": LISTING, "images": [LISTING, "A boat"]}, "A boat"),
+        ({"nested": {"text": "ignored"}, "none": None, "raw": b"bytes"}, ""),
+    ],
+)
 def test_the_text_of_a_row_has_its_strings_without_urls(item: dict[str, Any], text: str) -> None:
     assert row_text(item) == text
 

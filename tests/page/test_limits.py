@@ -53,12 +53,19 @@ def source(**more: object) -> PageSource:
     return PageSource(FIELDS, 100_000, None, max_text=1_000, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("item", "html", "unread"), [
-    ({}, ARTICLE, ""), ({}, ARTICLE + "<p>" * 50_000, "too_large"),
-    ({}, f"{ARTICLE}<p>{'The ferry sails. ' * 100}", "too_large"), ({"text": "x" * 1_001}, ARTICLE, "too_large"),
-    ({"text": ["x" * 600, "y" * 600]}, ARTICLE, "too_large"), ({"text": "\ufdfa" * 60}, ARTICLE, "too_large"),
-    ({"text": "x" * 1_000}, ARTICLE, ""), ({"html": f"<p>{'The ferry sails. ' * 100}"}, ARTICLE, "too_large"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("item", "html", "unread"),
+    [
+        ({}, ARTICLE, ""),
+        ({}, ARTICLE + "<p>" * 50_000, "too_large"),
+        ({}, f"{ARTICLE}<p>{'The ferry sails. ' * 100}", "too_large"),
+        ({"text": "x" * 1_001}, ARTICLE, "too_large"),
+        ({"text": ["x" * 600, "y" * 600]}, ARTICLE, "too_large"),
+        ({"text": "\ufdfa" * 60}, ARTICLE, "too_large"),
+        ({"text": "x" * 1_000}, ARTICLE, ""),
+        ({"html": f"<p>{'The ferry sails. ' * 100}"}, ARTICLE, "too_large"),
+    ],
+)
 def test_a_page_beyond_a_limit_has_a_hash_and_no_text(item: dict[str, object], html: str, unread: str) -> None:
     page = source().page(item, PageResponse(URL, html.encode()), URL)
     assert (page.unread, bool(page.text), bool(page.html)) == (unread, not unread, True)

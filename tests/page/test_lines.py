@@ -24,10 +24,14 @@ def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int]
 
 def test_each_line_has_its_kind() -> None:
     assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
-        ("frame", "Home | News"), ("article", "The ferry sails again"),
-        *(("article", paragraph) for paragraph in PARAGRAPHS), ("prose", ASIDE), ("links", "The bridge is closed"),
-        ("other", "* * *"), ("frame", "All rights reserved by the Daybook"),
-    ]  # fmt: skip
+        ("frame", "Home | News"),
+        ("article", "The ferry sails again"),
+        *(("article", paragraph) for paragraph in PARAGRAPHS),
+        ("prose", ASIDE),
+        ("links", "The bridge is closed"),
+        ("other", "* * *"),
+        ("frame", "All rights reserved by the Daybook"),
+    ]
     assert {line.role for line in of_page(PROSE)} == {LineRole.PROSE}
     assert [line.role for line in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
     assert of_page("") == of_page("<p> </p>") == []

@@ -96,20 +96,23 @@ def test_what_is_beside_the_article_is_removed() -> None:
         assert removed not in text
 
 
-@pytest.mark.parametrize(("html", "kept"), [
-    pytest.param(f"<ul>{TEASERS}</ul><p>The ferry is late today.</p>", "market", id="little prose"),
-    pytest.param(f"<div><ul>{NAMES}</ul></div><div>{STORY}</div>", "baskets", id="names"),
-    pytest.param(f"<div><ul>{CARDS}</ul><p>The ferry is late today.</p></div>", "flour", id="cards"),
-    pytest.param(
-        f"<div><ul>{''.join(f'<li><p><a href=/>Boat {n}</a><p>new<p><a href=/>Buy it</a>' for n in range(99))}</ul>"
-        f"{STORY}</div>",
-        "Buy",
-        id="links are the content",
-    ),
-    pytest.param(f"<nav><div>{STORY}</div></nav><div><p>Help<p>Jobs<p>Late today</div>", "baskets", id="nav"),
-    pytest.param(f"<div>{STORY}<p>a<p>b<div hidden>shown later</div></div>", "shown later", id="hidden"),
-    pytest.param("text", "text", id="no section"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("html", "kept"),
+    [
+        pytest.param(f"<ul>{TEASERS}</ul><p>The ferry is late today.</p>", "market", id="little prose"),
+        pytest.param(f"<div><ul>{NAMES}</ul></div><div>{STORY}</div>", "baskets", id="names"),
+        pytest.param(f"<div><ul>{CARDS}</ul><p>The ferry is late today.</p></div>", "flour", id="cards"),
+        pytest.param(
+            f"<div><ul>{''.join(f'<li><p><a href=/>Boat {n}</a><p>new<p><a href=/>Buy it</a>' for n in range(99))}</ul>"
+            f"{STORY}</div>",
+            "Buy",
+            id="links are the content",
+        ),
+        pytest.param(f"<nav><div>{STORY}</div></nav><div><p>Help<p>Jobs<p>Late today</div>", "baskets", id="nav"),
+        pytest.param(f"<div>{STORY}<p>a<p>b<div hidden>shown later</div></div>", "shown later", id="hidden"),
+        pytest.param("text", "text", id="no section"),
+    ],
+)
 def test_what_may_be_the_article_stays(html: str, kept: str) -> None:
     assert kept in isolate(f"<body>{html}")[1]
 
@@ -146,12 +149,15 @@ def test_only_lack_of_memory_fails(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [
-    lambda n: f"{'<b hidden>x</b>y' * n}<p>{STORY}",
-    lambda n: f"<p>{'<span>x' * 200}{'<b>y</b>' * n}{STORY}",
-    lambda n: f"{'<div><p>a<p>b<p>c</div>' * n}<div>{STORY}</div>",
-    lambda n: f"{'<div>' * 200}{'<ul><li>a<li>b<li>c</ul>' * n}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: f"{'<b hidden>x</b>y' * n}<p>{STORY}",
+        lambda n: f"<p>{'<span>x' * 200}{'<b>y</b>' * n}{STORY}",
+        lambda n: f"{'<div><p>a<p>b<p>c</div>' * n}<div>{STORY}</div>",
+        lambda n: f"{'<div>' * 200}{'<ul><li>a<li>b<li>c</ul>' * n}",
+    ],
+)
 def test_the_time_grows_with_the_size(make: Callable[[int], str]) -> None:
     from time import process_time
 

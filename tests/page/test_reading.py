@@ -26,11 +26,17 @@ def link(text: str, *, frame: bool = False) -> Block:
 
 def test_prose_is_kept_without_links_frame_and_punctuation() -> None:
     for block, kept in [
-        (Block("Ferry times"), True), (Block("x" * 10, linked=8), True), (Block("x" * 10, linked=9), False),
-        (Block("x" * 10, linked=10), False), (Block("Ferry times", frame=True), False),
-        (Block("Ferry times", headline=True), True), (Block("Daybook", linked=7, headline=True), False),
-        (Block("| » — *"), False), (Block("7"), True), (Block("渡口"), True),
-    ]:  # fmt: skip
+        (Block("Ferry times"), True),
+        (Block("x" * 10, linked=8), True),
+        (Block("x" * 10, linked=9), False),
+        (Block("x" * 10, linked=10), False),
+        (Block("Ferry times", frame=True), False),
+        (Block("Ferry times", headline=True), True),
+        (Block("Daybook", linked=7, headline=True), False),
+        (Block("| » — *"), False),
+        (Block("7"), True),
+        (Block("渡口"), True),
+    ]:
         found = read_blocks([block], "")
         assert (found.text, found.main) == (block.text if kept else "", "")
         assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
@@ -82,9 +88,14 @@ def test_hidden_lines_of_the_main_text_are_added_and_parts_of_visible_ones_not()
 
 def test_a_credible_main_text_is_long_and_half_of_the_text() -> None:
     for own, others, credible in [
-        (59, 0, False), (60, 0, True), (60, 60, True), (60, 61, False), (500, 500, True), (500, 501, False),
+        (59, 0, False),
+        (60, 0, True),
+        (60, 60, True),
+        (60, 61, False),
+        (500, 500, True),
+        (500, 501, False),
         (1000, 10, True),
-    ]:  # fmt: skip
+    ]:
         found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
         assert found.main == "a" * own * credible
         assert found.reader == ("article" if credible else "prose")

@@ -57,10 +57,16 @@ def test_attributes_are_counted_in_any_sample(between: str) -> None:
         assert is_risky(f"{prose}<p {names}>{prose}")
 
 
-@pytest.mark.parametrize("make", [
-    lambda n: f"<p>a{MARKS * n}b", lambda n: f"<p>a{'&#x300;&#x316;' * n}b", lambda n: f"<p>a{'&#768;&#790;' * n}b",
-    lambda n: f"<p>a{'&DownBreve;&tdot;' * n}b", lambda n: f"<p>x<b>y</b>a{MARKS * n}b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: f"<p>a{MARKS * n}b",
+        lambda n: f"<p>a{'&#x300;&#x316;' * n}b",
+        lambda n: f"<p>a{'&#768;&#790;' * n}b",
+        lambda n: f"<p>a{'&DownBreve;&tdot;' * n}b",
+        lambda n: f"<p>x<b>y</b>a{MARKS * n}b",
+    ],
+)
 def test_a_tree_has_no_long_run_of_marks(make: Callable[[int], str]) -> None:
     long, short = parse_page(make(5_000)), parse_page(make(15))
     assert long is not None

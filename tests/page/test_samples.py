@@ -34,9 +34,11 @@ def test_a_sample_is_the_same_in_every_process_and_has_all_readers() -> None:
 
 
 CHANGES: list[Callable[[str], str]] = [
-    lambda text: text.replace("船工们说", "船工说"), lambda text: "\n".join(text.splitlines()[:-1]),
-    lambda text: f"分享到：微信 微博\n{text}", lambda text: text.replace("wait(12)", ""),
-]  # fmt: skip
+    lambda text: text.replace("船工们说", "船工说"),
+    lambda text: "\n".join(text.splitlines()[:-1]),
+    lambda text: f"分享到：微信 微博\n{text}",
+    lambda text: text.replace("wait(12)", ""),
+]
 
 
 def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,19 +48,25 @@ def test_without_fields_everything_is_from_the_response() -> None:
     assert page.html
 
 
-@pytest.mark.parametrize(("item", "expected"), [
-    ({"title": " Own title "}, {"title": "Own title"}), ({"title": ["Own", "title"]}, {"title": "Own\ntitle"}),
-    ({"title": ""}, {"title": "The ferry sails again"}), ({"title": 7}, {"title": "The ferry sails again"}),
-    ({"keywords": "one，two"}, {"keywords": ("one", "two")}),
-    ({"keywords": ["one", 2, "three"]}, {"keywords": ("one", "three")}),
-    ({"keywords": None}, {"keywords": ("ferry", "harbour")}), ({"description": "Own."}, {"description": "Own."}),
-    ({"text": "Own text."}, {"text": "Own text.", "title": "The ferry sails again"}),
-    ({"text": ["One.", "Two."]}, {"text": "One.\nTwo.", "canonical": "https://b.example/original"}),
-    ({"text": "  "}, {"text": f"extracted from {URL}"}),
-    ({"text": "Own.", "html": "<title>Of its HTML</title>"}, {"text": "Own.", "title": "Of its HTML"}),
-    ({"html": "<title>Own</title>"}, {"title": "Own", "canonical": ""}),
-    ({"html": b"\xff\xfe<\0p\0>\0"}, {"title": ""}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({"title": " Own title "}, {"title": "Own title"}),
+        ({"title": ["Own", "title"]}, {"title": "Own\ntitle"}),
+        ({"title": ""}, {"title": "The ferry sails again"}),
+        ({"title": 7}, {"title": "The ferry sails again"}),
+        ({"keywords": "one，two"}, {"keywords": ("one", "two")}),
+        ({"keywords": ["one", 2, "three"]}, {"keywords": ("one", "three")}),
+        ({"keywords": None}, {"keywords": ("ferry", "harbour")}),
+        ({"description": "Own."}, {"description": "Own."}),
+        ({"text": "Own text."}, {"text": "Own text.", "title": "The ferry sails again"}),
+        ({"text": ["One.", "Two."]}, {"text": "One.\nTwo.", "canonical": "https://b.example/original"}),
+        ({"text": "  "}, {"text": f"extracted from {URL}"}),
+        ({"text": "Own.", "html": "<title>Of its HTML</title>"}, {"text": "Own.", "title": "Of its HTML"}),
+        ({"html": "<title>Own</title>"}, {"title": "Own", "canonical": ""}),
+        ({"html": b"\xff\xfe<\0p\0>\0"}, {"title": ""}),
+    ],
+)
 def test_fields_of_an_item_come_first(item: dict[str, Any], expected: dict[str, Any]) -> None:
     page = source().page(item, response(), URL)
     assert {name: getattr(page, name) for name in expected} == expected
@@ -76,10 +82,13 @@ def test_an_item_with_text_has_the_hash_of_all_fields_unless_its_text_is_its_nam
 
 def test_an_item_without_a_page_has_a_reason() -> None:
     for answer, url, reason in [
-        (response(), OTHER, "other_page"), (response(status=400), URL, "http_error"),
-        (response(html="%PDF-1.7"), URL, "not_html"), (API, URL, "not_html"),
-        (response(html="x" * 400_001), URL, "too_large"), (None, URL, "no_content"),
-    ]:  # fmt: skip
+        (response(), OTHER, "other_page"),
+        (response(status=400), URL, "http_error"),
+        (response(html="%PDF-1.7"), URL, "not_html"),
+        (API, URL, "not_html"),
+        (response(html="x" * 400_001), URL, "too_large"),
+        (None, URL, "no_content"),
+    ]:
         with pytest.raises(ExtractionError) as raised:
             source().page({}, answer, url)
         assert raised.value.reason == reason
@@ -107,13 +116,17 @@ def test_an_item_with_text_needs_no_response() -> None:
 BODY = "After ten years the ferry sails again, and the whole harbour came to see it off."
 
 
-@pytest.mark.parametrize(("item", "cure"), [
-    ({"url": URL, "body": BODY}, "NEARDUP_FIELDS = {'text': 'body'}"),
-    ({"url": URL, "teaser": "Short.", "content": [BODY, BODY]}, "NEARDUP_FIELDS = {'text': 'content'}"),
-    ({"url": URL, "description": BODY * 3}, "name that field, for example NEARDUP_FIELDS"),
-    ({"url": URL, "views": 7}, "name that field, for example NEARDUP_FIELDS"),
-    ({}, "name that field, for example NEARDUP_FIELDS"),
-], ids=["a field", "the longest field", "a metadata field", "no text", "no item"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("item", "cure"),
+    [
+        ({"url": URL, "body": BODY}, "NEARDUP_FIELDS = {'text': 'body'}"),
+        ({"url": URL, "teaser": "Short.", "content": [BODY, BODY]}, "NEARDUP_FIELDS = {'text': 'content'}"),
+        ({"url": URL, "description": BODY * 3}, "name that field, for example NEARDUP_FIELDS"),
+        ({"url": URL, "views": 7}, "name that field, for example NEARDUP_FIELDS"),
+        ({}, "name that field, for example NEARDUP_FIELDS"),
+    ],
+    ids=["a field", "the longest field", "a metadata field", "no text", "no item"],
+)
 @pytest.mark.parametrize(("answer", "url", "reason"), [(API, URL, "not_html"), (response(), OTHER, "other_page")])
 def test_the_error_names_settings(item: dict[str, Any], cure: str, answer: PageResponse, url: str, reason: str) -> None:
     with pytest.raises(ExtractionError) as raised:

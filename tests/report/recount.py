@@ -139,14 +139,19 @@ def totals(pages: list[PageEntry]) -> dict[str, int]:
     lengths = [one.evidence.letters for one in copies(pages) if one.evidence]
     seconds = [int(one.record.id / 1e9) for one in pages]
     return {
-        "pages": len(pages), "originals": sum(one.similarity > 0 for one in own), "copies": len(copies(pages)),
+        "pages": len(pages),
+        "originals": sum(one.similarity > 0 for one in own),
+        "copies": len(copies(pages)),
         "unjudged": sum(one.similarity == 0 and not one.sketch for one in own),
-        "rows": sum(one.similarity == 0 and bool(one.sketch) for one in own), "passed": len(passed(pages)),
+        "rows": sum(one.similarity == 0 and bool(one.sketch) for one in own),
+        "passed": len(passed(pages)),
         "groups": len({one.record.original for one in copies(pages)}),
-        "sites": len({site(one.record.url) for one in pages} - {NO_SITE}), "saved": sum(lengths),
-        "measured": len(lengths), "first": min(seconds, default=0),
+        "sites": len({site(one.record.url) for one in pages} - {NO_SITE}),
+        "saved": sum(lengths),
+        "measured": len(lengths),
+        "first": min(seconds, default=0),
         "last": max([*seconds, *(one.seen for one in pages)], default=0),
-    }  # fmt: skip
+    }
 
 
 def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:

@@ -11,16 +11,26 @@ SECOND = 10**9
 #: The id of the first page, and so when it was first seen.
 FIRST = 1_750_000_000 * SECOND
 TITLES = [
-    "<script>alert('title')</script>", '"><img src=x onerror="alert(\'attribute\')">',
-    "</title></script><script>alert('end')</script>", "'\"` {{ 7 * 7 }} {% raw %} ${alert(1)} &amp; &lt;b&gt;",
-    "right \u202eto left\u202c and \u2066back\u2069 שלום", "🚢 渡口恢复通航 👩‍👩‍👧 \U0001f1e8\U0001f1f3",
-    "bell \x07 null \x00 escape \x1b[31m line\u2028end\u2029", "half a pair \ud83d", "",
-]  # fmt: skip
+    "<script>alert('title')</script>",
+    '"><img src=x onerror="alert(\'attribute\')">',
+    "</title></script><script>alert('end')</script>",
+    "'\"` {{ 7 * 7 }} {% raw %} ${alert(1)} &amp; &lt;b&gt;",
+    "right \u202eto left\u202c and \u2066back\u2069 שלום",
+    "🚢 渡口恢复通航 👩‍👩‍👧 \U0001f1e8\U0001f1f3",
+    "bell \x07 null \x00 escape \x1b[31m line\u2028end\u2029",
+    "half a pair \ud83d",
+    "",
+]
 URLS = [
-    "http://{}.example/<script>alert('url')</script>", 'http://{}.example/"onmouseover="alert(1)',
-    "javascript:alert('{}')", "data:text/html,<script>alert('{}')</script>", "http://{}.example/\u202egpj.exe",
-    "http://{}.example/{{{{ 7 * 7 }}}}", "HTTPS://{}.example/x?a=1&b=<2>#</script>", "{}-no-url",
-]  # fmt: skip
+    "http://{}.example/<script>alert('url')</script>",
+    'http://{}.example/"onmouseover="alert(1)',
+    "javascript:alert('{}')",
+    "data:text/html,<script>alert('{}')</script>",
+    "http://{}.example/\u202egpj.exe",
+    "http://{}.example/{{{{ 7 * 7 }}}}",
+    "HTTPS://{}.example/x?a=1&b=<2>#</script>",
+    "{}-no-url",
+]
 SENTENCES = [
     "The <b>ferry</b> sails again at nine</mark>",
     "渡口今天清晨恢复通航，头一班船载着二十三名乘客离岸",

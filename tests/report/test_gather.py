@@ -211,18 +211,21 @@ def test_a_similarity_is_in_its_bin_and_one_in_the_last() -> None:
         assert (found.copies.index(1), found.passed.index(1)) == (place, place)
 
 
-@pytest.mark.parametrize(("recipe", "expected"), [
-    ({"parameters": {"certain": 0.76, "base": 0.54, "least": 0.2, "short": 0.9}}, "certain base least"),
-    ({"parameters": {"similarity": 0.95, "n": 3}}, "similarity"),
-    ({"parameters": {"threshold": 3.0}}, ""),
-    ({"parameters": {"distance": 3}}, ""),
-    ({"parameters": {"certain": "0.5", "base": None, "least": [0.1], "similarity": True, "threshold": 1}}, ""),
-    ({"parameters": {"certain": float("nan"), "base": -0.5, "least": 0}}, ""),
-    ({"parameters": ["certain", 0.5]}, ""),
-    ({"parameters": 7}, ""),
-    ({"similarity": 0.5}, ""),
-    ({}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [
+        ({"parameters": {"certain": 0.76, "base": 0.54, "least": 0.2, "short": 0.9}}, "certain base least"),
+        ({"parameters": {"similarity": 0.95, "n": 3}}, "similarity"),
+        ({"parameters": {"threshold": 3.0}}, ""),
+        ({"parameters": {"distance": 3}}, ""),
+        ({"parameters": {"certain": "0.5", "base": None, "least": [0.1], "similarity": True, "threshold": 1}}, ""),
+        ({"parameters": {"certain": float("nan"), "base": -0.5, "least": 0}}, ""),
+        ({"parameters": ["certain", 0.5]}, ""),
+        ({"parameters": 7}, ""),
+        ({"similarity": 0.5}, ""),
+        ({}, ""),
+    ],
+)
 def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any], expected: str) -> None:
     found = gather(State({"method": "any", **recipe}).store).similarities.thresholds
     assert " ".join(one.name for one in found) == expected
@@ -244,15 +247,22 @@ def test_each_method_that_judges_by_a_similarity_has_its_thresholds() -> None:
 
 def test_any_recipe_is_reported() -> None:
     recipe = {
-        "method": "a" * 1000, "x": None, "hash": "farm\x1bhash",
+        "method": "a" * 1000,
+        "x": None,
+        "hash": "farm\x1bhash",
         "parameters": {"n": [5, 3], "s": "a \n b", "d": {"k": 1}},
-    }  # fmt: skip
+    }
     report = gather(State(recipe).store)
     assert report.method == "a" * 300 + "…"
     assert dict(report.parameters) == {
-        "x": "null", "hash": "farm�hash", "n": "[5, 3]", "s": "a b", "d": '{"k": 1}', "format": str(FORMAT),
+        "x": "null",
+        "hash": "farm�hash",
+        "n": "[5, 3]",
+        "s": "a b",
+        "d": '{"k": 1}',
+        "format": str(FORMAT),
         "secret": SECRET,
-    }  # fmt: skip
+    }
 
 
 # Groups.
@@ -276,10 +286,12 @@ def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_
     state.store.forget([gone_too])
     groups = gather(state.store).groups
     assert {group.similar_id: (group.title, group.original is None) for group in groups} == {
-        f"{by_copy:016x}": ("The title", False), f"{named:016x}": ("渡口开航", False),
-        f"{by_url:016x}": ("https://a.example/3", False), f"{gone:016x}": ("What is left", True),
+        f"{by_copy:016x}": ("The title", False),
+        f"{named:016x}": ("渡口开航", False),
+        f"{by_url:016x}": ("https://a.example/3", False),
+        f"{gone:016x}": ("What is left", True),
         f"{gone_too:016x}": ("https://b.example/7", True),
-    }  # fmt: skip
+    }
 
 
 def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:

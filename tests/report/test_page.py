@@ -53,9 +53,13 @@ def lost() -> Report:
 
 
 REPORTS: dict[str, Callable[[], Report]] = {
-    "hostile": lambda: gather(hostile(120)), "large": lambda: gather(filled(large_state(900, 40))), "passing": passing,
-    "lost": lost, "empty": lambda: gather(State().store), "nothing": lambda: Report("", ""),
-}  # fmt: skip
+    "hostile": lambda: gather(hostile(120)),
+    "large": lambda: gather(filled(large_state(900, 40))),
+    "passing": passing,
+    "lost": lost,
+    "empty": lambda: gather(State().store),
+    "nothing": lambda: Report("", ""),
+}
 _MADE: dict[str, tuple[Report, str]] = {}
 
 
@@ -233,9 +237,12 @@ def test_the_policy_lets_this_one_script_run_and_nothing_be_loaded(made: tuple[R
     own = b64encode(sha256(scripts[0].encode()).digest()).decode()
     (policy,) = tree(html).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
     assert dict(part.split(" ", 1) for part in policy.split("; ")) == {
-        "default-src": "'none'", "script-src": f"'sha256-{own}'", "style-src": "'unsafe-inline'", "base-uri": "'none'",
+        "default-src": "'none'",
+        "script-src": f"'sha256-{own}'",
+        "style-src": "'unsafe-inline'",
+        "base-uri": "'none'",
         "form-action": "'none'",
-    }  # fmt: skip
+    }
     assert tree(html).xpath("//meta[@name='referrer']/@content") == ["no-referrer"]
     before = html[: html.index("Content-Security-Policy")]
     assert not re.search("<(script|style|link|base|body)", before)

@@ -75,14 +75,17 @@ def kinds_of(pairs: Collection[PagePair]) -> dict[str, int]:
 ALL = ["retitled", "near", "excerpt", "EXCERPT", "same_title", "SAME_TITLE", "unknown", "identical"]
 
 
-@pytest.mark.parametrize(("there", "shown"), [
-    (dict.fromkeys(reversed(ALL), 30), dict.fromkeys(ALL, 3)),
-    ({"identical": 30, "retitled": 30}, {"retitled": 12, "identical": 12}),
-    ({"identical": 30, "near": 3}, {"near": 3, "identical": 21}),
-    ({"near": 30, "retitled": 30, "SAME_TITLE": 30, "excerpt": 2, "unknown": 1}, None),
-    ({"near": 5}, {"near": 5}),
-    ({}, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("there", "shown"),
+    [
+        (dict.fromkeys(reversed(ALL), 30), dict.fromkeys(ALL, 3)),
+        ({"identical": 30, "retitled": 30}, {"retitled": 12, "identical": 12}),
+        ({"identical": 30, "near": 3}, {"near": 3, "identical": 21}),
+        ({"near": 30, "retitled": 30, "SAME_TITLE": 30, "excerpt": 2, "unknown": 1}, None),
+        ({"near": 5}, {"near": 5}),
+        ({}, {}),
+    ],
+)
 def test_each_kind_has_its_share_doubtful_first(there: dict[str, int], shown: dict[str, int] | None) -> None:
     found = kinds_of(gather(state_of(there).store).pairs)
     if shown is None:
@@ -144,13 +147,18 @@ def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]
     return lambda urls: {f"https://{name}.example/": (name.upper(), text) for name, text in texts.items()}
 
 
-@pytest.mark.parametrize(("kept", "given", "expected"), [
-    ({"a": FERRY, "b": FERRY_AGAIN}, {}, (FERRY, FERRY_AGAIN)),
-    ({"a": FERRY, "b": FERRY_AGAIN}, {"a": "no", "b": "no"}, (FERRY, FERRY_AGAIN)),
-    ({"b": FERRY_AGAIN}, {"a": FERRY}, (FERRY, FERRY_AGAIN)),
-    ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)), ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
-    ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)), ({}, {}, (None, None)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kept", "given", "expected"),
+    [
+        ({"a": FERRY, "b": FERRY_AGAIN}, {}, (FERRY, FERRY_AGAIN)),
+        ({"a": FERRY, "b": FERRY_AGAIN}, {"a": "no", "b": "no"}, (FERRY, FERRY_AGAIN)),
+        ({"b": FERRY_AGAIN}, {"a": FERRY}, (FERRY, FERRY_AGAIN)),
+        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)),
+        ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
+        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)),
+        ({}, {}, (None, None)),
+    ],
+)
 def test_kept_texts_come_before_given_texts(
     kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
 ) -> None:
@@ -164,8 +172,15 @@ def test_kept_texts_come_before_given_texts(
 
 
 SENTENCES = [
-    "渡口恢复通航", "The ferry sails, at last", "Ｔhe FERRY sails at last", "船票两块钱", "3.5", "…", " ", "\u202e",
-]  # fmt: skip
+    "渡口恢复通航",
+    "The ferry sails, at last",
+    "Ｔhe FERRY sails at last",
+    "船票两块钱",
+    "3.5",
+    "…",
+    " ",
+    "\u202e",
+]
 _texts = st.lists(
     st.tuples(st.sampled_from(SENTENCES), st.sampled_from(["。", ". ", "!\n", "\r\n", "\u2028", "”\x07 "])), max_size=8
 ).map(lambda pieces: "".join(map("".join, pieces)))

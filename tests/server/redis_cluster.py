@@ -273,11 +273,14 @@ def sentinel_running(server: Server, port: int, watches: int, *more: str) -> Ite
     """A Sentinel of a master by its port, that keeps its files beside a server; a client of redis-py to it."""
     configured = server.folder / f"sentinel{port}.conf"
     about = [
-        f"port {port}", "bind 127.0.0.1", f"dir {server.folder}", f"logfile {configured}.log",
+        f"port {port}",
+        "bind 127.0.0.1",
+        f"dir {server.folder}",
+        f"logfile {configured}.log",
         f"sentinel monitor {Watched.service} 127.0.0.1 {watches} 2",
         f"sentinel down-after-milliseconds {Watched.service} {_GONE}",
         f"sentinel failover-timeout {Watched.service} 4000",
-    ]  # fmt: skip
+    ]
     configured.write_text("\n".join([*about, *more, ""]))
     process = subprocess.Popen([PROGRAM, str(configured), "--sentinel"], stdout=subprocess.DEVNULL)
     password = next((one.partition(" ")[2] for one in more if one.startswith("requirepass")), None)

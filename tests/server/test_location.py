@@ -84,10 +84,15 @@ def test_a_wrong_url_is_refused_without_its_password() -> None:
         assert "NEARDUP_STORE" in str(refused.value), url
 
 
-@pytest.mark.parametrize("url", [
-    "redis://user:hush@host/0?state=%(name", "redis://user:hush@host/0?state=%(missing)s",
-    "redis://user:hush@host/0?state=%(name)d", "redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://user:hush@host/0?state=%(name",
+        "redis://user:hush@host/0?state=%(missing)s",
+        "redis://user:hush@host/0?state=%(name)d",
+        "redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name",
+    ],
+)
 def test_a_wrong_placeholder_is_refused_without_the_password(url: str) -> None:
     with pytest.raises(SettingsError, match="state=%") as refused:
         placeholders_filled(url, lambda name: "a" if name == "name" else None)

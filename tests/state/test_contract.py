@@ -252,16 +252,25 @@ def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore)
         assert store.postings(7, limit) == newest_first[:limit]
 
 
-@pytest.mark.parametrize("record", [
-    Record(1, URL, 1), Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
-    Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4), Record(3, "", 3, 1.0, (), b"\x00"),
-    Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
-    Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
-    Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"), Record(7, URL, 3, 0.0),
-    Record(8, URL, 3, 0.0, (), b"sketch", delivered=True), Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
-    Record(10, URL, 3, 0.0, (), b"", dropped=1), Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
-    Record(12, URL, 2**62 + 3, 1.0, (4, 5, 2**62 + 3), b"sketch", delivered=True),
-], ids=lambda record: str(record.id))  # fmt: skip
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(1, URL, 1),
+        Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
+        Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4),
+        Record(3, "", 3, 1.0, (), b"\x00"),
+        Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
+        Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
+        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
+        Record(7, URL, 3, 0.0),
+        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
+        Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
+        Record(10, URL, 3, 0.0, (), b"", dropped=1),
+        Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
+        Record(12, URL, 2**62 + 3, 1.0, (4, 5, 2**62 + 3), b"sketch", delivered=True),
+    ],
+    ids=lambda record: str(record.id),
+)
 def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
     store = place.open()
     store.add(record)
@@ -480,13 +489,16 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_di
     assert stood(store, np.array([7, 70, 900], np.uint32)) == [256, 256, 101]  # the one that was copied from goes on
 
 
-@pytest.mark.parametrize(("key", "packed", "told"), [
-    (layout.block_key(3), b"garbage", "block 3 of the counted sentences cannot be unpacked"),
-    (layout.block_key(BLOCKS + 3), b"garbage", "of the counted sentences cannot be unpacked"),
-    (layout.block_key(2 * BLOCKS), b"garbage", "the counts of forms cannot be unpacked"),
-    (layout.block_key(2 * BLOCKS + 1), zlib.compress(bytes(4672)), "there is no block"),
-    (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "packed", "told"),
+    [
+        (layout.block_key(3), b"garbage", "block 3 of the counted sentences cannot be unpacked"),
+        (layout.block_key(BLOCKS + 3), b"garbage", "of the counted sentences cannot be unpacked"),
+        (layout.block_key(2 * BLOCKS), b"garbage", "the counts of forms cannot be unpacked"),
+        (layout.block_key(2 * BLOCKS + 1), zlib.compress(bytes(4672)), "there is no block"),
+        (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
+    ],
+)
 def test_damaged_counts_are_refused_and_the_state_stays(lasting: Place, key: bytes, packed: bytes, told: str) -> None:
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
@@ -648,12 +660,17 @@ def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
 # Closing
 
 AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
-    "record": lambda store, page: store.record(page.id), "find": lambda store, page: store.find(page.url),
-    "last_seen": lambda store, page: store.last_seen(page.url), "postings": lambda store, page: store.postings(1, 9),
-    "begin": lambda store, page: store.begin("late"), "add": lambda store, page: store.add(page),
-    "touch": lambda store, page: store.touch(page), "seal": lambda store, page: store.seal(1, [page.id]),
-    "roll_back": lambda store, page: store.roll_back(1, page.id), "end": lambda store, page: store.end(1),
-}  # fmt: skip
+    "record": lambda store, page: store.record(page.id),
+    "find": lambda store, page: store.find(page.url),
+    "last_seen": lambda store, page: store.last_seen(page.url),
+    "postings": lambda store, page: store.postings(1, 9),
+    "begin": lambda store, page: store.begin("late"),
+    "add": lambda store, page: store.add(page),
+    "touch": lambda store, page: store.touch(page),
+    "seal": lambda store, page: store.seal(1, [page.id]),
+    "roll_back": lambda store, page: store.roll_back(1, page.id),
+    "end": lambda store, page: store.end(1),
+}
 
 
 def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place) -> None:

@@ -103,7 +103,10 @@ def test_merged_counts_are_the_sum_and_hosts_have_an_owner() -> None:
     assert own(one, "a.example") == [True] * 3
     assert CountsOfSite(one, "b.example", OPEN).pages() == 3
     for site, owner in [
-        ("a.b.daybook.co.uk", "daybook.co.uk"), ("someone.blogspot.com", "blogspot.com"),
-        ("2001:db8:1:2::3", "2001:db8:1"), ("10.0.0.7", "10.0.0.7"), ("", ""),
-    ]:  # fmt: skip
+        ("a.b.daybook.co.uk", "daybook.co.uk"),
+        ("someone.blogspot.com", "blogspot.com"),
+        ("2001:db8:1:2::3", "2001:db8:1"),
+        ("10.0.0.7", "10.0.0.7"),
+        ("", ""),
+    ]:
         assert publisher(site) == owner

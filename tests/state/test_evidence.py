@@ -228,13 +228,16 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep) -> None:
     assert (of_longer.likeness, of_longer.like) == ("excerpt", verdicts[0].id)
 
 
-@pytest.mark.parametrize(("key", "value", "words"), [
-    (layout.meta_key("recipe"), b"\xff", "its recipe cannot be read"),
-    (layout.meta_key("recipe"), b"[]", "its recipe cannot be read"),
-    (KEY, b"many", "its tally cannot be read"),
-    (layout.generation_key(5), b"noise", "the row of a crawl cannot be read"),
-    (layout.generation_key(5), b"{}", "the row of a crawl cannot be read"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        (layout.meta_key("recipe"), b"\xff", "its recipe cannot be read"),
+        (layout.meta_key("recipe"), b"[]", "its recipe cannot be read"),
+        (KEY, b"many", "its tally cannot be read"),
+        (layout.generation_key(5), b"noise", "the row of a crawl cannot be read"),
+        (layout.generation_key(5), b"{}", "the row of a crawl cannot be read"),
+    ],
+)
 def test_what_is_damaged_at_the_opening_is_named(key: bytes, value: bytes, words: str, tmp_path: Path) -> None:
     place = url("sqlite", tmp_path)
     store = open_store(place, RECIPE)

@@ -19,9 +19,12 @@ from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import check_recipe, fits, is_method_of, renamed, updated
 
 OURS: dict[str, Any] = {
-    "method": "m", "parameters": {"n": 5}, "extractor": "reader 2", "segmenter": "cutter 1",
+    "method": "m",
+    "parameters": {"n": 5},
+    "extractor": "reader 2",
+    "segmenter": "cutter 1",
     "samples": {"extractor": "aa", "segmenter": "bb"},
-}  # fmt: skip
+}
 
 
 def theirs(**changes: Any) -> dict[str, Any]:
@@ -34,27 +37,30 @@ def without_samples(**changes: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("written", "said"), [
-    (theirs(), ""),
-    (theirs(extractor="reader 1"), ""),
-    (theirs(extractor="reader 1", segmenter="blade 7"), ""),
-    (without_samples(), ""),
-    (theirs(parameters={"n": 5, "threshold": 0.5}), ""),
-    (
-        theirs(extractor="reader 1", samples={"extractor": "zz", "segmenter": "bb"}),
-        "'reader 1' in the state and 'reader 2'",
-    ),
-    (
-        theirs(samples={"extractor": "zz", "segmenter": "bb"}),
-        "'reader 2' here, which reads the test samples differently",
-    ),
-    (without_samples(segmenter="cutter 2"), "segmenter is 'cutter 2' in the state and 'cutter 1' here."),
-    (theirs(samples={"segmenter": "bb"}, extractor="shop.reader 3"), "extractor is 'shop.reader 3' in the state"),
-    (theirs(parameters={"n": 6}), "parameters.n is 6 in the state and 5 here"),
-    (theirs(parameters={}), "parameters.n is None in the state and 5 here"),
-    (theirs(method="other"), "method is 'other' in the state and 'm' here"),
-    (theirs(hash="x"), "hash is 'x' in the state and None here"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (theirs(), ""),
+        (theirs(extractor="reader 1"), ""),
+        (theirs(extractor="reader 1", segmenter="blade 7"), ""),
+        (without_samples(), ""),
+        (theirs(parameters={"n": 5, "threshold": 0.5}), ""),
+        (
+            theirs(extractor="reader 1", samples={"extractor": "zz", "segmenter": "bb"}),
+            "'reader 1' in the state and 'reader 2'",
+        ),
+        (
+            theirs(samples={"extractor": "zz", "segmenter": "bb"}),
+            "'reader 2' here, which reads the test samples differently",
+        ),
+        (without_samples(segmenter="cutter 2"), "segmenter is 'cutter 2' in the state and 'cutter 1' here."),
+        (theirs(samples={"segmenter": "bb"}, extractor="shop.reader 3"), "extractor is 'shop.reader 3' in the state"),
+        (theirs(parameters={"n": 6}), "parameters.n is 6 in the state and 5 here"),
+        (theirs(parameters={}), "parameters.n is None in the state and 5 here"),
+        (theirs(method="other"), "method is 'other' in the state and 'm' here"),
+        (theirs(hash="x"), "hash is 'x' in the state and None here"),
+    ],
+)
 def test_which_recipes_can_be_compared(written: dict[str, Any], said: str) -> None:
     packed = json.dumps(written).encode()
     assert fits(written, OURS) is not bool(said)

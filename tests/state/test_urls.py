@@ -14,11 +14,16 @@ from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_nea
 
 
 @pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
-@pytest.mark.parametrize(("url", "name"), [
-    ("{scheme}://{folder}/state", "state"), ("{scheme}:{folder}/state", "state"),
-    ("{upper}://{folder}/state", "state"), ("{scheme}://{folder}/state/../state/", "state"),
-    ("{scheme}://{folder}/state%20%E7%8A%B6", "state 状"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("{scheme}://{folder}/state", "state"),
+        ("{scheme}:{folder}/state", "state"),
+        ("{upper}://{folder}/state", "state"),
+        ("{scheme}://{folder}/state/../state/", "state"),
+        ("{scheme}://{folder}/state%20%E7%8A%B6", "state 状"),
+    ],
+)
 def test_a_url_names_a_store_and_an_absolute_path(scheme: str, url: str, name: str, tmp_path: Path) -> None:
     folder = tmp_path.resolve()
     url = url.format(scheme=scheme, upper=scheme.upper(), folder=folder)
@@ -49,11 +54,25 @@ def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: 
 
 def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do() -> None:
     for url in [
-        "", "memory", "sqlite:///var/lib/sta\nte", "/var/lib/state", "state.sqlite", "file:///var/lib/state",
-        "leveldb:", "leveldb://", "leveldb:///", "leveldb://state", "leveldb://var/lib/state", "leveldb:state",
-        "sqlite:", "sqlite:///", "sqlite://state.sqlite", "sqlite:state.sqlite", "sqlite:./state.sqlite",
+        "",
+        "memory",
+        "sqlite:///var/lib/sta\nte",
+        "/var/lib/state",
+        "state.sqlite",
+        "file:///var/lib/state",
+        "leveldb:",
+        "leveldb://",
+        "leveldb:///",
+        "leveldb://state",
+        "leveldb://var/lib/state",
+        "leveldb:state",
+        "sqlite:",
+        "sqlite:///",
+        "sqlite://state.sqlite",
+        "sqlite:state.sqlite",
+        "sqlite:./state.sqlite",
         "sqlite://[half/state.sqlite",
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
             parse_url(url)
         assert "///path" in str(refused.value), url

@@ -98,14 +98,22 @@ def without(name: str) -> str:
 
 
 BROKEN = {
-    "": "its first line .*scrapy-neardup lexicon, version 1", "渡口\t3\n": "its first line",
-    "[1]\n渡口\t3\n": "its first line", "1\n渡口\t3\n": "its first line", "[" * 100_000: "its first line|recursion",
-    with_head(format="word list"): "its first line", with_head(version=2): "its first line",
-    without("version"): "its first line", with_head(segmenter="scissors 2.0"): "scissors 2.0.*jieba",
-    without("segmenter"): "None", without("documents"): "number of documents",
-    with_head(documents="4"): "number of documents", with_head(documents=0): "number of documents",
+    "": "its first line .*scrapy-neardup lexicon, version 1",
+    "渡口\t3\n": "its first line",
+    "[1]\n渡口\t3\n": "its first line",
+    "1\n渡口\t3\n": "its first line",
+    "[" * 100_000: "its first line|recursion",
+    with_head(format="word list"): "its first line",
+    with_head(version=2): "its first line",
+    without("version"): "its first line",
+    with_head(segmenter="scissors 2.0"): "scissors 2.0.*jieba",
+    without("segmenter"): "None",
+    without("documents"): "number of documents",
+    with_head(documents="4"): "number of documents",
+    with_head(documents=0): "number of documents",
     with_head(documents=2): r"line 2 is not a word with its count \(1 to 2\)",
-    with_head(words=3): "it has 2 words instead of 3", json.dumps(HEAD): "it has 0 words instead of 2",
+    with_head(words=3): "it has 2 words instead of 3",
+    json.dumps(HEAD): "it has 0 words instead of 2",
     json.dumps(HEAD) + "\n渡口\t3\nfer": "line 3 is not a word",
     json.dumps(HEAD) + "\n渡口\t3\nferry\t": "line 3 is not a word",
     json.dumps(HEAD) + "\n渡口 3\nferry 2\n": "line 2 is not a word",
@@ -114,7 +122,7 @@ BROKEN = {
     json.dumps(HEAD) + "\n渡口\t3.5\nferry\t2\n": "line 2 is not a word",
     json.dumps(HEAD) + "\n\t3\nferry\t2\n": "line 2 is not a word",
     json.dumps(HEAD) + "\n渡口\t3\n\nferry\t2\n": "line 3 is not a word",
-}  # fmt: skip
+}
 
 
 class TestReading:
@@ -148,10 +156,17 @@ class TestTheBuiltInTable:
         assert table.lowest == table.weight("的") < table.weight("公司") < table.weight("渡口") < table.highest
         assert table.weight("词典里没有的一个词") == sorted(table.idf.values())[len(table.idf) // 2]
 
-    @pytest.mark.parametrize("words", [
-        [], ["渡口"], ["2024", "3", "5", "17"], ["渡口", *map(str, range(100))],
-        ["渡口", "开航", "ferry", "quay", "buoy"], ["渡口", *"abcdefghi"],
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "words",
+        [
+            [],
+            ["渡口"],
+            ["2024", "3", "5", "17"],
+            ["渡口", *map(str, range(100))],
+            ["渡口", "开航", "ferry", "quay", "buoy"],
+            ["渡口", *"abcdefghi"],
+        ],
+    )
     def test_it_takes_chinese_with_numbers_names_and_code(self, words: list[str]) -> None:
         jieba_lexicon().check_language(words)
 

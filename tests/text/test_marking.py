@@ -32,15 +32,18 @@ def by(*known: str) -> dict[str, Mark]:
     return dict.fromkeys(known, Mark.SHARED)
 
 
-@pytest.mark.parametrize(("text", "known", "expected"), [
-    (CHINESE, ["渡口开航了"], "[[渡口开航了]]。“船是空的！”船长说；\n[[渡口开航了]]。"),
-    (CHINESE, ["船是空的", "船长说"], "渡口开航了。[[“船是空的]]！”[[船长说]]；\n渡口开航了。"),
-    (ENGLISH, ["itcost35million"], 'The ferry is back. [[It cost 3.5 million]]. "Nobody paid," he says.'),
-    ("ＴＨＥ　ＦＥＲＲＹ。end", ["theferry"], "[[ＴＨＥ　ＦＥＲＲＹ]]。end"),
-    ("a. ...。 ）a!? b", ["a"], "[[a]]. ...。 [[）a]]!? b"),
-    ("nothing is known", [], "nothing is known"),
-    ("", ["a"], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "known", "expected"),
+    [
+        (CHINESE, ["渡口开航了"], "[[渡口开航了]]。“船是空的！”船长说；\n[[渡口开航了]]。"),
+        (CHINESE, ["船是空的", "船长说"], "渡口开航了。[[“船是空的]]！”[[船长说]]；\n渡口开航了。"),
+        (ENGLISH, ["itcost35million"], 'The ferry is back. [[It cost 3.5 million]]. "Nobody paid," he says.'),
+        ("ＴＨＥ　ＦＥＲＲＹ。end", ["theferry"], "[[ＴＨＥ　ＦＥＲＲＹ]]。end"),
+        ("a. ...。 ）a!? b", ["a"], "[[a]]. ...。 [[）a]]!? b"),
+        ("nothing is known", [], "nothing is known"),
+        ("", ["a"], ""),
+    ],
+)
 def test_a_sentence_is_marked_wherever_it_stands(text: str, known: list[str], expected: str) -> None:
     parts = mark_sentences(text, lambda own: by(*known).get(own, Mark.NONE))
     assert bracketed(parts) == expected

@@ -11,10 +11,14 @@ from scrapy_neardup.text.normalize import normalize
 
 #: Rows that normalising must put in order.
 ROWS = {
-    "alternating": "\u0300\u0316", "Hebrew": "\u05b0\u0591", "Arabic": "\u064b\u0653",
-    "astral": "\U0001d165\U0001d16d", "half-width voicing, no mark itself": "\uff9e\u0300",
-    "one that becomes two": "\u0344\u0316", "Tibetan, likewise": "\u0f73\u0300",
-}  # fmt: skip
+    "alternating": "\u0300\u0316",
+    "Hebrew": "\u05b0\u0591",
+    "Arabic": "\u064b\u0653",
+    "astral": "\U0001d165\U0001d16d",
+    "half-width voicing, no mark itself": "\uff9e\u0300",
+    "one that becomes two": "\u0344\u0316",
+    "Tibetan, likewise": "\u0f73\u0300",
+}
 
 
 def test_a_normalised_text_has_no_long_row() -> None:
@@ -38,9 +42,15 @@ def longest_row(text: str) -> int:
 
 
 WRITTEN = [
-    "", "ferry", "渡口停航", "tie\u0302\u0301ng Vie\u0323\u0302t", "שָׁלוֹם", "नौका", "ไทย",
+    "",
+    "ferry",
+    "渡口停航",
+    "tie\u0302\u0301ng Vie\u0323\u0302t",
+    "שָׁלוֹם",
+    "नौका",
+    "ไทย",
     f"a{15 * ROWS['alternating']}b",
-]  # fmt: skip
+]
 
 
 def test_ordinary_text_stays() -> None:

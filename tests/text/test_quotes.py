@@ -123,10 +123,14 @@ def test_no_text_takes_long() -> None:
 _LINES = [
     *("", "> a", ">> b", "| c", "--", "[quote]", "[/quote]", "A wrote:", "On 1 May, A <a@b.example> wrote:", "From: A"),
     *(
-        "Sent: B", "-----Original Message-----", "引用 A 的发言：", "Begin forwarded message:", "Sent from my x",
+        "Sent: B",
+        "-----Original Message-----",
+        "引用 A 的发言：",
+        "Begin forwarded message:",
+        "Sent from my x",
         ANSWERED,
     ),
-]  # fmt: skip
+]
 
 
 @given(st.lists(st.sampled_from(_LINES), max_size=30), st.data())

@@ -116,18 +116,21 @@ def test_our_own_reader_is_killed_too() -> None:
 
 
 @slow
-@pytest.mark.parametrize(("order", "seconds", "expected", "replaced"), [
-    ("hang", 0.5, "too_slow", 1),
-    ("die", 30, "too_large", 2),
-    ("raise", 30, "extractor_failed", 0),
-    pytest.param(
-        "swell",
-        30,
-        "too_large",
-        1,
-        marks=pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux"),
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("order", "seconds", "expected", "replaced"),
+    [
+        ("hang", 0.5, "too_slow", 1),
+        ("die", 30, "too_large", 2),
+        ("raise", 30, "extractor_failed", 0),
+        pytest.param(
+            "swell",
+            30,
+            "too_large",
+            1,
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux"),
+        ),
+    ],
+)
 def test_a_hostile_page_costs_that_page_alone(order: str, seconds: float, expected: str, replaced: int) -> None:
     with opened(reading(seconds=seconds)) as pool:
         reader_of(pool, "calm")
@@ -253,10 +256,13 @@ def test_few_threads_make_few_workers_and_none_is_reported(monkeypatch: pytest.M
 
 
 @slow
-@pytest.mark.parametrize(("options", "python"), [
-    (reading("tests.workers.users.not_there"), ""),
-    (READING, "/nowhere/python"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "python"),
+    [
+        (reading("tests.workers.users.not_there"), ""),
+        (READING, "/nowhere/python"),
+    ],
+)
 def test_a_worker_that_cannot_start_is_reported(
     options: ReadingOptions, python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
