@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from random import Random
 
 import numpy as np
 import pytest
 
-from scrapy_neardup.hashing import HASH_NAME, compiled, fingerprint64, mix64
+from scrapy_neardup.hashing import HASH_NAME, compiled, farmhash, fingerprint64, mix64
 from scrapy_neardup.hashing.farmhash import python_fingerprint
 from tests.processes import answer_with_hash_seed
 
@@ -56,8 +57,15 @@ def test_compiled_and_in_python_the_fingerprint_is_the_same() -> None:
         assert compiled.kernels.fingerprint64(data) == python_fingerprint(data), data.hex()
 
 
+def test_without_pyfarmhash_the_package_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "farmhash", None)
+    assert farmhash._choose() in (python_fingerprint, compiled.kernels and compiled.kernels.fingerprint64)
+    monkeypatch.setattr(compiled, "kernels", None)
+    assert farmhash._choose() is python_fingerprint
+
+
 def test_it_is_the_fingerprint_of_farmhash() -> None:
-    library = pytest.importorskip("farmhash", reason="pyfarmhash is not installed.")
+    library = pytest.importorskip("farmhash", reason="pyfarmhash has no wheel here.")
     for data in make_strings(1000):
         assert python_fingerprint(data) == library.fingerprint64(data), data.hex()
 
