@@ -181,9 +181,10 @@ class Searcher:
 
     def _rank(
         self, comparison: Comparison, earlier: Record, delivered: Record | None = None
-    ) -> tuple[bool, bool, bool, bool, float, float]:
+    ) -> tuple[bool, bool, bool, bool, float, float, bool]:
         """The sort key of candidates, larger for a better match: first, that the page is a copy of it at all."""
         excerpt = comparison.likeness is Likeness.EXCERPT
         copy = comparison.is_copy(self._also_copies)
         older = copy and delivered is not None and is_older(earlier, delivered)
-        return older, comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment
+        by_rules = earlier.is_original or earlier.dropped > 0  # a person may have chosen the group of another variant
+        return older, comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment, by_rules

@@ -323,6 +323,29 @@ def test_what_was_said_by_hand_counts_for_more(store: PageStore) -> None:
     assert after.match.url in (ONE, MIRROR), "as it is no copy of the other one by its text"
 
 
+@pytest.mark.parametrize("first", [3, 0], ids=["original", "variant"])
+def test_a_copy_by_hand_takes_no_other_copies_of_its_text_along(first: int) -> None:
+    """The later copies of that text stay with the group that the rules found, whether they are read or not."""
+    said = []
+    for short_way in (True, False):
+        store, also_copies = state(), frozenset([Likeness.SAME_TITLE])
+        crawl = Crawl(store, short_way=short_way, also_copies=also_copies)
+        crawl.judge(ONE, BODIES[first])
+        crawl.judge("http://river.example/3", BODIES[3])
+        crawl.judge(OTHER, html(2))
+        write_manual_verdicts(
+            store, ManualVerdict(PRINT, ManualKind.COPY, OTHER, 1), ManualVerdict(OTHER, ManualKind.COPY, MIRROR, 1)
+        )
+        crawl = Crawl(store, short_way=short_way, also_copies=also_copies)
+        by_hand, copy = crawl.judge(PRINT, BODIES[3]), crawl.judge(MIRROR, BODIES[3])
+        assert by_hand.match is not None
+        assert copy.match is not None
+        assert (by_hand.match.url, copy.match.url) == (OTHER, ONE)
+        update = crawl.judge(OTHER, html(2, more="由编辑部转载，略有删改，图片由读者提供。"))
+        said.append((told(copy), told(update)))
+    assert said[0] == said[1]
+
+
 def test_what_has_become_boilerplate_is_read_again(store: PageStore) -> None:
     """Of a site the lines that stand on sixteen of its pages are boilerplate, so the same bytes may be unjudged."""
     crawls = Crawl(state(), short_way=False), Crawl(store)
