@@ -22,12 +22,14 @@ def under(title_of: str, slug: str, extra: str = "") -> str:
 @pytest.fixture
 def alike(site: Site) -> Site:
     """Two originals, then a page of each kind that is like one of them."""
+    heading = f"<article><h1>{article('port-zh')[0]}</h1>"
+    extra = "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"
     site.content |= {
         "/port": html("port-zh"),
         "/tea": html("tea-zh"),
         "/identical": html("port-zh"),
-        "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
-        "/retitled": under("museum-zh", "port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
+        "/near": html("port-zh", extra),
+        "/retitled": under("museum-zh", "port-zh").replace("<article>", heading),
         "/excerpt": html("port-excerpt-zh"),
         "/same_title": under("tea-zh", "bridge-zh"),
     }

@@ -28,7 +28,7 @@ def test_one_sentence_in_other_words_is_a_copy_between_sites_or_with_the_profile
     first = "The coal barge is free again and on its way to the upper lock, the harbour office says"
     later = "The coal barge is free again and on its way to the upper lock, says the office"
     posts = PROFILES[POSTS]
-    for here, there, is_copy in [("a", "a", False), ("a", "b", True), ("", "", True)]:
+    for here, there, is_copy in [("a", "a", False), ("a", "b", True), ("", "", False)]:
         new, earlier = page(later, "", site=here), page(first, "", site=there)
         assert judged(new, earlier).duplicate is is_copy, (here, there)
         assert judged(new, earlier, **posts).duplicate

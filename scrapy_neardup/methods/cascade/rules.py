@@ -207,7 +207,8 @@ def _are_short(pair: PairJudge) -> Decision | None:
     if not pair.is_short:
         return None
     features, p = pair.features, pair.parameters
-    is_edited = not features.gone and (not features.form or features.similarity > p.short_certain)
+    is_between_sites = not features.site
+    is_edited = not features.gone and (is_between_sites or features.similarity > p.short_certain)
     is_within = features.sentences == 1.0
     duplicate = features.same_numbers and features.similarity >= p.short_least and (is_within or is_edited)
     if duplicate:
