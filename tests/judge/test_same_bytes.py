@@ -384,6 +384,7 @@ BODIES = [
     FIRST, html(1, nonce="a"), html(1, more="由编辑部转载，略有删改，图片由读者提供。"),
     html(1, lines=slice(0, 11), more="".join(story(5, 14)[:4])), html(1, lines=slice(0, 5)),
     html(1, title="另一个标题"), html(2), html(3, lines=slice(0, 2)), SHORT,
+    FIRST.replace(story(1, 14)[3][2], "梨", 1),  # a minor update of the first
 ]  # fmt: skip
 
 
