@@ -8,6 +8,8 @@ never ids of Spark, say which page comes first. So partitions, executors and rep
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -57,6 +59,9 @@ class SparkRunner(LocalRunner):
                 f"Spark does not start: {error}. It needs Java 17 or 21, on Debian: apt install "
                 "openjdk-17-jre-headless. Or leave out --runner."
             ) from None
+        context = self._session.sparkContext
+        if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            context.pythonExec = sys.executable  # else the python3 of the PATH, perhaps without this package
         try:
             yield
         finally:
