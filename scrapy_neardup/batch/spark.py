@@ -60,7 +60,7 @@ class SparkRunner(LocalRunner):
                 "openjdk-17-jre-headless. Or leave out --runner."
             ) from None
         context = self._session.sparkContext
-        if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
             context.pythonExec = sys.executable  # else the python3 of the PATH, perhaps without this package
         try:
             yield
