@@ -31,8 +31,9 @@ def judge_part(
 ) -> pa.Table:
     """Judge the pages of a part, and return what they ask and leave behind.
 
-    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``memory``: what an
-    earlier round judged, by rank, to be repeated where all answers are still the same. It is brought up to date.
+    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``memory``: the
+    judgements of an earlier round that compared pages, by rank. They are repeated if all answers are the same as then.
+    This function changes it.
     """
     method = options.make_method()
     store = PartStore(method, options, given)
@@ -41,11 +42,11 @@ def judge_part(
     memory = {} if memory is None else memory
     for batch in pages:
         some = list(stored_pages(batch))
-        store.prepare(some)
+        store.hash_sentences(some)
         for stored in some:
             store.begin_page(stored.rank)
             known = memory.pop(stored.rank, None)
-            if known is not None and store.answers_alike(known.questions):
+            if known is not None and store.ask_again(known.questions):
                 store.repeat(known.effects)
             else:
                 known = KnownJudgement(pack_verdict(_judge(detector, stored)), store.questions, store.effects)
@@ -79,14 +80,14 @@ def _judge(detector: Detector, stored: StoredPage) -> Verdict:
     prepared = StoredFingerprint(stored.fingerprint) if stored.fingerprint is not None else None
     try:
         return detector.judge_now(page, sealed=False, prepared=prepared)
-    except Exception:  # as ``judge.records.Batch.judge`` does
+    except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
         return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFingerprint:
-    """A fingerprint made without boilerplate, which counts if none of its sentences is boilerplate."""
+    """A fingerprint made before boilerplate was known. It is used if no sentence of it is boilerplate now."""
 
     fingerprint: Fingerprint
 
@@ -117,7 +118,7 @@ class _LateTitle:
 
 
 def pack_verdict(verdict: Verdict) -> bytes:
-    """Return a verdict as bytes, none for a unique page like no other. The ids in it are ranks."""
+    """Return a verdict as bytes; no bytes for a unique page without a match. The ids in it are ranks."""
     match = verdict.match
     if verdict.kind is Kind.UNIQUE and match is None:
         return b""

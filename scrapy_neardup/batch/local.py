@@ -44,7 +44,7 @@ _RECORDS, _VERDICTS = _SLICES, _SLICES + 1
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
-_PROCESS, _PAGE = 250_000_000, 20_000
+_PROCESS, _PAGE = 300_000_000, 24_000
 #: Pages of a part: more would not save anything, and fewer make many parts.
 _MOST_PAGES, _LEAST_PAGES = 50_000, 1000
 

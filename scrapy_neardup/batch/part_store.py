@@ -51,8 +51,8 @@ class AskedCounts(ExactCounts):
         self._own_numbers: list[int] = []
         self._prepared: dict[int, tuple[Sentences, list[int]]] = {}
 
-    def prepare(self, pages: Sequence[StoredPage]) -> None:
-        """The next pages are these."""
+    def hash_sentences(self, pages: Sequence[StoredPage]) -> None:
+        """Hash the sentences of the next pages."""
         made = [(one.rank, one.page.site, one.fingerprint.sentences) for one in pages if one.fingerprint is not None]
         lengths = [len(sentences) for _, _, sentences in made]
         sites = np.repeat([np.uint64(number_of_site(site, self._hashes)) for _, site, _ in made], lengths)
@@ -176,12 +176,12 @@ class PartStore(PageStore):
         self.effects: list[Call] = []
         self._counts.begin_page(rank, self.questions)
 
-    def prepare(self, pages: Sequence[StoredPage]) -> None:
-        """The next pages are these."""
-        self._counts.prepare(pages)
+    def hash_sentences(self, pages: Sequence[StoredPage]) -> None:
+        """Hash the sentences of the next pages together, which takes less time."""
+        self._counts.hash_sentences(pages)
 
-    def answers_alike(self, questions: Sequence[Question]) -> bool:
-        """Whether all questions have the same answers now."""
+    def ask_again(self, questions: Sequence[Question]) -> bool:
+        """Ask the questions again, note them, and return whether all answers are the same."""
         return all(self._ask(*call) == answer for call, answer in questions)
 
     def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:

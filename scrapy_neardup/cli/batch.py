@@ -144,7 +144,7 @@ def _configure(arguments: argparse.Namespace) -> Config:
 def _memory(text: str) -> int:
     found = parse_size(text)
     if found is None:
-        raise SettingsError(f"--memory is {text!r}. Give a size, such as 8GB or 500MB.")
+        raise SettingsError(f"--memory is {text!r}. Give a size, such as 8GB or 800MB.")
     return found
 
 

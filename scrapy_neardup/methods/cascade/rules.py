@@ -25,9 +25,10 @@ class Decision:
 
 
 class PairJudge:
-    """Judges a ``new`` page against an ``earlier`` one, by the first of ``RULES`` that applies, then by ``CHECKS``.
+    """Judges a ``new`` page against an ``earlier`` one.
 
-    ``common`` are keys of the new page that are no evidence.
+    The first of ``RULES`` that applies answers. If it finds a copy, one of ``CHECKS`` may reject it. If it finds none,
+    ``_is_within`` may find one all the same. ``common``: keys that too many originals have, so they prove nothing.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class PairJudge:
 
     @property
     def same_article(self) -> bool:
-        """Whether the articles, or the texts without one, are equal letter by letter."""
+        """Whether the articles are equal letter by letter; of a page without an article the whole text counts."""
         return self.new.body == self.earlier.body
 
     @property
     def is_equal(self) -> bool:
-        """Whether the same article is long enough to be evidence alone."""
+        """Whether equality alone makes a copy: not of an article that is a small part of its page."""
         article = self.new.article
         return self.same_article and (article is None or article.shingles >= FIXED.least_article)
 
@@ -91,7 +92,7 @@ class PairJudge:
 
     @property
     def is_certain(self) -> bool:
-        """Whether similarity alone makes the copy, so that a copy of the earlier page is one of its original too."""
+        """Whether a copy of this pair is so close that it is also a copy of what the earlier page was copied from."""
         return self.is_equal or self.is_short or self.features.similarity >= self.parameters.certain
 
     @cached_property
@@ -121,7 +122,7 @@ class PairJudge:
         features, p, new, earlier = self.features, self.parameters, self.new, self.earlier
         if duplicate:
             return Likeness.RETITLED if features.title < p.retitled else Likeness.NEAR
-        # The size of a short page depends on the text around it, so of two notices neither is an excerpt.
+        # From HTML a short page has more or less text around it, so of two notices neither is an excerpt.
         may_be_excerpt = features.smaller >= p.short or new.lines is None or earlier.lines is None
         is_in_range = FIXED.for_containment <= features.similarity < p.least
         if features.containment >= p.excerpt and is_in_range and may_be_excerpt:
@@ -130,7 +131,7 @@ class PairJudge:
         return Likeness.SAME_TITLE if same_title else None
 
     def is_minor_update(self) -> bool:
-        """Whether the earlier page is the delivered version of the new one, less or plus a few letters.
+        """Whether the new page changes only a few letters of the earlier one, the delivered version of the same URL.
 
         Both have one title. Of a short text all numbers are the same. In a longer text others may stand in short lines:
         a counter, a date.
@@ -157,7 +158,7 @@ class PairJudge:
         return is_long and bool(lines) and max(map(len, lines)) <= most
 
     def has_grown(self) -> bool:
-        """Whether the new text contains the earlier one and more. The caller has found the same article in both.
+        """Whether the new text contains the earlier one and more. The articles are not compared here.
 
         A thread grows so if its first post counts as the article. New teasers alone do not count.
         """
@@ -177,7 +178,10 @@ Rule = Callable[[PairJudge], "Decision | None"]
 
 
 def _are_equal(pair: PairJudge) -> Decision | None:
-    """Equal texts are copies, unless they are two notices in one form: a bulletin says the same every day."""
+    """Equal texts are copies, unless they are short, perhaps of one site, and have quite other titles.
+
+    A bulletin says the same every day.
+    """
     if not pair.same_article:
         return None
     new, earlier, whole = pair.new, pair.earlier, pair.whole
@@ -221,8 +225,8 @@ def _are_short(pair: PairJudge) -> Decision | None:
     return Decision(duplicate, "short", f"In texts this short, one word makes another notice. Here {reason}.")
 
 
-def _is_boilerplate(pair: PairJudge) -> Decision | None:
-    """Pages whose texts with boilerplate are not alike are no copies, unless certain and one contains the other."""
+def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
+    """Pages are no copies if their texts are unlike with boilerplate, unless certain and one contains the other."""
     features, p = pair.features, pair.parameters
     if features.whole >= p.least or (features.similarity >= p.certain and features.whole_containment >= p.excerpt):
         return None
@@ -231,7 +235,7 @@ def _is_boilerplate(pair: PairJudge) -> Decision | None:
 
 
 def _are_two_notices(pair: PairJudge) -> Decision | None:
-    """Each title has a word that the other page lacks. Between sites this is also true of an edited copy."""
+    """Each title has a word that the other page lacks. Very similar pages of two sites are exempt, as edited copies."""
     features = pair.features
     if features.gone < 1.0 or (not features.form and features.similarity >= pair.parameters.certain):
         return None
@@ -262,7 +266,13 @@ def _reach_score(pair: PairJudge) -> Decision:
 
 #: The first rule that applies decides.
 RULES: tuple[Rule, ...] = (
-    *(_are_equal, _has_little_left, _are_short, _is_boilerplate, _are_two_notices, _open_differently, _reach_score),
+    _are_equal,
+    _has_little_left,
+    _are_short,
+    _differ_with_boilerplate,
+    _are_two_notices,
+    _open_differently,
+    _reach_score,
 )
 
 
@@ -270,7 +280,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def _contains_too_little(pair: PairJudge) -> Decision | None:
-    """An earlier page of another site must contain most of the new one; equal articles need no check."""
+    """The earlier page must contain most of the new one, unless both are known to be of one site, or are equal."""
     features = pair.features
     if pair.same_site or pair.is_equal:
         return None
@@ -291,7 +301,7 @@ def _may_be_one_article(pair: PairJudge) -> bool:
 
 
 def _share_a_listing(pair: PairJudge) -> Decision | None:
-    """Pages that share a listing and no prose are two articles, unless they are nearly equal."""
+    """Pages that share a listing and little prose are two articles, unless they are nearly equal."""
     if pair.same_article or pair.features.similarity >= FIXED.nearly:
         return None
     shared = pair.shared_prose()
@@ -318,7 +328,7 @@ CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_listing, _share_a_tem
 
 
 def _is_within(pair: PairJudge) -> Decision | None:
-    """One page of a site contains the other under the same headline: a copy, whatever the rules said."""
+    """One page of a site contains the other under the same headline: a copy, although the rules found none."""
     new, earlier = pair.new.lines, pair.earlier.lines
     if new is None or earlier is None or new.headlines.isdisjoint(earlier.headlines):
         return None
@@ -333,7 +343,7 @@ def weights(p: CascadeParameters) -> dict[str, float]:
     return {
         "similarity": 1.0,
         "form": -p.by_site,
-        "gone": -2 * p.by_gone,
+        "gone": -2 * p.by_gone,  # a page with a missing word counts one half
         "same_title": p.by_title,
         "reworded": p.by_reworded,
         "numbers": -p.by_numbers,
@@ -354,13 +364,13 @@ class Bound:
     """A fast check whether two pages can be alike, by the head and min-wise part of the earlier sketch.
 
     Most pages with a common key share one sentence and nothing else. This check takes a fiftieth of a full comparison.
-    It tests only the least similarity of all rules, so it rejects nothing that ``FineCheck`` would accept.
+    It tests only the lowest limits of all rules, so it rejects no pair that ``PairJudge`` would accept.
     """
 
     def __init__(self, p: CascadeParameters) -> None:
         self._bits = p.bits
-        # The least similarity of all rules. Only equal titles and reworded text add to the score; the catalogue asks
-        # for more.
+        # The lowest limits of all rules. Pages with equal titles or headlines pass before, so only reworded text can
+        # raise the score here. The catalogue asks for more.
         scored = p.base + min(0.0, p.by_site - p.by_reworded)
         least = min(FIXED.alike, scored, p.short_least)
         #: Least similarity; least similarity and containment of an excerpt.
@@ -408,7 +418,7 @@ def compare_same_bytes(known: Sketch, site: int, counts: SiteCounts) -> Comparis
 
 
 def move_sketch(known: Sketch, packed: bytes, site: int) -> bytes:
-    """Return the sketch for the other site; empty if boilerplate of the first site is missing in it."""
+    """Return the sketch for the other site; empty if any boilerplate was left out of it."""
     if known.site == site:
         return packed
     return replace(known, site=site).pack() if known.whole == known.shingles else b""
