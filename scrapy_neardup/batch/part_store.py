@@ -20,7 +20,7 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import NO_SENTENCES
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.exact_counts import ExactCounts, numbers_on_site
+from scrapy_neardup.state.exact_counts import ExactCounts, numbers_on_site, numbers_on_sites
 from scrapy_neardup.state.layout import last_id
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -39,7 +39,7 @@ HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
 class AskedCounts(ExactCounts):
     """Exact counts that note all that is asked: each number, with 0 for an unknown one, and each question.
 
-    ``prepare`` hashes the sentences of many pages together, which takes a tenth of the time. In questions None stands
+    ``hash_sentences`` takes those of many pages together, in a tenth of the time. In questions None stands
     for the sentences of the page itself.
     """
 
@@ -55,9 +55,9 @@ class AskedCounts(ExactCounts):
         """Hash the sentences of the next pages."""
         made = [(one.rank, one.page.site, one.fingerprint.sentences) for one in pages if one.fingerprint is not None]
         lengths = [len(sentences) for _, _, sentences in made]
-        sites = np.repeat([np.uint64(number_of_site(site, self._hashes)) for _, site, _ in made], lengths)
+        sites = np.array([number_of_site(site, self._hashes) for _, site, _ in made], np.uint64)
         joined = np.concatenate([NO_SENTENCES, *(sentences for _, _, sentences in made)])
-        numbers, end = self._hashes.numbers(joined.astype(np.uint64) ^ sites.astype(np.uint64)).tolist(), 0
+        numbers, end = numbers_on_sites(joined, np.repeat(sites, lengths), self._hashes), 0
         self._prepared.clear()
         for (rank, _, sentences), length in zip(made, lengths, strict=True):
             self._prepared[rank] = sentences, numbers[end : end + length]

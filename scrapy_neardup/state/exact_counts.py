@@ -102,8 +102,12 @@ class ExactCounts(PageCounts):
 
 def numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> list[int]:
     """Return the numbers of sentences on this site."""
-    mixed = sentences.astype(np.uint64) ^ np.uint64(number_of_site(site, hashes))
-    numbers: list[int] = (hashes.numbers(mixed) & ~np.uint64(1)).tolist()
+    return numbers_on_sites(sentences, np.uint64(number_of_site(site, hashes)), hashes)
+
+
+def numbers_on_sites(sentences: Sentences, sites: np.uint64 | npt.NDArray[np.uint64], hashes: Keyed) -> list[int]:
+    """Return the numbers of sentences, each on its site; ``sites``: see ``number_of_site``."""
+    numbers: list[int] = (hashes.numbers(sentences.astype(np.uint64) ^ sites) & ~np.uint64(1)).tolist()
     return numbers
 
 

@@ -86,7 +86,28 @@ def one_disclaimer() -> Records:
     ]
 
 
-CASES = {"drawn": drawn(1), "chain": chain(), "key": one_key(), "site": one_site(), "disclaimer": one_disclaimer()}
+def one_footer() -> Records:
+    """A site with six sentences on all its pages, which are boilerplate from the 16th on; copies of its own pages."""
+    footer = "".join(story(4, 6))
+    families = [number if number % 3 else number // 2 for number in range(50)]
+    return [
+        {
+            "url": f"http://one.example/{number}",
+            "title": f"讯{family}",
+            "text": "".join(story(400 + family, 4)) + footer,
+        }
+        for number, family in enumerate(families)
+    ]
+
+
+CASES = {
+    "drawn": drawn(1),
+    "chain": chain(),
+    "key": one_key(),
+    "site": one_site(),
+    "disclaimer": one_disclaimer(),
+    "footer": one_footer(),
+}
 
 
 @pytest.mark.parametrize(
