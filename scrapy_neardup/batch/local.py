@@ -31,7 +31,7 @@ from scrapy_neardup.batch.judging import KnownJudgement, judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
 from scrapy_neardup.batch.routing import answer, attach, needed_records
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
-from scrapy_neardup.batch.tables import GIVEN, NEEDED, PAGES, RECORD_BITS, ROWS, Topic
+from scrapy_neardup.batch.tables import GIVEN, NEEDED, PAGES, ROWS, Topic, place_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Malformed, Skipped
 
@@ -146,7 +146,7 @@ def _read_input(options: BatchOptions, folder: Path, pages: int, strides: int, t
     count, skipped = 0, Counter[str]()
     with closing(InputReader(options)) as reader:
         records = reader.read(number, name, lambda record: record // pages % strides == stride)
-        for group, members in groupby(records, lambda one: (one.rank & ((1 << RECORD_BITS) - 1)) // pages):
+        for group, members in groupby(records, lambda one: place_of(one.rank)[1] // pages):
             counted = _Counted(members)
             _write_pages(folder / "pages" / f"{number:06}-{group:09}", tabulate(counted, options), counted)
             count += counted.count

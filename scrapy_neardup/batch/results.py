@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from scrapy_neardup.batch.local import record_rows, verdict_rows
 from scrapy_neardup.batch.pages import StoredPage, stored_pages
 from scrapy_neardup.batch.part_store import EVERYWHERE, FORM, FORMED, HERE
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
-from scrapy_neardup.batch.tables import PAGES, RECORD_BITS, rank_of
+from scrapy_neardup.batch.tables import PAGES, place_of, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
@@ -67,23 +66,22 @@ def judged_records(parts: Sequence[ArchivePart], columns: Sequence[str] = PAGES.
                     yield JudgedRecord(stored, unpack_verdict(rank, page.url, page.reader, packed), counted)
 
 
-def write_verdicts(run: BatchRun, path: Path) -> Counter[tuple[str, str | None, str | None]]:
-    """Write VERDICTS to a parquet file; return how many pages have each verdict, kind and reason."""
-    counts = Counter[tuple[str, str | None, str | None]]()
+def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = lambda verdict: None) -> None:
+    """Write VERDICTS to a parquet file; ``see`` gets each verdict."""
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
         rows = list[dict[str, Any]]()
         for judged in judged_records(run.own_parts, ("rank", "failed", "url", "reader")):
             tag, rank = judged.verdict.as_tag(), judged.stored.rank
-            counts[tag["verdict"], tag["kind"], tag["reason"]] += 1
+            see(judged.verdict)
             tag["shared"] = [_valid(one) for one in tag["shared"]]
             names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
-            place = {"input": run.input_of(rank), "record": rank & ((1 << RECORD_BITS) - 1)}
+            input, record = place_of(rank)
+            place = {"input": run.inputs[input - run.first_input], "record": record}
             rows.append({**tag, **names, **place, "url": _valid(judged.verdict.url)})
             if len(rows) == 10_000:
                 writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
                 rows.clear()
         writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
-    return counts
 
 
 def _valid(text: str) -> str:

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.tables import RECORD_BITS
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.recipe import Secret
 
@@ -116,10 +115,6 @@ class BatchRun:
             ArchivePart(number, _first_rank(files[0]), tuple(files), self.folder / "rows" / f"{number:06}.arrow")
             for number, files in enumerate(groups, first)
         ]
-
-    def input_of(self, rank: int) -> str:
-        """Return the input of a page of this run."""
-        return self.inputs[(rank >> RECORD_BITS) - self.first_input]
 
 
 def _first_rank(file: Path) -> int:

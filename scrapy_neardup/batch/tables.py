@@ -19,6 +19,15 @@ def rank_of(input: int, record: int) -> int:
     return input << RECORD_BITS | record
 
 
+def place_of(rank: int) -> tuple[int, int]:
+    """Return the number of the input and that of the record in it.
+
+    >>> place_of(rank_of(2, 7))
+    (2, 7)
+    """
+    return rank >> RECORD_BITS, rank & ((1 << RECORD_BITS) - 1)
+
+
 class Topic(IntEnum):
     """What a row of ``ROWS`` or ``GIVEN`` is about."""
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from glob import glob
 from pathlib import Path
 
 from scrapy_neardup.cli.command import (
     METHOD,
+    RECORD_FIELDS,
     STORE,
     command,
     config_of,
     fields_of,
-    fields_option,
     flag,
     format_option,
+    name_method,
     number,
     option,
-    parse_method,
 )
 from scrapy_neardup.cli.dedup_records import Rejects, Tally
 from scrapy_neardup.cli.opening import open_or_make_state
@@ -54,10 +53,7 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
     METHOD,
     format_option("the inputs"),
     flag("--json", "print the counts as one JSON object"),
-    fields_option(
-        "Names of the fields, if they differ from these.",
-        option("--id FIELD", '(default: id; "": records are known by their URL)', default="id"),
-    ),
+    RECORD_FIELDS,
     examples="""\
 inputs:
   All that 'dedup' reads, but for standard input. Needs the extra: parquet.
@@ -106,11 +102,7 @@ def judge_archive(arguments: argparse.Namespace) -> int:
         runner = SparkRunner
     runner(run, processes, warn).run()
     tally = Tally(skipped=skipped_records(run))
-    for (verdict, kind, reason), count in write_verdicts(run, output).items():
-        tally.verdicts[verdict] += count
-        for counted, name in ((tally.kinds, kind), (tally.reasons, reason)):
-            if name:
-                counted[name] += count
+    write_verdicts(run, output, tally.add)
     with Rejects(arguments.rejects, arguments.output) as rejects:
         for malformed in malformed_records(run):
             rejects.add(malformed)
@@ -128,10 +120,7 @@ def judge_archive(arguments: argparse.Namespace) -> int:
 
 def _configure(arguments: argparse.Namespace) -> Config:
     """Return the settings as the options change them. Raises SettingsError for what batch cannot do."""
-    config = config_of(arguments)
-    if arguments.method:
-        name, parameters = parse_method(arguments.method)
-        config = replace(config, method=name, parameters=parameters)
+    config = name_method(arguments, config_of(arguments))
     if config.keep_policy != FIRST:
         raise SettingsError('batch keeps the first page of each group. Set NEARDUP_KEEP_POLICY to "first".')
     if config.make_method().memory_only:

@@ -102,6 +102,10 @@ def fields_option(description: str, *own: Option) -> Option:
     return add
 
 
+RECORD_FIELDS = fields_option(
+    "Names of the fields, if they differ from these.",
+    option("--id FIELD", '(default: id; "": records are known by their URL)', default="id"),
+)
 #: A state: by its URL, or by a spider.
 STATE = (
     option(f"{STORE} URL", f"the state: {STORES.forms(persistent=True)} (default: that of this project or directory)"),
@@ -134,6 +138,14 @@ def config_of(arguments: argparse.Namespace) -> Config:
 def method_of(arguments: argparse.Namespace, config: Config) -> Method:
     """Return the method of ``--method``, else that of the settings."""
     return make_method(*parse_method(arguments.method)) if arguments.method else config.make_method()
+
+
+def name_method(arguments: argparse.Namespace, config: Config) -> Config:
+    """Return the settings with the method of ``--method``."""
+    if not arguments.method:
+        return config
+    name, parameters = parse_method(arguments.method)
+    return replace(config, method=name, parameters=parameters)
 
 
 def parse_parameters(texts: Iterable[str]) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from scrapy_neardup.cli.command import (
     METHOD,
+    RECORD_FIELDS,
     STORE,
     STRICT,
     command,
     config_of,
     fields_of,
-    fields_option,
     flag,
     format_option,
     method_of,
+    name_method,
     option,
-    parse_method,
 )
 from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded
 from scrapy_neardup.cli.opening import open_or_make_state
@@ -70,10 +70,7 @@ _FEW = 100
     flag("--spreadsheet", "CSV, TSV: put a ' before cells that are formulas"),
     option("--workers N", "read HTML in N worker processes; auto: one per core (default: NEARDUP_WORKERS)"),
     flag("--json", "print the counts as one JSON object"),
-    fields_option(
-        "Names of the fields, if they differ from these.",
-        option("--id FIELD", '(default: id; "": records are known by their URL)', default="id"),
-    ),
+    RECORD_FIELDS,
     examples="""\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -192,11 +189,7 @@ def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
     if text := arguments.keep_policy:
         hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else text
         config = replace(config, keep_policy=read_keep_policy("--keep-policy", hosts))
-    method = method_of(arguments, config)
-    if arguments.method:
-        name, parameters = parse_method(arguments.method)
-        config = replace(config, method=name, parameters=parameters)
-    return config, method
+    return name_method(arguments, config), method_of(arguments, config)
 
 
 def _check_exact(store: str | None, preference: Preference | None) -> None:

@@ -6,7 +6,7 @@ import pickle
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,8 +46,8 @@ class Tally:
         """The number of records, without malformed and skipped ones."""
         return self.verdicts.total()
 
-    def add(self, verdict: Verdict, fields: Mapping[str, Any]) -> None:
-        """Count a record."""
+    def add(self, verdict: Verdict, fields: Iterable[str] = ()) -> None:
+        """Count a record with these fields."""
         self.first = self.first or tuple(fields)
         self.verdicts[verdict.kind.value] += 1
         if verdict.likeness is not None:
