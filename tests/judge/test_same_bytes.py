@@ -404,7 +404,6 @@ BODIES = [
     html(2),
     html(3, lines=slice(0, 2)),
     SHORT,
-    FIRST.replace(story(1, 14)[3][2], "梨", 1),  # a minor update of the first
 ]
 
 
