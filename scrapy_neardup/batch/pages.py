@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Page
+from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.page.source import ContentReader, PageSource
 from scrapy_neardup.settings import Config
@@ -187,14 +188,19 @@ def _as_batch(rows: list[_PackedPage]) -> pa.RecordBatch:
 
 def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPage:
     fields = {name: value for name in _FIELDS if (value := getattr(page, name))}
-    strings = (record.failed, page.url, page.reader, json.dumps(fields, ensure_ascii=False))
+    others = json.dumps(fields, ensure_ascii=False) if fields else ""
+    strings = (record.failed, page.url, page.reader, page.site, page.canonical, page.text, others)
     of = made or _NOTHING
     packed = (one.encode("utf-8", "surrogatepass") for one in strings)
-    return (record.rank, *packed, of.keys, made and made.sketch, of.sentences.tolist(), of.own, of.quoted)
+    return (record.rank, *packed, of.keys, made and made.sketch, of.sentences, of.own, of.quoted)
 
 
 #: The fields of a page, without those that records lack or that have a column of their own.
-_FIELDS = [one.name for one in fields(Page) if one.name not in ("url", "reader", "row", "body", "letters")]
+_FIELDS = [
+    one.name
+    for one in fields(Page)
+    if one.name not in ("url", "reader", "site", "canonical", "text", "row", "body", "letters")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +214,28 @@ class StoredPage:
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
-    """Return the pages of a batch of PAGES; without the later columns, pages with URL and reader alone."""
-    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "sentences"}
-    is_whole = "sentences" in batch.schema.names
-    offsets = batch.column("sentences").offsets.to_pylist() if is_whole else []
-    sentences = batch.column("sentences").values.to_numpy() if is_whole else NO_SENTENCES
-    for at, rank in enumerate(columns["rank"]):
-        row = {name: values[at] for name, values in columns.items()}
-        url, reader = (row[name].decode("utf-8", "surrogatepass") for name in ("url", "reader"))
-        about, made = json.loads(row["page"]) if is_whole else {}, None
+    """Return the pages of a batch of PAGES."""
+    lists = ("keys", "sentences")
+    columns = [batch.column(name).to_pylist() for name in PAGES.names if name not in lists]
+    keys, sentences = (_slices(batch.column(name)) for name in lists)
+    rows = zip(*columns, keys, sentences, strict=True)
+    for rank, failed, url, reader, site, canonical, text, others, sketch, own, quoted, its_keys, counted in rows:
+        about = json.loads(others) if others else {}
         about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
-        if row.get("sketch") is not None:
-            counted = sentences[offsets[at] : offsets[at + 1]]
-            made = Fingerprint(tuple(row["keys"]), row["sketch"], counted, own=row["own"], quoted=row["quoted"])
-        yield StoredPage(rank, Page(url, reader=reader, **about), row["failed"].decode(), made)
+        page = Page(
+            _text(url), site=_text(site), canonical=_text(canonical), text=_text(text), reader=_text(reader), **about
+        )
+        made = None
+        if sketch is not None:
+            made = Fingerprint(tuple(its_keys.tolist()), sketch, counted, own=own, quoted=quoted)
+        yield StoredPage(rank, page, failed.decode(), made)
+
+
+def _text(packed: bytes) -> str:
+    return packed.decode("utf-8", "surrogatepass")
+
+
+def _slices(column: pa.ListArray) -> Iterator[npt.NDArray[Any]]:
+    """Return the list of each row as an array."""
+    ends, values = column.offsets.to_pylist(), column.values.to_numpy()
+    return (values[low:high] for low, high in pairwise(ends))

@@ -46,12 +46,12 @@ class Topic(IntEnum):
 
 
 #: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``page``: its fields, as JSON. ``keys``, ``sketch``, ``sentences``, ``own``, ``quoted``: the fingerprint without
-#: boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of surrogate pairs.
+#: ``page``: its other fields, as JSON. ``keys``, ``sketch``, ``sentences``, ``own`` and ``quoted`` are the fingerprint
+#: without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of surrogate pairs.
 PAGES = pa.schema(
     [
         ("rank", pa.uint64()),
-        *((name, pa.binary()) for name in ("failed", "url", "reader", "page")),
+        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
         ("keys", pa.list_(pa.uint64())),
         ("sketch", pa.binary()),
         ("sentences", pa.list_(pa.uint32())),
@@ -82,3 +82,6 @@ GIVEN = pa.schema([field for field in ROWS if field.name != "asked"])
 
 #: The records that parts need: ``part`` needs what the page ``source`` wrote.
 NEEDED = pa.schema([("part", pa.uint32()), ("source", pa.uint64())])
+
+#: What parts ask for, by hash.
+ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS)
