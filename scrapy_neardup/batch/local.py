@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.judging import judge_part
 from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
-from scrapy_neardup.batch.part_store import Hashes, PartQuestions, mere_questions
+from scrapy_neardup.batch.part_store import Hashes, PartQuestions, mere_questions, sorted_set
 from scrapy_neardup.batch.routing import answer, attach, counts_of, needed_records, source_parts
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun, Stretch
 from scrapy_neardup.batch.tables import ASKED, PAGES, ROWS, Topic, place_of
@@ -265,7 +265,7 @@ def asked_rows(options: BatchOptions, part: ArchivePart) -> pa.Table:
 
 
 def _asked_hashes(part: ArchivePart) -> dict[Topic, Hashes]:
-    return {topic: np.unique(rows_of(part, topic)["hash"].to_numpy()) for topic in ASKED}
+    return {topic: sorted_set(rows_of(part, topic)["hash"].to_numpy()) for topic in ASKED}
 
 
 def _answer(asked: Mapping[Topic, Hashes], parts: Sequence[ArchivePart], common: int) -> pa.Table:
@@ -274,7 +274,7 @@ def _answer(asked: Mapping[Topic, Hashes], parts: Sequence[ArchivePart], common:
     for topic, hashes in asked.items():
         left = [_matching(rows_of(part, topic), hashes) for part in parts] if len(hashes) else []
         known = [np.zeros(0, np.uint64), *(one["hash"].to_numpy() for one in left)]
-        rows += [*left, mere_questions(len(parts), {topic: np.unique(np.concatenate(known))})]
+        rows += [*left, mere_questions(len(parts), {topic: sorted_set(np.concatenate(known))})]
     given = answer(pa.concat_tables(rows), common)
     needed = needed_records(given)
     sources = source_parts(needed, parts)

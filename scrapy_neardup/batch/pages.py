@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrapy_neardup.batch.tables import PAGES, rank_of
+from scrapy_neardup.batch.tables import PAGES, rank_of, record_batch
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.hashing.keyed import Keyed
@@ -170,20 +170,15 @@ def tabulate(records: Iterable[ReadRecord], options: BatchOptions) -> Iterator[p
         if record.page is not None:
             rows.append(_pack(record, record.page, None if record.failed else fingerprint(method, record.page, least)))
         if len(rows) == _ROWS:
-            yield _as_batch(rows)
+            yield record_batch(rows, PAGES)
             rows = []
     if rows:
-        yield _as_batch(rows)
+        yield record_batch(rows, PAGES)
 
 
 #: The values of a row of PAGES.
 _PackedPage = tuple[Any, ...]
 _NOTHING = Fingerprint((), b"")
-
-
-def _as_batch(rows: list[_PackedPage]) -> pa.RecordBatch:
-    columns = zip(PAGES, zip(*rows, strict=True), strict=True)
-    return pa.record_batch([pa.array(column, field.type) for field, column in columns], PAGES)
 
 
 def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPage:
@@ -192,14 +187,14 @@ def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPa
     strings = (record.failed, page.url, page.reader, page.site, page.canonical, page.text, others)
     of = made or _NOTHING
     packed = (one.encode("utf-8", "surrogatepass") for one in strings)
-    return (record.rank, *packed, of.keys, made and made.sketch, of.sentences, of.own, of.quoted)
+    return (record.rank, *packed, page.html, of.keys, made and made.sketch, of.sentences, of.own, of.quoted)
 
 
 #: The fields of a page, without those that records lack or that have a column of their own.
 _FIELDS = [
     one.name
     for one in fields(Page)
-    if one.name not in ("url", "reader", "site", "canonical", "text", "row", "body", "letters")
+    if one.name not in ("url", "reader", "site", "canonical", "text", "html", "row", "body", "letters")
 ]
 
 
@@ -219,19 +214,18 @@ def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
     columns = [batch.column(name).to_pylist() for name in PAGES.names if name not in lists]
     keys, sentences = (_slices(batch.column(name)) for name in lists)
     rows = zip(*columns, keys, sentences, strict=True)
-    for rank, failed, url, reader, site, canonical, text, others, sketch, own, quoted, its_keys, counted in rows:
+    for rank, failed, url, reader, site, canonical, text, others, html, sketch, own, quoted, its_keys, counted in rows:
         about = json.loads(others) if others else {}
         about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
-        page = Page(
-            _text(url), site=_text(site), canonical=_text(canonical), text=_text(text), reader=_text(reader), **about
-        )
+        about.update(site=decode(site), canonical=decode(canonical), text=decode(text), reader=decode(reader))
         made = None
         if sketch is not None:
             made = Fingerprint(tuple(its_keys.tolist()), sketch, counted, own=own, quoted=quoted)
-        yield StoredPage(rank, page, failed.decode(), made)
+        yield StoredPage(rank, Page(decode(url), html=html, **about), failed.decode(), made)
 
 
-def _text(packed: bytes) -> str:
+def decode(packed: bytes) -> str:
+    """Return a string of PAGES."""
     return packed.decode("utf-8", "surrogatepass")
 
 

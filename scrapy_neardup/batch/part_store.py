@@ -59,19 +59,19 @@ class PartQuestions:
         here = numbers_on_sites(joined, np.repeat(by_site, each), hashes)
         pages_of_sites = numbers_on_sites(np.repeat(ALL_PAGES, len(sites)), by_site, hashes)
         self._sites = [*{one.decode("utf-8", "surrogatepass") for one in set(sites)}]
-        forms = np.array([number_of_form_pages(site, hashes) for site in self._sites], np.uint64)
-        counted, places = np.unique(np.concatenate((here, pages_of_sites, forms)), return_inverse=True)
-        bits, self._bit_places = _unique(joined)
+        #: The numbers that count pages by their form, which are odd.
+        self.forms = np.array(sorted(number_of_form_pages(site, hashes) for site in self._sites), np.uint64)
+        self.counted, places = _unique(np.concatenate((here, pages_of_sites)))
+        self.sentences, self._bit_places = _unique(joined)
         #: Of each page the first of its sentences among all; the places of their numbers, and of the sites' own.
         self._starts = np.concatenate(([0], np.cumsum(each))).tolist()
-        self._places, self._site_places = places[: len(here)].astype(np.uint32), places[len(here) :].tolist()
-
+        self._places, self._site_places = places[: len(here)], places[len(here) :].tolist()
         of_urls = hashes.each([layout.kept_url(one.decode("utf-8", "surrogatepass")) for one in urls])
         self.hashes: dict[Topic, Hashes] = {
-            Topic.KEY: np.unique(np.concatenate(keys)),
-            Topic.URL: np.unique(of_urls),
-            Topic.COUNT: counted,
-            Topic.BITS: bits.astype(np.uint64),
+            Topic.KEY: sorted_set(np.concatenate(keys)),
+            Topic.URL: sorted_set(of_urls),
+            Topic.COUNT: np.sort(np.concatenate((self.counted, self.forms))),
+            Topic.BITS: self.sentences.astype(np.uint64),
         }
 
     def places(self, page: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
@@ -92,6 +92,14 @@ class PartQuestions:
         return {Topic.COUNT: np.unique(np.array(numbers, np.uint64))}
 
 
+def sorted_set(hashes: Hashes) -> Hashes:
+    """Return the different hashes in order; faster than ``numpy.unique``, which fills a table first."""
+    hashes = np.sort(hashes)
+    is_new = np.ones(len(hashes), bool)
+    is_new[1:] = hashes[1:] != hashes[:-1]
+    return hashes[is_new]
+
+
 def _unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]]:
     """Return the different values in order, and the place of each value among them."""
     different, places = np.unique(values, return_inverse=True)
@@ -105,15 +113,16 @@ class PartCounts(ExactCounts):
     have known places in the arrays, so most look-ups need no search.
     """
 
-    def __init__(self, hashes: Keyed, questions: PartQuestions) -> None:
+    def __init__(self, questions: PartQuestions) -> None:
         super().__init__()
-        self._hashes = hashes
         self._questions = questions
+        self.numbers.update(dict.fromkeys(questions.forms.tolist(), 0))
+        self._counted = np.zeros(len(questions.counted), np.uint32)
+        self._bits = np.zeros(len(questions.sentences), np.uint32)
         self._tables = {
-            topic: (questions.hashes[topic], np.zeros(len(questions.hashes[topic]), np.uint32), others)
-            for topic, others in ((Topic.COUNT, self.numbers), (Topic.BITS, self.bits))
+            Topic.COUNT: (questions.counted, self._counted, self.numbers),
+            Topic.BITS: (questions.sentences, self._bits, self.bits),
         }
-        self._counted, self._bits = (self._tables[topic][1] for topic in (Topic.COUNT, Topic.BITS))
         self._given: dict[Topic, tuple[npt.NDArray[np.uint32], dict[int, int]]] = {}
         self._own: Sentences | None = None
 
@@ -140,11 +149,13 @@ class PartCounts(ExactCounts):
         hashes = np.fromiter(others, np.uint64, len(others))
         more = [int(less(value, given_others.get(one, 0))) for one, value in others.items()]
         values = np.concatenate((less(counts, given).astype(np.uint64), np.array(more, np.uint64)))
-        return np.concatenate((known, hashes)), values
+        return np.concatenate((known.astype(np.uint64), hashes)), values
 
     def _place(self, topic: Topic, number: int) -> int:
         known = self._tables[topic][0]
-        place = int(np.searchsorted(known, np.uint64(number)))
+        if topic is Topic.COUNT and number & 1:
+            return -1
+        place = int(np.searchsorted(known, known.dtype.type(number)))
         return place if place < len(known) and known[place] == number else -1
 
     def _get(self, topic: Topic, numbers: Iterable[int]) -> list[int]:
@@ -190,13 +201,14 @@ class PartCounts(ExactCounts):
             return super().stood_on(sentences, site, hashes)
         return np.minimum(self._counted[self._places], COMMON_HERE).astype(np.uint16)
 
-    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
         if sentences is not self._own:
-            return super().is_common_everywhere(sentences)
+            return super().is_common(sentences, site, hashes)
+        common: npt.NDArray[np.bool_] = self._counted[self._places] >= COMMON_HERE
         bits = self._bits[self._bit_places]
-        if not bits.any():
-            return np.zeros(len(bits), np.bool_)
-        return np.array([one.bit_count() >= COMMON_BITS for one in bits.tolist()], np.bool_)
+        if bits.any():
+            common |= np.array([one.bit_count() >= COMMON_BITS for one in bits.tolist()])
+        return common
 
 
 class PartStore(PageStore):
@@ -208,7 +220,7 @@ class PartStore(PageStore):
     def __init__(self, method: Method, options: BatchOptions, given: pa.Table, questions: PartQuestions) -> None:
         super().__init__(Memory(), method.recipe(), options.secret, 0)
         self._questions = questions
-        self.part_counts = PartCounts(method.hashes, questions)
+        self.part_counts = PartCounts(questions)
         self.use_exact_counts(self.part_counts)
         self.rank = 0
         #: The ranks of the judged pages, and their verdicts, packed; empty for a unique page that is like no other.
@@ -303,8 +315,8 @@ class PartStore(PageStore):
         written, verdicts = self._written, self.verdicts
         ids, originals, replaced, packed = zip(*written.values(), strict=True) if written else ((), (), (), ())
         filed, by = (np.array(column, np.uint64) for column in (self._filed_keys, self._filed_by))
-        asked = np.union1d(self._questions.hashes[Topic.KEY], np.array(self._asked_keys, np.uint64))
-        asked = np.setdiff1d(asked, filed)
+        asked = np.concatenate((self._questions.hashes[Topic.KEY], np.array(self._asked_keys, np.uint64)))
+        asked = np.setdiff1d(sorted_set(asked), sorted_set(filed), assume_unique=True)
         original_of = dict(zip(written, originals, strict=True))
         by_url = sorted(self._urls.items())
         flags = [self._flags.get(rank, 0) for rank in self.ranks]

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.judging import unpack_verdict
 from scrapy_neardup.batch.local import rows_of
-from scrapy_neardup.batch.pages import StoredPage, stored_pages
+from scrapy_neardup.batch.pages import StoredPage, decode, stored_pages
 from scrapy_neardup.batch.part_store import EVERYWHERE, FORM, FORMED, HERE
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
-from scrapy_neardup.batch.tables import Topic, place_of, rank_of
+from scrapy_neardup.batch.tables import Topic, rank_of, record_batch
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
@@ -68,19 +68,26 @@ def judged_records(parts: Iterable[ArchivePart]) -> Iterator[JudgedRecord]:
 def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = lambda verdict: None) -> None:
     """Write VERDICTS to a parquet file; ``see`` gets each verdict."""
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
-        rows = list[dict[str, Any]]()
-        for judged in judged_records(run.own_parts):
-            tag, rank = judged.verdict.as_tag(), judged.stored.rank
-            see(judged.verdict)
-            tag["shared"] = [_valid(one) for one in tag["shared"]]
-            names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
-            input, record = place_of(rank)
-            place = {"input": run.inputs[input - run.first_input], "record": record}
-            rows.append({**tag, **names, **place, "url": _valid(judged.verdict.url)})
-            if len(rows) == 10_000:
-                writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
-                rows.clear()
-        writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
+        for part in run.own_parts:
+            packed = chain.from_iterable(rows_of(part, Topic.VERDICT)["payload"].chunks)
+            for batch in part.batches(("rank", "url", "reader"), 10_000):
+                rows = list[tuple[Any, ...]]()
+                columns = (batch.column(name).to_pylist() for name in ("rank", "url", "reader"))
+                for rank, url, reader in zip(*columns, strict=True):
+                    verdict = unpack_verdict(rank, decode(url), decode(reader), next(packed).as_py())
+                    see(verdict)
+                    rows.append(_row(run, rank, verdict))
+                writer.write_batch(record_batch(rows, VERDICTS))
+
+
+def _row(run: BatchRun, rank: int, verdict: Verdict) -> tuple[Any, ...]:
+    """Return the values of a row of VERDICTS."""
+    tag = verdict.as_tag()
+    tag["input"], tag["record"] = run.place_of(rank)
+    tag["url"], tag["shared"] = _valid(verdict.url), [_valid(one) for one in tag["shared"]]
+    names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
+    tag |= names
+    return tuple([tag[name] for name in VERDICTS.names])
 
 
 def _valid(text: str) -> str:

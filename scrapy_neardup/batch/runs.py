@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.tables import rank_of
+from scrapy_neardup.batch.tables import place_of, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.recipe import Secret
 
@@ -35,10 +35,10 @@ class ArchivePart:
     files: tuple[Path, ...]
     rows: Path
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Return its pages, a thousand at a time, as PAGES or with these columns alone."""
+    def batches(self, columns: Sequence[str] | None = None, pages: int = 1000) -> Iterator[pa.RecordBatch]:
+        """Return its pages, so many at a time, as PAGES or with these columns alone."""
         for file in self.files:
-            yield from pq.ParquetFile(file).iter_batches(1000, columns=columns and list(columns))
+            yield from pq.ParquetFile(file).iter_batches(pages, columns=columns and list(columns))
 
 
 class Stretch(NamedTuple):
@@ -148,6 +148,11 @@ class BatchRun:
         named = enumerate(self.inputs, self.first_input)
         every = (Stretch(number, name, stride) for number, name in named for stride in range(self.strides))
         return [one for one in every if not self.marker(one).exists()]
+
+    def place_of(self, rank: int) -> tuple[str, int]:
+        """Return the name of the input of a page, and the number of its record there."""
+        input, record = place_of(rank)
+        return self.inputs[input - self.first_input], record
 
     def marker(self, stretch: Stretch) -> Path:
         """Return the file that is there once a stretch is read."""
