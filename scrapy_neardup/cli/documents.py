@@ -10,8 +10,8 @@ from scrapy_neardup.cli.inputs import read_documents
 from scrapy_neardup.cli.output import check_new_file, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.lab.documents import open_spool
-from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, find_similar_pairs, open_gram_file
+from scrapy_neardup.lab.documents import open_rows, open_spool
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, GramFile, find_similar_pairs
 from scrapy_neardup.lab.pairs import compare_documents
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from scrapy_neardup.text.normalize import converter_name, normalize
@@ -57,7 +57,7 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
     format = find_output_format(arguments.output)
     with (
         open_spool(read_documents("pairs", config_of(arguments), arguments.feed)) as documents,
-        open_gram_file() as sets,
+        open_rows(GramFile) as sets,
     ):
         for document in progress(documents, len(documents), "texts cut"):
             sets.add(document.page.text)
