@@ -22,7 +22,7 @@ from scrapy_neardup.cli.command import (
     parse_method,
     parse_parameters,
 )
-from scrapy_neardup.cli.inputs import read_documents
+from scrapy_neardup.cli.documents import read_documents
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus

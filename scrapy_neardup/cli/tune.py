@@ -19,7 +19,7 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.inputs import read_documents
+from scrapy_neardup.cli.documents import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import (
     ask,
