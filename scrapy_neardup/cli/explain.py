@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator
 
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, limit_option, option
-from scrapy_neardup.cli.opening import snapshot_state
-from scrapy_neardup.cli.output import describe_missing, format_count, format_facts, present, progress, to_line
+from scrapy_neardup.cli.opening import describe_missing, snapshot_state
+from scrapy_neardup.cli.output import format_count, format_facts, present, progress, to_line
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.pages import OtherPage, StatePage, inspect_pages
 from scrapy_neardup.inspect.urls import near_urls
@@ -55,7 +55,7 @@ def explain(arguments: argparse.Namespace) -> int:
         text = [
             f"{to_line(url)}\n{format_facts(_facts(found[url]))}"
             if url in found
-            else describe_missing(url, near[url], store.location)
+            else f"{describe_missing(url, near[url], store.location)}\n"
             for url in urls
         ]
     present(arguments, data, text)

@@ -184,14 +184,6 @@ def format_rest(rest: int) -> str:
     return f"  (and {rest:,} more)\n" if rest > 0 else ""
 
 
-def describe_missing(url: str, near: list[str], location: str) -> str:
-    """Return a sentence on a URL that is not in the state, with ``near``, the similar URLs that are."""
-    sentence = f"{to_line(url)}\n  is not in the state at {location}."
-    if not near:
-        return f"{sentence} Write the URL as crawled.\n"
-    return f"{sentence} Similar URLs:\n" + "".join(f"    {to_line(one)}\n" for one in near)
-
-
 def list_options(what: str) -> tuple[Option, ...]:
     """Return the options of a list of ``what``, a plural: file, format, limit, JSON."""
     return (

@@ -12,20 +12,13 @@ import pytest
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import Corpus
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import Score, compare_answers, evaluate, make_score, sweep
+from scrapy_neardup.lab.evaluate import MIN_LETTERS, STORES, Score, compare_answers, evaluate, make_score
 from scrapy_neardup.lab.pairs import Pair
-from scrapy_neardup.lab.replay import MIN_LETTERS, STORES
-from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.settings import Config
 from tests.lab.corpus import document, lines, mixed, read
-from tests.lab.methods import Broken, First, FirstParameters, Picky, Unsaid
-
-
-@pytest.fixture(autouse=True)
-def methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    for method in (First, Broken, Unsaid):
-        monkeypatch.setitem(METHODS, method.name, method)
+from tests.lab.methods import Broken, First, FirstParameters, Picky
 
 
 @pytest.fixture(scope="module")
@@ -87,19 +80,6 @@ def test_a_file_that_a_method_loads_once_is_not_on_the_clock(corpus: Corpus, mon
 
     monkeypatch.setattr("scrapy_neardup.lab.evaluate.process_time", lambda: clock[0])
     assert evaluate(Slow(), corpus).ms_per_page == pytest.approx(28 * 500 / 30, abs=0.001)
-
-
-def test_a_sweep_tries_the_values_of_the_method(corpus: Corpus) -> None:
-    points = list(sweep("first", corpus, {}))
-    assert [(value, score.parameters, score.missed) for value, score in points] == [
-        (0.0, {"least": 0.0}, 0),
-        (1.0, {}, 3),
-    ]
-    assert points[0][1].false_drops > 0
-    points = list(sweep("first", corpus, {"letters": 1, "least": 0.3}))
-    assert [score.parameters for _, score in points] == [{"letters": 1, "least": 0.0}, {"letters": 1}]
-    with pytest.raises(SettingsError, match="The method unsaid"):
-        next(sweep("unsaid", corpus, {}))
 
 
 def test_as_many_letters_are_needed_as_in_a_crawl() -> None:
