@@ -23,7 +23,7 @@ from scrapy_neardup.cli.command import (
 from scrapy_neardup.cli.opening import snapshot_if_exists, snapshot_state
 from scrapy_neardup.cli.output import (
     BRACKETS,
-    format_count,
+    describe_site,
     format_parts,
     format_table,
     is_coloured,
@@ -31,7 +31,6 @@ from scrapy_neardup.cli.output import (
     to_line,
 )
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.inspect.pair import (
     KnownPair,
     PairComparison,
@@ -186,12 +185,8 @@ def _format_value(value: float) -> str:
 def _describe_state(pair: KnownPair) -> str:
     if pair.store is None:
         return f"No state is used, so no boilerplate and no templates are known: {to_line(pair.why_no_store or '')}"
-    known = "; ".join(
-        f"it has counted {format_count(one.pages, 'page')}{' or more' * (one.pages >= MOST_COUNTED)} of "
-        f"{to_line(one.name)}; {one.forms:.0%} of the last share a template"
-        for one in pair.sites
-    )
-    return f"By the counts of the state at {to_line(pair.store)}: {known or 'it knows neither site'}."
+    known = "; ".join(map(describe_site, pair.sites)) or "neither site is known"
+    return f"By the counts of the state at {to_line(pair.store)}: {known}."
 
 
 def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:

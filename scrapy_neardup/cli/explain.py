@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, limit_option, option
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
-from scrapy_neardup.cli.output import format_count, format_facts, present, progress, to_line
+from scrapy_neardup.cli.output import describe_site, format_count, format_facts, present, progress, to_line
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.pages import OtherPage, StatePage, inspect_pages
 from scrapy_neardup.inspect.urls import near_urls
@@ -97,9 +97,8 @@ def _facts(page: StatePage) -> Iterator[tuple[str, object]]:
         yield "nearest now", _format_other(page.nearest) + ("" if page.nearest.came_first else ", after this page")
     if page.passed:
         yield "it passed", page.passed
-    if site := page.site:
-        pages = format_count(site.pages, "page")
-        yield "its site", f"{to_line(site.name)}: {pages} counted, {site.forms:.0%} of the last share a template"
+    if page.site:
+        yield "its site", describe_site(page.site)
     if page.verdict is not Kind.UNJUDGED:
         yield "group", "\n".join(_group_lines(page))
 

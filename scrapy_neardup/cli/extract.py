@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
+    describe_site,
     format_count,
     format_facts,
     format_parts,
@@ -28,7 +29,6 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
-from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
@@ -135,7 +135,7 @@ def _data(found: ExtractedPage) -> dict[str, Any]:
         "quoted_letters": found.quoted,
         "store": found.location,
         "why_no_store": found.why_no_state or None,
-        "pages_of_site": found.site_pages if found.location else None,
+        "pages_of_site": (found.site.pages if found.site else 0) if found.location else None,
         "text": page.text,
         "main": page.main,
         "lines": [
@@ -201,11 +201,9 @@ def _describe_judgement(found: ExtractedPage) -> str:
 def _describe_state(found: ExtractedPage) -> str:
     if found.location is None:
         return f"none, so no boilerplate is known. {found.why_no_state}"
-    lines = f"{format_count(sum(one.pages > 0 for one in found.lines), 'line')} with boilerplate here."
-    if not found.page.site:
-        return f"{found.location}; the site is unknown; {lines}"
-    pages = format_count(found.site_pages, "page") + " or more" * (found.site_pages >= MOST_COUNTED)
-    return f"{found.location}; it has counted {pages} of the site {found.page.site}; {lines}"
+    site = describe_site(found.site) if found.site else "the site is unknown"
+    lines = format_count(sum(one.pages > 0 for one in found.lines), "line")
+    return f"{found.location}; {site}; {lines} with boilerplate here."
 
 
 #: A crawl of one page must leave no trace.

@@ -20,6 +20,7 @@ from scrapy_neardup.cli.command import Option, flag, limit_option, option
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
+from scrapy_neardup.inspect.pages import MOST_COUNTED, KnownSite
 from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
@@ -147,6 +148,12 @@ def format_count(number: int, singular: str, plural: str = "") -> str:
     ('1 page', '2,400 copies')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def describe_site(site: KnownSite) -> str:
+    """Return how many pages of a site a state has counted."""
+    pages = format_count(site.pages, "page") + " or more" * (site.pages >= MOST_COUNTED)
+    return f"{pages} of {to_line(site.name)} counted, {site.forms:.0%} of the last share a template"
 
 
 def format_counts(counts: Mapping[str, object]) -> str:
