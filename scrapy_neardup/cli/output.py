@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TypeVar
 
 from tabulate import tabulate
@@ -172,6 +173,37 @@ def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: s
         f"{indent}{name:<{width}}" + f"\n{indent}{' ' * width}".join(str(value).split("\n")) + "\n"
         for name, value in pairs
     )
+
+
+def format_data(data: Mapping[str, Any]) -> str:
+    """Return a JSON object as text: names and values in two columns, then a table for each list of objects.
+
+    Empty values are left out. A name that begins with "bytes" is a size.
+    """
+    facts, tables = [], []
+    for name, value in data.items():
+        if isinstance(value, (list, tuple)) and value:
+            rows = [one if isinstance(one, dict) else as_data(one) for one in value]
+            cells = [[_format_value(*item) for item in row.items()] for row in rows]
+            tables.append(f"{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells)}\n")
+        elif value or value == 0:
+            facts.append((_spaced(name), _format_value(name, value)))
+    width = max(len(name) for name, _ in facts) + 2
+    return "\n".join([format_facts(facts, width, indent=""), *tables])
+
+
+def _format_value(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        entries = [f"{key}: {_format_value(key, one)}" for key, one in value.items()]
+        has_parts = any(isinstance(one, dict) for one in value.values())
+        return "\n".join(entries) if has_parts else fill(", ".join(entries), 100)
+    if type(value) in (int, float):
+        return format_size(value) if name.startswith("bytes") else f"{value:,}"
+    return to_line(json.dumps(value) if isinstance(value, bool) else str(value))
+
+
+def _spaced(name: str) -> str:
+    return to_line(name.replace("_", " "))
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, remarks: int = 0) -> str:

@@ -154,16 +154,6 @@ def test_long_texts_are_cut(found: Found) -> None:
     assert not found("pears", "edited", "--limit", str(length))["a"]["cut"]
 
 
-def test_the_method_is_the_projects_unless_one_is_named(found: Found) -> None:
-    given = {"NEARDUP_METHOD": "shingle", "NEARDUP_PARAMETERS": {"similarity": 0.9}}
-    answer = found("pears", "edited", **given)
-    assert (answer["method"], answer["verdict"]) == ("shingle", "unique")
-    assert found("pears", "edited", "--method", "cascade", **given)["method"] == "cascade"
-    answer = found("pears", "edited", "--method", "shingle:similarity=0.6,n=4")
-    assert (answer["verdict"], answer["parameters"]["n"], answer["features"]) == ("duplicate", 4, None)
-    assert marks(answer["b"]) == PEARS[:7]
-
-
 # The state
 
 
