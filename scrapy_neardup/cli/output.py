@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
@@ -21,7 +22,6 @@ from scrapy_neardup.cli.command import Option, flag, limit_option, option
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.inspect.pages import MOST_COUNTED, KnownSite
 from scrapy_neardup.report.formats import format_size
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
@@ -151,12 +151,6 @@ def format_count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def describe_site(site: KnownSite) -> str:
-    """Return how many pages of a site a state has counted."""
-    pages = format_count(site.pages, "page") + " or more" * (site.pages >= MOST_COUNTED)
-    return f"{pages} of {to_line(site.name)} counted, {site.forms:.0%} of the last share a template"
-
-
 def format_counts(counts: Mapping[str, object]) -> str:
     """Return counts under their names in JSON; zeros and values that are no counts are left out.
 
@@ -175,31 +169,42 @@ def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: s
     )
 
 
-def format_data(data: Mapping[str, Any]) -> str:
+def format_data(data: Any, *hidden: str, indent: str = "") -> str:
     """Return a JSON object as text: names and values in two columns, then a table for each list of objects.
 
-    Empty values are left out. A name that begins with "bytes" is a size.
+    Empty values and ``hidden`` names are left out. A name that begins with "bytes" is a size.
     """
     facts, tables = [], []
-    for name, value in data.items():
-        if isinstance(value, (list, tuple)) and value:
-            rows = [one if isinstance(one, dict) else as_data(one) for one in value]
+    for name, value in _as_dict(data).items():
+        if name in hidden or (not value and value != 0):
+            continue
+        if isinstance(value, (list, tuple)) and not isinstance(value[0], str):
+            rows = [_as_dict(one) for one in value]
             cells = [[_format_value(*item) for item in row.items()] for row in rows]
-            tables.append(f"{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells)}\n")
-        elif value or value == 0:
+            tables.append(f"\n{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells, words=2)}\n")
+        else:
             facts.append((_spaced(name), _format_value(name, value)))
     width = max(len(name) for name, _ in facts) + 2
-    return "\n".join([format_facts(facts, width, indent=""), *tables])
+    return "".join([format_facts(facts, width, indent), *tables])
+
+
+def _as_dict(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else as_data(data)
 
 
 def _format_value(name: str, value: Any) -> str:
-    if isinstance(value, dict):
-        entries = [f"{key}: {_format_value(key, one)}" for key, one in value.items()]
-        has_parts = any(isinstance(one, dict) for one in value.values())
-        return "\n".join(entries) if has_parts else fill(", ".join(entries), 100)
-    if type(value) in (int, float):
-        return format_size(value) if name.startswith("bytes") else f"{value:,}"
-    return to_line(json.dumps(value) if isinstance(value, bool) else str(value))
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(to_line, value))
+    if value is None or isinstance(value, bool):
+        return "" if value is None else "yes" if value else "no"
+    if isinstance(value, str):
+        return to_line(value.value if isinstance(value, Enum) else value)
+    if isinstance(value, (int, float)):
+        return format_size(int(value)) if name.startswith("bytes") else f"{value:,}"
+    parts = _as_dict(value)
+    entries = [f"{key}: {_format_value(key, one)}" for key, one in parts.items() if one is not None]
+    is_flat = isinstance(value, dict) and not any(isinstance(one, dict) for one in parts.values())
+    return fill(", ".join(entries), 100, break_on_hyphens=False) if is_flat else "\n".join(entries)
 
 
 def _spaced(name: str) -> str:

@@ -70,8 +70,6 @@ def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke
     found = invoke("explain", NEW, PEAR, "--store", state, "--json").data
     assert [page["sealed"] for page in found["pages"]] == [False, True]
     assert (found["in_use"], found["as_of"][:2]) == (True, "20")
-    out = invoke("explain", NEW, PEAR, "--store", state).out
-    assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
 def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
