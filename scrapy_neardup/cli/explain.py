@@ -23,6 +23,8 @@ output:
   The verdict and its evidence, as recorded when the page was judged. Of an updated page the state knows only the last
   version. With NEARDUP_KEEP = "nothing" it keeps no kinds, titles or common sentences.
 
+  A page that is not sealed is in a feed that is not stored. If it never is, the next crawl rolls the page back.
+
   For a page that passed, also its near miss (the page that it was nearly a copy of when it was judged) and the most
   similar original now, each with the decision on the two. For the latter the present counts of the site decide.
 
