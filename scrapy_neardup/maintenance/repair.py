@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
 from scrapy_neardup.maintenance.verify import ROW_KINDS, Findings, PageColumns, RowKind, check, unpack_record
@@ -72,7 +72,7 @@ class Salvage:
     def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
         """Yield the readable rows of these keys."""
         for key in keys:
-            with suppress(UnreadableError):
+            with suppress(StoreError):
                 yield from self._ordered(key, key + b"\0", reverse=False)
 
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
@@ -82,21 +82,21 @@ class Salvage:
                 yield row
                 low = row[0] + b"\0"
             return None
-        except UnreadableError:
+        except StoreError:
             pass
         try:
             for row in self._ordered(low, high, reverse=True):
                 yield row
                 high = row[0]
             return None
-        except UnreadableError:
+        except StoreError:
             return low, high
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
         """Stop at rows out of order, because a damaged tree may have loops."""
         for key, value in self._copy.rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
-                raise UnreadableError("there is a row where it cannot be")
+                raise StoreError("there is a row where it cannot be")
             yield key, value
             if reverse:
                 high = key
