@@ -270,6 +270,7 @@ class RemoteJudgement:
             for page in lost:
                 page.unregister(program, hashes)
             self.pending.register(program, hashes)
+            program.in_flight(self.pending.heads(hashes))
             take = self._add_look_up(program)
             crawl.judgements[self.pending.place] = self
             self.breaks = self._link.breaks
@@ -352,7 +353,7 @@ class RemoteJudgement:
         program = self._link.program()
         claimed.register(program, hashes)
         program.in_flight(heads_of(more))
-        found = places_in((await self._link.run(program))[2], claimed.place)
+        found = places_in((await self._link.run(program))[1], claimed.place)
         others = [place for place in found if place not in self._given_up]
         if others:
             program = self._link.program()
