@@ -290,6 +290,15 @@ class FileEngine(Engine):
             ) from error
         self._lock = lock(path, self.location)
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock within."""
+        self.lock()
+        try:
+            yield
+        finally:
+            self.unlock()
+
     def unlock(self) -> None:
         """Release the lock. A second call does nothing."""
         if self._lock is not None:

@@ -86,15 +86,6 @@ def is_ours(path: Path) -> bool:
     return _header(path) == (APPLICATION, VERSION)
 
 
-def _is_database(path: Path) -> bool:
-    """Whether a file begins like an SQLite database."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
-
-
 def _header(path: Path) -> tuple[int, int]:
     """Return application and version; zeros for another file."""
     with path.open("rb") as file:
@@ -153,7 +144,8 @@ class SQLite(FileEngine):
     @contextmanager
     def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
         path, copy = Path(location), folder / "copy.sqlite"
-        if not _is_database(path) and not cls.witness_of(location).exists():  # nothing is put beside it, whatever it is
+        is_database = path.is_file() and _header(path) != (0, 0)
+        if not is_database and not cls.witness_of(location).exists():  # whatever it is, nothing is put beside it
             raise hopeless(location, "it is no SQLite database")
         with copying(cls, location):
             shutil.copyfile(path, copy)
