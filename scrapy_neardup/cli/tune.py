@@ -19,7 +19,7 @@ from scrapy_neardup.cli.command import (
     option,
     parse_method,
 )
-from scrapy_neardup.cli.inputs import read_documents
+from scrapy_neardup.cli.documents import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import (
     ask,
@@ -34,10 +34,10 @@ from scrapy_neardup.cli.output import (
 )
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.candidates import Stratum, draw_pairs, find_candidates, make_strata, make_thresholds
-from scrapy_neardup.lab.documents import Document, Spool, open_spool, read_kept_documents
+from scrapy_neardup.lab.documents import Document, Spool, open_rows, open_spool, read_kept_documents
 from scrapy_neardup.lab.estimates import ENOUGH, Figure, Tuning, tune
 from scrapy_neardup.lab.evaluate import find_overrides
-from scrapy_neardup.lab.exact import Alike, open_gram_file
+from scrapy_neardup.lab.exact import Alike, GramFile
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES
@@ -108,7 +108,7 @@ def find_threshold(arguments: argparse.Namespace) -> int:
     tried = make_thresholds(name, parameters)
     if not arguments.labels and arguments.output.exists():
         read_answers(arguments.output, "stratum_size")  # raises for another kind of file, before the feed is read
-    with _documents(arguments.feed, config) as documents, open_gram_file() as sets:
+    with _documents(arguments.feed, config) as documents, open_rows(GramFile) as sets:
         found = find_candidates(documents, sets, tried, config.min_letters, progress)
         if not found:
             raise NearDupError(

@@ -406,7 +406,7 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
 
     source = copy("sqlite")
     before = state_files(source.parent, source)
-    monkeypatch.setattr(refile._Refiler, "_copy_rows", fail)
+    monkeypatch.setattr(refile._Refiler, "_sound_rows", fail)
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
     assert state_files(source.parent, source) == before

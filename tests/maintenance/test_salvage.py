@@ -70,13 +70,6 @@ def test_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.gaps > 0
 
 
-def test_rows_are_asked_for_one_by_one() -> None:
-    all = rows(4 * LEAF)
-    found = Salvage(Leaves(all, {1}))
-    asked = [all[3][0], b"unknown", all[LEAF + 3][0], all[2 * LEAF][0]]
-    assert list(found.look_up(asked)) == [all[3], all[2 * LEAF]]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
