@@ -65,7 +65,7 @@ def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
             raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
         if witness.exists() or not path.exists() or not path.stat().st_size:
             return
-        application, version = _header(path)
+        application, version = _header(path) or (0, 0)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
@@ -86,12 +86,12 @@ def is_ours(path: Path) -> bool:
     return _header(path) == (APPLICATION, VERSION)
 
 
-def _header(path: Path) -> tuple[int, int]:
-    """Return application and version; zeros for another file."""
+def _header(path: Path) -> tuple[int, int] | None:
+    """Return application and version; None if the file does not begin like a database."""
     with path.open("rb") as file:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC):
-        return 0, 0
+        return None
     version, application = _VERSION_FIELDS.unpack_from(header, 60)
     return application, version
 
@@ -144,7 +144,7 @@ class SQLite(FileEngine):
     @contextmanager
     def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
         path, copy = Path(location), folder / "copy.sqlite"
-        is_database = path.is_file() and _header(path) != (0, 0)
+        is_database = path.is_file() and _header(path) is not None
         if not is_database and not cls.witness_of(location).exists():  # whatever it is, nothing is put beside it
             raise hopeless(location, "it is no SQLite database")
         with copying(cls, location):
