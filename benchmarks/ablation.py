@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.lab.documents import Document, DocumentReader
+from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
 from scrapy_neardup.lab.pairs import COPY, SKIP, Pair, read_answers
-from scrapy_neardup.lab.replay import make_judge, open_empty_store, replay
 from scrapy_neardup.methods.cascade import features, rules, site
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import pkgutil
+import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+import scrapy.commands
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import NearDupError
@@ -28,10 +33,10 @@ COMMANDS = {
         "report",
         "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",
     ),
-    "explain": ("explain", "Show what the state knows about a page: verdict, original, evidence, group."),
-    "stats": ("stats", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
-    "groups": ("groups", "List the groups of a state, the largest first: each original with its copies."),
-    "dropped": ("dropped", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),
+    "explain": ("contents", "Show what the state knows about a page: verdict, original, evidence, group."),
+    "stats": ("contents", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
+    "groups": ("contents", "List the groups of a state, the largest first: each original with its copies."),
+    "dropped": ("contents", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),
     "keep": ("verdicts", "Mark a page as no copy: it passes in the next crawl and from then on."),
     "copy": ("verdicts", "Mark a page as a copy of another one, to be dropped when it comes again."),
     "judgements": ("verdicts", "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."),
@@ -140,10 +145,7 @@ class NearDupCommand(ScrapyCommand):
         """Run a command, or list them all, and leave the exit code for Scrapy."""
         if opts.neardup is None:
             if opts.version or opts.completion:
-                about = import_module(f"{__name__}.about")
-                for parser in self._parsers.values() if opts.completion else ():
-                    parser.fill()
-                sys.stdout.write(about.describe_versions() if opts.version else about.make_completion(self._parsers))
+                sys.stdout.write(describe_versions() if opts.version else make_completion(self._parsers))
                 return
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\n{self.long_desc()}\n")
             self.exitcode = 2
@@ -187,6 +189,47 @@ class _HiddenOptions:
 
     def add_argument(self, *flags: str, **options: Any) -> None:
         self._parser.add_argument(*flags, **{**options, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS})
+
+
+#: For bash, and for zsh with bashcompinit. Each place is completed from a list of words, else from the files.
+_COMPLETION = """\
+# In bash: eval "$(scrapy neardup --completion)"; in zsh run first: autoload -U bashcompinit; bashcompinit
+_scrapy_neardup() {
+    local words=""
+    case "$COMP_CWORD ${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
+%s
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _scrapy_neardup scrapy
+"""
+
+
+def make_completion(parsers: Mapping[str, _LazyParser]) -> str:
+    """Return a script that completes the commands and their options."""
+    own = sorted(module.name for module in pkgutil.iter_modules(scrapy.commands.__path__))
+    words = {"1 *": ["neardup", *own], "2 neardup *": [*parsers, "--help", "--version"]}
+    for name, parser in parsers.items():
+        parser.fill()
+        shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+        words[f"* neardup {name}"] = [flag for action in shown for flag in action.option_strings]
+    cases = []
+    for place, found in words.items():
+        escaped = place.replace(" ", "\\ ")
+        cases.append(f'        {escaped}) words="{" ".join(found)}" ;;')
+    return _COMPLETION % "\n".join(cases)
+
+
+def describe_versions() -> str:
+    """Return versions, the kind of states, and whether the kernels are compiled."""
+    from scrapy_neardup.hashing import compiled
+
+    state = "LevelDB" if find_spec("plyvel") else "SQLite, because plyvel is not installed"
+    return (
+        f"scrapy-neardup {version('scrapy-neardup')}, Scrapy {version('scrapy')}, {platform.python_implementation()} "
+        f"{platform.python_version()} on {platform.system()} {platform.machine()}\n"
+        f"{compiled.sentence()}\nStates are {state}.\n"
+    )
 
 
 def _run(command: Command, arguments: argparse.Namespace) -> int:

@@ -1,21 +1,47 @@
-"""``scrapy neardup pairs`` and ``lexicon``: figures of the documents of a feed."""
+"""The documents of a feed, and ``scrapy neardup pairs`` and ``lexicon``: their figures."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy_neardup.cli.command import DOCUMENTS, FORCE, command, config_of, flag, number, option
-from scrapy_neardup.cli.inputs import read_documents
 from scrapy_neardup.cli.output import check_new_file, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.lab.documents import open_spool
-from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, find_similar_pairs, open_gram_file
+from scrapy_neardup.inspect.sources import open_source
+from scrapy_neardup.lab.documents import Document, DocumentReader, open_rows, open_spool
+from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, GramFile, find_similar_pairs
 from scrapy_neardup.lab.pairs import compare_documents
+from scrapy_neardup.settings import Config
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from scrapy_neardup.text.normalize import converter_name, normalize
 from scrapy_neardup.text.tokens import words
+from scrapy_neardup.untrusted import one_line
+
+
+def read_documents(command: str, config: Config, *names: str | Path) -> Iterator[Document]:
+    """Yield the documents of files, read as a crawl with these settings would.
+
+    Records without a document are a warning at the end. Raises NearDupError if there is no document.
+    """
+    count = 0
+    with open_source(config, marks=False) as source:
+        reader = DocumentReader(source)
+        for document in progress(reader.read(*names), what="documents read"):
+            count += 1
+            yield document
+    if reader.left_out:
+        why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in reader.left_out.most_common())
+        warn(f"{command}: left out: {why}.")
+    if not count:
+        where = ", ".join("standard input" if str(name) == STDIN else str(name) for name in names)
+        raise NearDupError(
+            f"{where} contains no document with a text. Check that it is the right file. If the text has another "
+            "field, name it in NEARDUP_FIELDS."
+        )
 
 
 @command(
@@ -57,7 +83,7 @@ def compute_pairs(arguments: argparse.Namespace) -> int:
     format = find_output_format(arguments.output)
     with (
         open_spool(read_documents("pairs", config_of(arguments), arguments.feed)) as documents,
-        open_gram_file() as sets,
+        open_rows(GramFile) as sets,
     ):
         for document in progress(documents, len(documents), "texts cut"):
             sets.add(document.page.text)

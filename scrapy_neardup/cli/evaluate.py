@@ -22,14 +22,13 @@ from scrapy_neardup.cli.command import (
     parse_method,
     parse_parameters,
 )
-from scrapy_neardup.cli.inputs import read_documents
+from scrapy_neardup.cli.documents import read_documents
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.lab.corpus import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
 from scrapy_neardup.lab.documents import Document, open_spool
-from scrapy_neardup.lab.evaluate import GoldScore, Score, evaluate, find_threshold, sweep
+from scrapy_neardup.lab.evaluate import STORES, GoldScore, Score, evaluate, find_threshold
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, Pair
-from scrapy_neardup.lab.replay import STORES
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Verdict
@@ -115,11 +114,10 @@ def score_methods(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A method that the user named. One of ``all`` is made when its turn comes, so that it fails alone."""
+    """A method that the user named."""
 
     name: str
     parameters: dict[str, Any]
-    made: Method | None = None
 
     @property
     def text(self) -> str:
@@ -128,13 +126,13 @@ class MethodSpec:
 
 
 def _parse_methods(texts: list[str], common: dict[str, Any]) -> Iterator[MethodSpec]:
+    """Yield the methods. Raises NearDupError for one that cannot be made, unless it is one of ``all``."""
     for text in texts:
         name, own = parse_method(text)
         parameters = {**common, **own}
-        if name == "all":
-            yield from (MethodSpec(one, parameters) for one in METHODS)
-        else:
-            yield MethodSpec(name, parameters, make_method(name, parameters))
+        if name != "all":
+            make_method(name, parameters)
+        yield from (MethodSpec(one, parameters) for one in (METHODS if name == "all" else [name]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,19 +165,20 @@ def _evaluate(corpus: Corpus, spec: MethodSpec, arguments: argparse.Namespace, *
 
     The error of the only method is raised.
     """
-    options = {
-        "store_url": arguments.store,
-        "progress": partial(progress, total=len(corpus.labels)),
-    }
     try:
-        method = spec.made or make_method(spec.name, spec.parameters)
+        method = make_method(spec.name, spec.parameters)
+        tried: list[tuple[dict[str, Any], Method]] = [({}, method)]
         if arguments.sweep:
-            for value, score in sweep(spec.name, corpus, spec.parameters, **options):
-                yield _Result(spec, {"threshold": find_threshold(method), "value": value}, score)
-        else:
+            name = find_threshold(method)
+            tried = [
+                ({"threshold": name, "value": value}, make_method(spec.name, {**spec.parameters, name: value}))
+                for value in type(method).sweep
+            ]
+        for value, method in tried:
             with _open_verdicts(arguments.verdicts, corpus.gold) as on_verdict:
-                score = evaluate(method, corpus, on_verdict=on_verdict, **options)
-            yield _Result(spec, {}, score)
+                watch = partial(progress, total=len(corpus.labels))
+                score = evaluate(method, corpus, store_url=arguments.store, progress=watch, on_verdict=on_verdict)
+            yield _Result(spec, value, score)
     except NearDupError as error:
         if alone:
             raise

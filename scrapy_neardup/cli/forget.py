@@ -11,8 +11,7 @@ from typing import Any
 
 from scrapy_neardup.ages import parse_duration, parse_time
 from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, flag, option
-from scrapy_neardup.cli.inputs import find_pages
-from scrapy_neardup.cli.opening import open_state
+from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_expired, select_unseen

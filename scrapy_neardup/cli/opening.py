@@ -1,8 +1,8 @@
-"""The state that a command works on: where it is, and how it is opened."""
+"""The state that a command works on: where it is, how it is opened, and the pages in it that a user names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,7 @@ from scrapy_neardup.cli.output import to_line, warn
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
+from scrapy_neardup.inspect.urls import near_urls
 from scrapy_neardup.judge.former import check_tools
 from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
@@ -22,6 +23,7 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states_near
 
 
@@ -184,3 +186,23 @@ def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
         )
     own.set(SETTING, url, "cmdline")
     return own
+
+
+def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:
+    """Return the records of URLs, and the URLs without one. Each of those is a warning with similar URLs."""
+    found, missing = [], []
+    for url in urls:
+        if (record := store.find(url)) is not None:
+            found.append(record)
+        else:
+            missing.append(url)
+            warn(describe_missing(url, near_urls(store, url), store.location))
+    return found, missing
+
+
+def describe_missing(url: str, near: list[str], location: str) -> str:
+    """Return a sentence on a URL that is not in the state, with ``near``, the similar URLs that are."""
+    sentence = f"{to_line(url)}\n  is not in the state at {location}."
+    if not near:
+        return f"{sentence} Write the URL as crawled."
+    return "\n    ".join((f"{sentence} Similar URLs:", *map(to_line, near)))

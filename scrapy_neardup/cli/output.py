@@ -9,7 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TypeVar
 
 from tabulate import tabulate
@@ -167,6 +169,48 @@ def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: s
     )
 
 
+def format_data(data: Any, *hidden: str, indent: str = "") -> str:
+    """Return a JSON object as text: names and values in two columns, then a table for each list of objects.
+
+    Empty values and ``hidden`` names are left out. A name that begins with "bytes" is a size.
+    """
+    facts, tables = [], []
+    for name, value in _as_dict(data).items():
+        if name in hidden or (not value and value != 0):
+            continue
+        if isinstance(value, (list, tuple)) and not isinstance(value[0], str):
+            rows = [_as_dict(one) for one in value]
+            cells = [[_format_value(*item) for item in row.items()] for row in rows]
+            tables.append(f"\n{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells, words=2)}\n")
+        else:
+            facts.append((_spaced(name), _format_value(name, value)))
+    width = max(len(name) for name, _ in facts) + 2
+    return "".join([format_facts(facts, width, indent), *tables])
+
+
+def _as_dict(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else as_data(data)
+
+
+def _format_value(name: str, value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(to_line, value))
+    if value is None or isinstance(value, bool):
+        return "" if value is None else "yes" if value else "no"
+    if isinstance(value, str):
+        return to_line(value.value if isinstance(value, Enum) else value)
+    if isinstance(value, (int, float)):
+        return format_size(int(value)) if name.startswith("bytes") else f"{value:,}"
+    parts = _as_dict(value)
+    entries = [f"{key}: {_format_value(key, one)}" for key, one in parts.items() if one is not None]
+    is_flat = isinstance(value, dict) and not any(isinstance(one, dict) for one in parts.values())
+    return fill(", ".join(entries), 100, break_on_hyphens=False) if is_flat else "\n".join(entries)
+
+
+def _spaced(name: str) -> str:
+    return to_line(name.replace("_", " "))
+
+
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, remarks: int = 0) -> str:
     """Return a Markdown table. The first ``words`` and the last ``remarks`` columns are aligned left, others right.
 
@@ -182,14 +226,6 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, wo
 def format_rest(rest: int) -> str:
     """Return a line for list items that are not shown; nothing if there are none."""
     return f"  (and {rest:,} more)\n" if rest > 0 else ""
-
-
-def describe_missing(url: str, near: list[str], location: str) -> str:
-    """Return a sentence on a URL that is not in the state, with ``near``, the similar URLs that are."""
-    sentence = f"{to_line(url)}\n  is not in the state at {location}."
-    if not near:
-        return f"{sentence} Write the URL as crawled.\n"
-    return f"{sentence} Similar URLs:\n" + "".join(f"    {to_line(one)}\n" for one in near)
 
 
 def list_options(what: str) -> tuple[Option, ...]:

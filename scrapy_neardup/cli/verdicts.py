@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, flag, format_option, option
-from scrapy_neardup.cli.inputs import find_pages, read_urls
-from scrapy_neardup.cli.opening import open_state, snapshot_state
+from scrapy_neardup.cli.opening import describe_missing, find_pages, open_state, snapshot_state
 from scrapy_neardup.cli.output import (
-    describe_missing,
     format_count,
     format_rest,
     list_options,
@@ -21,6 +21,7 @@ from scrapy_neardup.cli.output import (
     write_list,
 )
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.files import STDIN, Entry, read_input
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.dropped import dropped, originals_of
 from scrapy_neardup.inspect.urls import near_urls
@@ -72,7 +73,7 @@ def keep(arguments: argparse.Namespace) -> int:
     """Write or remove manual verdicts; return 1 if a page is not in the state."""
     if arguments.site is not None and not arguments.last:
         raise SettingsError("--site works only with --last. Add --last.")
-    urls = [] if arguments.last and not (arguments.urls or arguments.file) else read_urls(arguments)
+    urls = [] if arguments.last and not (arguments.urls or arguments.file) else _read_urls(arguments)
     with open_state(arguments.store, config_of(arguments)) as store:
         if arguments.last:
             last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
@@ -93,6 +94,37 @@ def keep(arguments: argparse.Namespace) -> int:
     kept = [{"url": one.url, "original": one.other or None} for one in verdicts]
     present(arguments, {"kept": kept, "missing": missing}, "".join(_lines(verdicts)))
     return 1 if missing else 0
+
+
+def _read_urls(arguments: argparse.Namespace) -> list[str]:
+    """Return the URLs, each once; raises NearDupError if there is none, or if a list cannot be read."""
+    urls = [one for url in arguments.urls for one in (_urls_of_lines() if url == STDIN else [url])]
+    for record in read_input(arguments.file, arguments.format) if arguments.file else ():
+        if not isinstance(record, Entry):
+            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
+        urls.append(_url_of(record.fields, record.place))
+    if not urls:
+        raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
+    return list(dict.fromkeys(urls))
+
+
+def _urls_of_lines() -> Iterator[str]:
+    """Read standard input, where a line is a URL or a JSON object."""
+    for text in sys.stdin:
+        if text.lstrip().startswith("{"):
+            try:
+                yield _url_of(json.loads(text), "standard input")
+            except ValueError:
+                raise NearDupError(f"{text.strip()[:80]!r} is no JSON. Give one URL or JSON object per line.") from None
+        elif text.strip():
+            yield text.strip()
+
+
+def _url_of(fields: object, place: str) -> str:
+    url = fields.get("url") if hasattr(fields, "get") else None
+    if not isinstance(url, str) or not url.strip():
+        raise NearDupError(f"{place} has no url, but each record needs one. Nothing is changed.")
+    return url.strip()
 
 
 def _lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
@@ -158,7 +190,7 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
     if url == other:
         raise SettingsError("A page cannot be a copy of itself. Name another page as its original.")
     if store.find(other) is None:
-        raise NearDupError(describe_missing(other, near_urls(store, other), store.location).strip())
+        raise NearDupError(describe_missing(other, near_urls(store, other), store.location))
     verdict = find_manual_verdict(store, other)
     if verdict is not None and verdict.kind is ManualKind.COPY and verdict.other == url:
         raise NearDupError(

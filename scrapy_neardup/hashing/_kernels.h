@@ -8,12 +8,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL(name) static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t given)
+#define KERNEL(name) static PyObject *name(PyObject *module, PyObject *args)
 
 /* Starts to fetch memory that is read soon: several places of a large table are then waited for at once. */
 #if defined(__GNUC__)
@@ -47,21 +46,22 @@ static void *memory_for(Py_ssize_t count, size_t size)
     return found ? found : PyErr_NoMemory();
 }
 
-/* Sets an item of a new list; 0, or -1 with an error. */
-static int put(PyObject *list, Py_ssize_t place, PyObject *item)
-{
-    return item ? PyList_SetItem(list, place, item) : -1;
-}
-
-/* A list of numbers; NULL with an error. */
-static PyObject *list_of(const uint64_t *numbers, Py_ssize_t count)
+/* A list of ``count`` items, each made from its place in ``from``; NULL with an error. */
+static PyObject *list_of(PyObject *(*item)(const void *from, Py_ssize_t place), const void *from, Py_ssize_t count)
 {
     PyObject *list = PyList_New(count);
     Py_ssize_t i;
-    for (i = 0; list && i < count; i++)
-        if (put(list, i, PyLong_FromUnsignedLongLong(numbers[i])) < 0)
+    for (i = 0; list && i < count; i++) {
+        PyObject *one = item(from, i);
+        if (!one || PyList_SetItem(list, i, one) < 0)
             Py_CLEAR(list);
+    }
     return list;
+}
+
+static PyObject *number_item(const void *numbers, Py_ssize_t place)
+{
+    return PyLong_FromUnsignedLongLong(((const uint64_t *)numbers)[place]);
 }
 
 /* Orders for qsort. */
@@ -88,31 +88,24 @@ static uint64_t mix(uint64_t value)
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-#define SMALL 2048 /* characters that need no memory of their own */
-
 typedef struct {
     Py_UCS4 *at;
     Py_ssize_t count;
-    Py_UCS4 small[SMALL];
 } Points;
 
-/* The code points of a str; 0, or -1 with an error. Release them. */
+/* The code points of a str; 0 with an error, else release them. */
 static int points_of(PyObject *text, Points *points)
 {
-    points->at = points->small;
-    points->count = is_so(PyUnicode_Check(text), PyExc_TypeError, "a str is needed") ? PyUnicode_GetLength(text) : -1;
-    if (points->count < 0)
-        return -1;
-    if (points->count <= SMALL)
-        return PyUnicode_AsUCS4(text, points->small, SMALL, 0) ? 0 : -1;
+    if (!is_so(PyUnicode_Check(text), PyExc_TypeError, "a str is needed"))
+        return 0;
+    points->count = PyUnicode_GetLength(text);
     points->at = PyUnicode_AsUCS4Copy(text);
-    return points->at ? 0 : -1;
+    return points->at != NULL;
 }
 
 static void release(Points *points)
 {
-    if (points->at != points->small)
-        PyMem_Free(points->at);
+    PyMem_Free(points->at);
 }
 
 /* A str of code points, which may be lone surrogates. */
@@ -129,66 +122,31 @@ static PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count)
 typedef struct Table Table;
 typedef struct Strings Strings;
 typedef struct Cut Cut;
-typedef struct Lexicon Lexicon;
 
-static const char TABLE[] = "scrapy_neardup characters", STRINGS[] = "scrapy_neardup strings";
-static const char CUT[] = "scrapy_neardup cut text", LEXICON[] = "scrapy_neardup lexicon";
+static const char TABLE[] = "scrapy_neardup characters", STRINGS[] = "scrapy_neardup strings", CUT[] = "scrapy_neardup cut text";
 
-#define CAPSULE(type, name) (*va_arg(to, type **) = PyCapsule_GetPointer(*args, name)) != NULL
-#define MOST_TEXTS 2
-
-/* Reads arguments: one letter each, and where it goes. 0 with an error; then nothing is to be released. */
-static int take(PyObject *const *args, Py_ssize_t given, const char *kinds, ...)
-{
-    Points *texts[MOST_TEXTS] = {NULL};
-    Py_ssize_t *size, wanted = (Py_ssize_t)strlen(kinds);
-    PyObject **object;
-    int *truth, opened = 0, is_right = given == wanted;
-    va_list to;
-    if (!is_right)
-        PyErr_Format(PyExc_TypeError, "%zd arguments are needed, not %zd", wanted, given);
-    va_start(to, kinds);
-    for (; is_right && *kinds; kinds++, args++) {
-        switch (*kinds) {
-        case 'T': is_right = CAPSULE(Table, TABLE); break;
-        case 'S': is_right = CAPSULE(Strings, STRINGS); break;
-        case 'C': is_right = CAPSULE(Cut, CUT); break;
-        case 'X': is_right = CAPSULE(Lexicon, LEXICON); break;
-        case 't': /* a text */
-            texts[opened] = va_arg(to, Points *);
-            is_right = points_of(*args, texts[opened]) == 0;
-            opened += is_right;
-            break;
-        case 'n': /* a size */
-            size = va_arg(to, Py_ssize_t *);
-            *size = PyLong_AsSsize_t(*args);
-            is_right = !PyErr_Occurred() && is_so(*size >= 0, PyExc_ValueError, "a number is out of its range");
-            break;
-        case 'w': /* 64 bits */
-            *va_arg(to, uint64_t *) = PyLong_AsUnsignedLongLong(*args);
-            is_right = !PyErr_Occurred();
-            break;
-        case 'd':
-            *va_arg(to, double *) = PyFloat_AsDouble(*args);
-            is_right = !PyErr_Occurred();
-            break;
-        case 'p': /* True or False */
-            truth = va_arg(to, int *);
-            *truth = PyObject_IsTrue(*args);
-            is_right = *truth >= 0;
-            break;
-        default: /* any (o), a list (l), bytes (b), an array of bytes (a) */
-            object = va_arg(to, PyObject **);
-            *object = *args;
-            is_right = is_so(*kinds == 'o' || (*kinds == 'l' && PyList_Check(*args)) ||
-                                 (*kinds == 'b' && PyBytes_Check(*args)) || (*kinds == 'a' && PyByteArray_Check(*args)),
-                             PyExc_TypeError, "an argument is of another type than is needed");
-        }
+/* Converters for PyArg_ParseTuple: 0 with an error. */
+#define OF_CAPSULE(converter, name)                                                                                   \
+    static int converter(PyObject *object, void *to)                                                                   \
+    {                                                                                                                  \
+        return (*(void **)to = PyCapsule_GetPointer(object, name)) != NULL;                                            \
     }
-    va_end(to);
-    while (!is_right && opened)
-        release(texts[--opened]);
-    return is_right;
+
+OF_CAPSULE(as_table, TABLE)
+OF_CAPSULE(as_strings, STRINGS)
+OF_CAPSULE(as_cut, CUT)
+
+/* Called without an object if a later argument is wrong. */
+static int as_text(PyObject *object, void *to)
+{
+    if (object)
+        return points_of(object, to) ? Py_CLEANUP_SUPPORTED : 0;
+    release(to);
+    return 1;
 }
 
-#define TAKE(...) take(args, given, __VA_ARGS__)
+static int as_size(PyObject *object, void *to)
+{
+    Py_ssize_t size = *(Py_ssize_t *)to = PyLong_AsSsize_t(object);
+    return !PyErr_Occurred() && is_so(size >= 0, PyExc_ValueError, "a number is out of its range");
+}

@@ -82,7 +82,8 @@ KERNEL(are_common)
     uint32_t *asked, *noted;
     uint64_t with, offset, base;
     Py_ssize_t i, count, in_block, pages, sites;
-    if (!TAKE("bnwwwnana", &bytes, &in_block, &with, &offset, &base, &pages, &of_site, &sites, &of_all) ||
+    if (!PyArg_ParseTuple(args, "SO&KKKO&YO&Y", &bytes, as_size, &in_block, &with, &offset, &base, as_size, &pages,
+                          &of_site, as_size, &sites, &of_all) ||
         !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere) ||
         !(asked = read_sentences(bytes, &count)))
         return NULL;
@@ -183,7 +184,8 @@ KERNEL(count_page)
     uint64_t with, offset, base;
     Py_ssize_t i, count, in_block;
     int has_number, is_new;
-    if (!TAKE("bpnwwwaoa", &bytes, &has_number, &in_block, &with, &offset, &base, &of_site, &bit, &of_all) ||
+    if (!PyArg_ParseTuple(args, "SpO&KKKYOY", &bytes, &has_number, as_size, &in_block, &with, &offset, &base, &of_site,
+                          &bit, &of_all) ||
         !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere))
         return NULL;
     if (bit != Py_None)

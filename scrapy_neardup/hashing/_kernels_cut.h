@@ -150,16 +150,15 @@ KERNEL(cut_text)
     Key key;
     Points points;
     Table *table;
-    PyObject *secret;
     Cut *cut = NULL;
     int is_plain = SAME, is_folded;
-    if (!TAKE("Ttbp", &table, &points, &secret, &is_folded))
+    if (!PyArg_ParseTuple(args, "O&O&O&p", as_table, &table, as_text, &points, as_key, &key, &is_folded))
         return NULL;
     if (is_folded)
         is_plain = fold(table, &points);
     else if (!knows_all(table, &points))
         is_plain = -1;
-    if (is_plain > NOT_PLAIN && key_of(secret, &key))
+    if (is_plain > NOT_PLAIN)
         cut = make_cut(points.at, points.count, LINES);
     release(&points);
     if (cut && !(cut_lines_of(cut, table) && hash_lines(cut, &key))) {
@@ -175,7 +174,8 @@ KERNEL(cut_without)
     PyObject *list;
     uint32_t *halves;
     Py_ssize_t i, count;
-    if (!TAKE("Cl", &cut, &list) || !(halves = memory_for(count = PyList_Size(list), sizeof *halves)))
+    if (!PyArg_ParseTuple(args, "O&O!", as_cut, &cut, &PyList_Type, &list) ||
+        !(halves = memory_for(count = PyList_Size(list), sizeof *halves)))
         return NULL;
     for (i = 0; i < count; i++)
         halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(list, i));
@@ -207,7 +207,7 @@ KERNEL(cut_sentences)
     Py_UCS4 *joined;
     Py_ssize_t i, size = 0;
     PyObject *found;
-    if (!TAKE("C", &cut) || !(joined = memory_for(cut->size, sizeof *joined)))
+    if (!PyArg_ParseTuple(args, "O&", as_cut, &cut) || !(joined = memory_for(cut->size, sizeof *joined)))
         return NULL;
     for (i = 0; i < cut->count; i++) { /* the end mark of a sentence has left room for the break */
         Py_ssize_t length = cut->lines[i].last - cut->lines[i].first;
@@ -221,32 +221,24 @@ KERNEL(cut_sentences)
     return found;
 }
 
+static PyObject *line_item(const void *cut, Py_ssize_t place)
+{
+    return str_of(letters_of(cut, place), length_of(cut, place));
+}
+
+static PyObject *length_item(const void *cut, Py_ssize_t place)
+{
+    return PyLong_FromSsize_t(length_of(cut, place));
+}
+
+/* Cut text, whether only the lengths of the lines are wanted. */
 KERNEL(cut_lines)
 {
     Cut *cut;
-    PyObject *list;
-    Py_ssize_t i;
-    if (!TAKE("C", &cut))
+    int only_lengths;
+    if (!PyArg_ParseTuple(args, "O&p", as_cut, &cut, &only_lengths))
         return NULL;
-    list = PyList_New(cut->count);
-    for (i = 0; list && i < cut->count; i++)
-        if (put(list, i, str_of(letters_of(cut, i), length_of(cut, i))) < 0)
-            Py_CLEAR(list);
-    return list;
-}
-
-KERNEL(cut_lengths)
-{
-    Cut *cut;
-    PyObject *list;
-    Py_ssize_t i;
-    if (!TAKE("C", &cut))
-        return NULL;
-    list = PyList_New(cut->count);
-    for (i = 0; list && i < cut->count; i++)
-        if (put(list, i, PyLong_FromSsize_t(length_of(cut, i))) < 0)
-            Py_CLEAR(list);
-    return list;
+    return list_of(only_lengths ? length_item : line_item, cut, cut->count);
 }
 
 static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
@@ -260,7 +252,8 @@ KERNEL(cut_hashes)
     PyObject *found;
     char *to;
     Py_ssize_t i, least, count = 0;
-    if (!TAKE("Cn", &cut, &least) || !(found = PyByteArray_FromStringAndSize(NULL, cut->count * 4)))
+    if (!PyArg_ParseTuple(args, "O&O&", as_cut, &cut, as_size, &least) ||
+        !(found = PyByteArray_FromStringAndSize(NULL, cut->count * 4)))
         return NULL;
     to = PyByteArray_AsString(found);
     for (i = 0; i < cut->count; i++) {
@@ -309,7 +302,7 @@ static PyObject *longest_of(const Cut *cut, Py_ssize_t at_least, Py_ssize_t most
     }
     for (i = 0; i < held; i++)
         hashes[i] = cut->lines[best[i]].hash;
-    return list_of(hashes, held);
+    return list_of(number_item, hashes, held);
 }
 
 /* Packs the lowest 16 bits, big-endian; returns where the next ones go. */
@@ -386,7 +379,7 @@ static const Py_ssize_t LIMITS[FORM][2] = {
 static int read_form(PyObject *given, Py_ssize_t *form)
 {
     Py_ssize_t i;
-    if (!is_so(PyTuple_Check(given) && PyTuple_Size(given) == FORM, PyExc_TypeError, "a form of sketches is needed"))
+    if (!is_so(PyTuple_Size(given) == FORM, PyExc_TypeError, "a form of sketches is needed"))
         return 0;
     for (i = 0; i < FORM; i++) {
         Py_ssize_t size = form[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i)), most = LIMITS[i][1];
@@ -404,7 +397,8 @@ KERNEL(cut_sketch)
     Cut *cut;
     Py_ssize_t form[FORM], i, all, unspaced = 0, count = 0;
     PyObject *given_form, *sketch = NULL, *opening = NULL, *keys = NULL, *longest = NULL, *numbers = NULL, *ends = NULL;
-    if (!TAKE("Cwwo", &cut, &grams.offset, &grams.base, &given_form) || !read_form(given_form, form) ||
+    if (!PyArg_ParseTuple(args, "O&KKO!", as_cut, &cut, &grams.offset, &grams.base, &PyTuple_Type, &given_form) ||
+        !read_form(given_form, form) ||
         !begin_grams(&grams, cut->letters, all = all_letters(cut)))
         return NULL;
     for (i = 0; i < cut->count; i++)
@@ -429,18 +423,20 @@ KERNEL(cut_sketch)
 
 /* ---- the words of a title ---------------------------------------------------------------------------------------- */
 
+#define LONG 2048 /* longer words count as equally long */
+
 /* Reads a word: its hash as one n-gram in the upper half, then its length. 0 if it has spaces around it, or with an error. */
 static uint64_t read_word(Table *table, PyObject *word, const Grams *grams, uint64_t mask)
 {
     Points points;
     Py_ssize_t i, unspaced = 0;
     uint64_t found = 0;
-    if (points_of(word, &points) < 0)
+    if (!points_of(word, &points))
         return 0;
     for (i = 0; i < points.count && KNOWS(table, points.at[i]); i++)
         unspaced += (ENTRY(table, points.at[i]) & UNSPACED) != 0;
     if (i == points.count && unspaced && 50 * unspaced >= i) /* see ``has_unspaced`` */
-        found = (gram_of(points.at, i, grams->offset, grams->base) & mask) << 32 | (uint64_t)(i < SMALL ? i : SMALL) << 8;
+        found = (gram_of(points.at, i, grams->offset, grams->base) & mask) << 32 | (uint64_t)(i < LONG ? i : LONG) << 8;
     release(&points);
     return found;
 }
@@ -457,7 +453,8 @@ KERNEL(cut_title)
     uint64_t mask, flag, found = 0, words[MOST_STRINGS];
     Py_ssize_t i, longest, most, count = 0;
     char packed[3 * MOST_STRINGS], *at = packed;
-    if (!TAKE("CTlwwwwnn", &cut, &table, &list, &grams.offset, &grams.base, &mask, &flag, &longest, &most) ||
+    if (!PyArg_ParseTuple(args, "O&O&O!KKKKO&O&", as_cut, &cut, as_table, &table, &PyList_Type, &list, &grams.offset,
+                          &grams.base, &mask, &flag, as_size, &longest, as_size, &most) ||
         !is_so(longest <= MOST_LETTERS, PyExc_ValueError, "a number is out of its range") || !prepare(&strings, list))
         return NULL;
     for (i = 0; i < cut->count; i++)
@@ -504,7 +501,8 @@ KERNEL(cut_lacking)
     PyObject *list;
     Py_ssize_t n, longest, i, k;
     uint64_t mask, bit;
-    if (!TAKE("Cnnwwwl", &cut, &n, &longest, &grams.offset, &grams.base, &mask, &list) ||
+    if (!PyArg_ParseTuple(args, "O&O&O&KKKO!", as_cut, &cut, as_size, &n, as_size, &longest, &grams.offset, &grams.base,
+                          &mask, &PyList_Type, &list) ||
         !is_so(1 <= n && n <= longest && PyList_Size(list) <= MOST_ASKED, PyExc_ValueError, "a number is out of its range"))
         return NULL;
     memset(&sought, 0, sizeof sought);
@@ -526,5 +524,5 @@ KERNEL(cut_lacking)
         }
     }
     PyMem_Free(grams.sums);
-    return list_of(sought.values, sought.count);
+    return list_of(number_item, sought.values, sought.count);
 }

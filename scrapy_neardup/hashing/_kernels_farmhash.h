@@ -111,7 +111,7 @@ KERNEL(fingerprint64)
     PyObject *bytes;
     const uint8_t *data;
     size_t size;
-    if (!TAKE("b", &bytes))
+    if (!PyArg_ParseTuple(args, "S", &bytes))
         return NULL;
     data = (const uint8_t *)PyBytes_AsString(bytes);
     size = (size_t)PyBytes_Size(bytes);

@@ -64,27 +64,29 @@ static uint64_t gram_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, ui
     return mix(sum);
 }
 
-/* Counts the different values in a table of twice their number; sorts them if somebody chose values that want one place. */
-static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
+/* Counts the different hashes, each looked for near a place of its own; -1 with an error. If somebody chose a text whose
+ * hashes want one place, they are sorted, and their order is lost. */
+static Py_ssize_t different(const Grams *grams)
 {
-    uint64_t *table;
+    uint64_t *values = grams->at;
+    uint32_t *table; /* one more than the place of a hash, or 0 */
     size_t mask = 1, tries = 0;
-    Py_ssize_t i, found = 0;
-    int shift = 63, has_zero = 0; /* a zero in the table is an empty place */
-    for (; mask < 2 * (size_t)count; mask <<= 1)
+    Py_ssize_t i, found = 0, count = grams->count;
+    int shift = 64;
+    for (; mask < 4 * (size_t)count; mask <<= 1)
         shift--;
-    table = PyMem_Calloc(mask--, sizeof *table);
-    if (!table) {
+    if (!(table = PyMem_Calloc(mask--, sizeof *table))) {
         PyErr_NoMemory();
         return -1;
     }
     for (i = 0; i < count && tries <= 16 * (size_t)count; i++) {
-        size_t place = (size_t)(values[i] * UINT64_C(0x9E3779B97F4A7C15) >> shift) & mask;
-        for (; table[place] && table[place] != values[i]; tries++)
+        size_t place = (size_t)(values[i] >> shift);
+        for (; table[place] && values[table[place] - 1] != values[i]; tries++)
             place = (place + 1) & mask;
-        found += !table[place] && (values[i] || !has_zero);
-        has_zero |= !values[i];
-        table[place] = values[i];
+        if (!table[place]) {
+            table[place] = (uint32_t)i + 1;
+            found++;
+        }
     }
     PyMem_Free(table);
     if (i < count) {
@@ -93,37 +95,6 @@ static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
             found += !i || values[i] != values[i - 1];
     }
     return found;
-}
-
-/* Counts the different hashes, which are lost; -1 with an error. Most have a place of their own among eight times as many
- * bits. Only those that share one are compared. */
-static Py_ssize_t different(Grams *grams)
-{
-    uint64_t *values = grams->at, *once, *twice;
-    Py_ssize_t i, shared = 0, found;
-    int shift = 48;
-    while (grams->count >> (61 - shift))
-        shift--;
-    once = PyMem_Calloc((size_t)1 << (64 - shift - 5), sizeof *once);
-    if (!once) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    twice = once + ((size_t)1 << (64 - shift - 6));
-    for (i = 0; i < grams->count; i++) {
-        size_t place = (size_t)(values[i] >> shift);
-        uint64_t bit = UINT64_C(1) << (place & 63);
-        twice[place >> 6] |= once[place >> 6] & bit;
-        once[place >> 6] |= bit;
-    }
-    for (i = 0; i < grams->count; i++) {
-        size_t place = (size_t)(values[i] >> shift);
-        values[shared] = values[i];
-        shared += (Py_ssize_t)(twice[place >> 6] >> (place & 63) & 1);
-    }
-    PyMem_Free(once);
-    found = different_in_table(values, shared);
-    return found < 0 ? -1 : grams->count - shared + found;
 }
 
 #define MOST_BINS 4096
@@ -177,5 +148,5 @@ static PyObject *smallest_of(const Grams *grams, Py_ssize_t most)
         memmove(few + j + 1, few + j, (size_t)(held - 1 - j) * sizeof *few);
         few[j] = value;
     }
-    return list_of(few, held);
+    return list_of(number_item, few, held);
 }

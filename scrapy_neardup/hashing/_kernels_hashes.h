@@ -135,13 +135,15 @@ typedef struct {
     int is_keyed;
 } Key;
 
-/* 0 with an error. */
-static int key_of(PyObject *secret, Key *key)
+/* Converts an argument; 0 with an error. */
+static int as_key(PyObject *secret, void *to)
 {
-    Py_ssize_t i, size = PyBytes_Size(secret);
+    Key *key = to;
+    Py_ssize_t i, size;
     Stream streams[LANES] = {{0}};
     Words h[8] = {0};
-    if (!is_so(size <= 64, PyExc_ValueError, "a secret has 64 bytes at most"))
+    if (!is_so(PyBytes_Check(secret), PyExc_TypeError, "a secret is bytes") ||
+        !is_so((size = PyBytes_Size(secret)) <= 64, PyExc_ValueError, "a secret has 64 bytes at most"))
         return 0;
     memset(key, 0, sizeof *key);
     key->is_keyed = size > 0;
@@ -213,39 +215,39 @@ static void hash_each(const Key *key, Text *texts, Py_ssize_t count)
     } while (running);
 }
 
+static PyObject *hash_item(const void *texts, Py_ssize_t place)
+{
+    return PyLong_FromUnsignedLongLong(((const Text *)texts)[place].hash);
+}
+
 KERNEL(hash_texts)
 {
     Key key;
-    PyObject *secret, *texts, *list = NULL;
-    Text *each = NULL;
+    PyObject *list, *found = NULL;
+    Text *texts;
     uint8_t *bytes = NULL, *to;
     Py_ssize_t i, count, size = 0;
-    if (!TAKE("bl", &secret, &texts) || !key_of(secret, &key))
+    if (!PyArg_ParseTuple(args, "O&O!", as_key, &key, &PyList_Type, &list))
         return NULL;
-    count = PyList_Size(texts);
+    count = PyList_Size(list);
     for (i = 0; i < count; i++) {
-        if (!is_so(PyUnicode_Check(PyList_GetItem(texts, i)), PyExc_TypeError, "a str is needed"))
+        if (!is_so(PyUnicode_Check(PyList_GetItem(list, i)), PyExc_TypeError, "a str is needed"))
             return NULL;
-        size += PyUnicode_GetLength(PyList_GetItem(texts, i));
+        size += PyUnicode_GetLength(PyList_GetItem(list, i));
     }
-    if ((each = memory_for(count, sizeof *each)) && (to = bytes = memory_for(size, 4))) {
-        for (i = 0; i < count; i++) {
-            Points points;
-            if (points_of(PyList_GetItem(texts, i), &points) < 0)
-                break;
-            each[i].at = to;
-            each[i].end = to = encode(points.at, points.count, to);
+    if ((texts = memory_for(count, sizeof *texts)) && (to = bytes = memory_for(size, 4))) {
+        Points points;
+        for (i = 0; i < count && points_of(PyList_GetItem(list, i), &points); i++) {
+            texts[i].at = to;
+            texts[i].end = to = encode(points.at, points.count, to);
             release(&points);
         }
         if (i == count) {
-            hash_each(&key, each, count);
-            list = PyList_New(count);
+            hash_each(&key, texts, count);
+            found = list_of(hash_item, texts, count);
         }
-        for (i = 0; list && i < count; i++)
-            if (put(list, i, PyLong_FromUnsignedLongLong(each[i].hash)) < 0)
-                Py_CLEAR(list);
     }
     PyMem_Free(bytes);
-    PyMem_Free(each);
-    return list;
+    PyMem_Free(texts);
+    return found;
 }

@@ -9,19 +9,16 @@
 #define CLOSING 0x2000000
 #define ENDING 0x4000000
 #define UNSPACED 0x8000000
-#define LINE 0x10000000
-#define IGNORED 0x20000000
-#define HAN 0x40000000
-#define KATAKANA 0x80000000
+#define IGNORED 0x10000000
+#define HAN 0x20000000
+#define KATAKANA 0x40000000
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 
-/* Blocks of 256 entries, each requested when one of its characters first occurs. Equal blocks are kept once, so that all of
- * Chinese stays in the innermost cache. */
+/* Blocks of 256 entries, each requested when one of its characters first occurs. */
 struct Table {
-    PyObject *ask;
-    uint32_t *blocks[BLOCKS], *own[BLOCKS];
-    int count; /* of those in ``own`` */
+    PyObject *ask, *held[BLOCKS];
+    const uint32_t *blocks[BLOCKS]; /* inside the bytes of ``held`` */
 };
 
 #define ENTRY(table, c) ((table)->blocks[(c) >> 8][(c) & 0xFF])
@@ -29,41 +26,27 @@ struct Table {
 static void forget_table(PyObject *capsule)
 {
     Table *table = PyCapsule_GetPointer(capsule, TABLE);
-    while (table->count)
-        PyMem_Free(table->own[--table->count]);
+    int i;
+    for (i = 0; i < BLOCKS; i++)
+        Py_XDECREF(table->held[i]);
     Py_DECREF(table->ask);
     PyMem_Free(table);
 }
 
 KERNEL(characters)
 {
-    PyObject *ask, *capsule = NULL;
+    PyObject *ask, *capsule;
     Table *table;
-    if (!TAKE("o", &ask))
+    if (!PyArg_ParseTuple(args, "O", &ask))
         return NULL;
-    table = PyMem_Calloc(1, sizeof *table);
-    if (!table)
+    if (!(table = PyMem_Calloc(1, sizeof *table)))
         return PyErr_NoMemory();
-    table->ask = ask;
-    if (!(capsule = PyCapsule_New(table, TABLE, forget_table)))
+    table->ask = Py_NewRef(ask);
+    if (!(capsule = PyCapsule_New(table, TABLE, forget_table))) {
+        Py_DECREF(ask);
         PyMem_Free(table);
-    else
-        Py_INCREF(ask);
+    }
     return capsule;
-}
-
-/* The block with these entries, which other characters may have already; NULL with an error. */
-static uint32_t *block_of(Table *table, const char *data)
-{
-    const size_t size = IN_BLOCK * sizeof(uint32_t);
-    uint32_t *block;
-    int i;
-    for (i = 0; i < table->count; i++)
-        if (!memcmp(table->own[i], data, size))
-            return table->own[i];
-    if ((block = memory_for(IN_BLOCK, sizeof *block)))
-        table->own[table->count++] = memcpy(block, data, size);
-    return block;
 }
 
 /* Asks for a block; 0 with an error. */
@@ -73,10 +56,12 @@ static int ask_for(Table *table, Py_UCS4 number)
     if (block && is_so(PyBytes_Check(block), PyExc_TypeError, "a block of characters must be bytes") &&
         is_so(PyBytes_Size(block) == IN_BLOCK * (Py_ssize_t)sizeof(uint32_t), PyExc_ValueError,
               "this is no block of characters") &&
-        !table->blocks[number]) /* the call runs Python, which may have filled the block already */
-        table->blocks[number] = block_of(table, PyBytes_AsString(block));
+        !table->held[number]) { /* the call runs Python, which may have filled the block already */
+        table->blocks[number] = (const uint32_t *)(const void *)PyBytes_AsString(block);
+        table->held[number] = Py_NewRef(block);
+    }
     Py_XDECREF(block);
-    return table->blocks[number] != NULL;
+    return table->held[number] != NULL;
 }
 
 /* Whether the block of a character is there; 0 with an error. */
@@ -101,14 +86,16 @@ static int fold(Table *table, Points *points)
     Py_UCS4 changed = 0;
     for (i = 0; i < points->count; i++) {
         Py_UCS4 c = points->at[i], folded;
+        uint32_t entry;
         if (!KNOWS(table, c))
             return -1;
-        if (!(ENTRY(table, c) & PLAIN)) {
-            if (ENTRY(table, c) & IGNORED)
+        entry = ENTRY(table, c);
+        if (!(entry & PLAIN)) {
+            if (entry & IGNORED)
                 continue;
             return NOT_PLAIN;
         }
-        folded = c ^ (ENTRY(table, c) & FOLDED);
+        folded = c ^ (entry & FOLDED);
         if (!KNOWS(table, folded))
             return -1;
         points->at[count++] = folded;
@@ -123,15 +110,15 @@ KERNEL(folded)
 {
     Points points;
     Table *table;
-    PyObject *found = NULL;
+    PyObject *text, *found = NULL;
     int is_plain;
-    if (!TAKE("Tt", &table, &points))
+    if (!PyArg_ParseTuple(args, "O&O", as_table, &table, &text) || !points_of(text, &points))
         return NULL;
     is_plain = fold(table, &points);
     if (is_plain == NOT_PLAIN)
         found = Py_NewRef(Py_None);
     else if (is_plain >= 0)
-        found = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(args[1]);
+        found = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(text);
     release(&points);
     return found;
 }
@@ -142,7 +129,7 @@ KERNEL(letters)
     Table *table;
     PyObject *found = NULL;
     Py_ssize_t i, count = 0;
-    if (!TAKE("Tt", &table, &points))
+    if (!PyArg_ParseTuple(args, "O&O&", as_table, &table, as_text, &points))
         return NULL;
     if (knows_all(table, &points)) {
         for (i = 0; i < points.count; i++)
@@ -152,25 +139,6 @@ KERNEL(letters)
     }
     release(&points);
     return found;
-}
-
-/* Table of characters, text, fewest letters of a line, letters that are needed. */
-KERNEL(has_prose)
-{
-    Points points;
-    Table *table;
-    Py_ssize_t i, line = 0, found = 0, least, needed;
-    if (!TAKE("Ttnn", &table, &points, &least, &needed))
-        return NULL;
-    for (i = 0; i < points.count && (!i || found < needed) && KNOWS(table, points.at[i]); i++) {
-        line += (ENTRY(table, points.at[i]) & LETTER) != 0;
-        if (ENTRY(table, points.at[i]) & LINE || i + 1 == points.count) {
-            found += line >= least ? line : 0;
-            line = 0;
-        }
-    }
-    release(&points);
-    return PyErr_Occurred() ? NULL : PyBool_FromLong(points.count && found >= needed);
 }
 
 #define MOST_STRINGS 64
@@ -246,7 +214,7 @@ KERNEL(strings)
 {
     Strings *strings;
     PyObject *list, *capsule = NULL;
-    if (!TAKE("l", &list) || !(strings = memory_for(0, sizeof *strings)))
+    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list) || !(strings = memory_for(0, sizeof *strings)))
         return NULL;
     if (!prepare(strings, list) || !(capsule = PyCapsule_New(strings, STRINGS, forget_strings)))
         PyMem_Free(strings);
@@ -258,7 +226,7 @@ KERNEL(holds_any)
     Points points;
     Strings *strings;
     uint64_t found;
-    if (!TAKE("tS", &points, &strings))
+    if (!PyArg_ParseTuple(args, "O&O&", as_text, &points, as_strings, &strings))
         return NULL;
     found = look_for(strings, points.at, points.count, 0, 1);
     release(&points);

@@ -18,12 +18,15 @@ typedef struct {
     uint16_t count;
 } Numbers;
 
-struct Lexicon {
+typedef struct {
     Slot *slots;
     size_t size, count;
     double rare; /* the chance of a character that is no word */
     Numbers chances, weights; /* a chance is the logarithm of the share of all words */
-};
+} Lexicon;
+
+static const char LEXICON[] = "scrapy_neardup lexicon";
+OF_CAPSULE(as_lexicon, LEXICON)
 
 /* The hash of a word is that of its beginning and its last character. */
 static uint64_t longer(uint64_t hash, Py_UCS4 c)
@@ -39,15 +42,10 @@ static uint64_t hash_word(const Py_UCS4 *at, Py_ssize_t count)
     return hash;
 }
 
-static size_t place_of(const Lexicon *lexicon, uint64_t hash)
-{
-    return (size_t)(hash & (lexicon->size - 1));
-}
-
 /* The slot of a word, or the empty one where it could be. */
 static Slot *slot_for(const Lexicon *lexicon, uint64_t hash)
 {
-    size_t place = place_of(lexicon, hash);
+    size_t place = (size_t)hash & (lexicon->size - 1);
     uint32_t word = (uint32_t)(hash >> 32) | 1;
     while (lexicon->slots[place].word && lexicon->slots[place].word != word)
         place = (place + 1) & (lexicon->size - 1);
@@ -177,26 +175,17 @@ static void forget_lexicon(PyObject *capsule)
     PyMem_Free(lexicon);
 }
 
-static size_t count_lines(const Points *points)
-{
-    Py_ssize_t i;
-    size_t lines = 0;
-    for (i = 0; i < points->count; i++)
-        lines += points->at[i] == '\n';
-    return lines;
-}
-
+/* Dictionary, weights, and an upper limit for the number of different words in both. */
 KERNEL(lexicon)
 {
     Lexicon *lexicon;
     Points words, weights;
     PyObject *capsule = NULL, *list = NULL;
-    size_t lines;
-    if (!TAKE("tt", &words, &weights))
+    Py_ssize_t most;
+    if (!PyArg_ParseTuple(args, "O&O&O&", as_text, &words, as_text, &weights, as_size, &most))
         return NULL;
-    lines = count_lines(&words) + count_lines(&weights); /* most beginnings of words are words */
     if ((lexicon = PyMem_Calloc(1, sizeof *lexicon))) {
-        for (lexicon->size = 1024; lexicon->size / 4 * 3 < lines; lexicon->size *= 2)
+        for (lexicon->size = 1024; lexicon->size / 4 * 3 < (size_t)most; lexicon->size *= 2)
             ;
         lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots);
         if (!(capsule = PyCapsule_New(lexicon, LEXICON, forget_lexicon)))
@@ -242,7 +231,7 @@ static void fetch(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count)
     Py_ssize_t i;
     for (i = 0; i < BEGINNINGS && i < count; i++) {
         hash = longer(hash, at[i]);
-        SOON(&lexicon->slots[place_of(lexicon, hash)]);
+        SOON(&lexicon->slots[(size_t)hash & (lexicon->size - 1)]);
     }
 }
 
@@ -312,15 +301,10 @@ static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const P
     return found;
 }
 
-/* A list of words; NULL with an error. */
-static PyObject *list_words(const Word *words, Py_ssize_t count)
+static PyObject *word_item(const void *words, Py_ssize_t place)
 {
-    PyObject *list = PyList_New(count);
-    Py_ssize_t i;
-    for (i = 0; list && i < count; i++)
-        if (put(list, i, str_of(words[i].at, words[i].length)) < 0)
-            Py_CLEAR(list);
-    return list;
+    const Word *word = (const Word *)words + place;
+    return str_of(word->at, word->length);
 }
 
 /* Whether a word comes before another one: the smallest weight first, equals in order of characters. */
@@ -336,17 +320,16 @@ static int is_before(const Word *one, const Word *other)
 }
 
 /* Puts the different words that weigh most first, see ``is_before``; returns their number. */
-static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py_ssize_t most, double unknown)
+static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py_ssize_t most)
 {
     Py_ssize_t i, held = 0;
     for (i = 0; i < count; i++) {
         words[i].hash = hash_word(words[i].at, words[i].length);
-        SOON(&lexicon->slots[place_of(lexicon, words[i].hash)]);
+        SOON(&lexicon->slots[(size_t)words[i].hash & (lexicon->size - 1)]);
     }
     qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
     for (i = 0; i < count; i++) {
-        const Slot *slot = slot_for(lexicon, words[i].hash);
-        double weight = slot->weight ? lexicon->weights.at[slot->weight] : unknown;
+        double weight = lexicon->weights.at[slot_for(lexicon, words[i].hash)->weight];
         Word word = words[i];
         Py_ssize_t place = held;
         for (word.weight = -weight; i + 1 < count && words[i + 1].hash == word.hash; i++)
@@ -362,8 +345,8 @@ static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py
     return held;
 }
 
-/* Table of characters, text, lexicon, whether Chinese words of one character count, number of core words, weight of a word that
- * has none. Returns all words, and the core words. */
+/* Table of characters, text, lexicon, whether Chinese words of one character count, number of core words, weight of a word
+ * that has none. Returns all words, and the core words. */
 KERNEL(words)
 {
     Lexicon *lexicon;
@@ -372,13 +355,15 @@ KERNEL(words)
     Word *words = NULL;
     PyObject *all = NULL, *core = NULL;
     Py_ssize_t count, most;
-    double unknown;
     int singles;
-    if (!TAKE("TtXpnd", &table, &points, &lexicon, &singles, &most, &unknown))
+    double unknown;
+    if (!PyArg_ParseTuple(args, "O&O&O&pO&d", as_table, &table, as_text, &points, as_lexicon, &lexicon, &singles, as_size,
+                          &most, &unknown))
         return NULL;
+    lexicon->weights.at[0] = unknown;
     if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0 &&
-        (all = list_words(words, count)))
-        core = list_words(words, most ? rank(lexicon, words, count, most, unknown) : 0);
+        (all = list_of(word_item, words, count)))
+        core = list_of(word_item, words, most ? rank(lexicon, words, count, most) : 0);
     PyMem_Free(words);
     release(&points);
     return Py_BuildValue("NN", all, core);

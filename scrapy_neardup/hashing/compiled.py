@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 23
+_VERSION = 24
 
 
 class Kernels(Protocol):
@@ -35,9 +35,6 @@ class Kernels(Protocol):
     def letters(self, known: Any, text: str, /) -> str:
         """See ``PythonBackend.letters``."""
 
-    def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
-        """See ``PythonBackend.has_prose``."""
-
     def strings(self, strings: list[str], /) -> Any:
         """Prepare a search, see ``PythonBackend.make_search``."""
 
@@ -53,11 +50,8 @@ class Kernels(Protocol):
     def cut_sentences(self, cut: Any, /) -> str:
         """Return the normalised sentences, one a line."""
 
-    def cut_lines(self, cut: Any, /) -> list[str]:
-        """Return the letters of each sentence."""
-
-    def cut_lengths(self, cut: Any, /) -> list[int]:
-        """Return the number of letters of each sentence."""
+    def cut_lines(self, cut: Any, only_lengths: bool, /) -> list[Any]:
+        """Return the letters of each sentence, or their number."""
 
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
         """See ``SegmentedText.line_hashes``: 4 bytes each."""
@@ -85,8 +79,8 @@ class Kernels(Protocol):
     ) -> list[int]:
         """See ``SegmentedText.missing_grams``; in any order."""
 
-    def lexicon(self, dictionary: str, weights: str, /) -> tuple[Any, list[float]]:
-        """Read lines of a word, a space and a number: a lexicon, and all weights.
+    def lexicon(self, dictionary: str, weights: str, most: int, /) -> tuple[Any, list[float]]:
+        """Read lines of a word, a space and a number, ``most`` in all: a lexicon, and all weights.
 
         Numbers of ``dictionary`` say how often words occur; more may follow them. Raises ValueError for any other line.
         """

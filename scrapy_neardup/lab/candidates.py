@@ -12,9 +12,8 @@ from typing import Any
 
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import find_threshold
+from scrapy_neardup.lab.evaluate import find_threshold, make_judge, open_empty_store, replay
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, Alike, GramFile, find_similar_pairs, measure_similarity
-from scrapy_neardup.lab.replay import make_judge, open_empty_store, replay
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Fingerprint

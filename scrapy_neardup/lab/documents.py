@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, overload
+from typing import IO, Any, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from scrapy_neardup.errors import PageError, SettingsError
 from scrapy_neardup.files import STDIN, Entry, InputRecord, Skipped, find_format, read_input
@@ -113,25 +116,44 @@ def read_kept_documents(store: PageStore, watch: Watch = unwatched) -> Iterator[
             yield Document(page, record.url)
 
 
-_VALUES = attrgetter(*(field.name for field in fields(Page)))
-
-
-class Spool(Sequence[Document]):
-    """Documents on disk, in order, with 8 bytes of each in memory: a feed is read once."""
+class RowFile:
+    """Rows of bytes on disk, in order, with 8 bytes of each in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """``file``: an empty one, open for writing and reading."""
+        """``file``: an empty one, open for writing and reading, unbuffered."""
         self._file = file
         self._ends = array("q", [0])
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    def add(self, document: Document) -> None:
-        """Add a document; lone surrogates become escapes."""
+    def append(self, row: bytes) -> None:
+        """Add a row."""
         self._file.seek(self._ends[-1])
-        self._file.write(json.dumps([document.url, *_VALUES(document.page)]).encode())
-        self._ends.append(self._file.tell())
+        self._file.write(row)
+        self._ends.append(self._ends[-1] + len(row))
+
+    def row(self, place: int) -> bytes:
+        """Return the row at a place."""
+        start, end = self._ends[place], self._ends[place + 1]
+        self._file.seek(start)
+        return self._file.read(end - start)
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The bytes of each row."""
+        ends = np.array(self._ends, np.int64)
+        return ends[1:] - ends[:-1]
+
+
+_VALUES = attrgetter(*(field.name for field in fields(Page)))
+
+
+class Spool(RowFile, Sequence[Document]):
+    """Documents on disk: a feed is read once. Lone surrogates become escapes."""
+
+    def add(self, document: Document) -> None:
+        """Add a document."""
+        self.append(json.dumps([document.url, *_VALUES(document.page)]).encode())
 
     @overload
     def __getitem__(self, place: int) -> Document: ...
@@ -140,18 +162,25 @@ class Spool(Sequence[Document]):
     def __getitem__(self, place: int | slice) -> Document | list[Document]:
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
-        start, end = self._ends[place], self._ends[place + 1]
-        self._file.seek(start)
-        url, *values = json.loads(self._file.read(end - start))
+        url, *values = json.loads(self.row(place))
         parts: list[Any] = [tuple(value) if isinstance(value, list) else value for value in values]
         return Document(Page(*parts), url)
+
+
+Rows = TypeVar("Rows", bound=RowFile)
+
+
+@contextmanager
+def open_rows(kind: type[Rows]) -> Iterator[Rows]:
+    """Yield an empty file of rows, which is gone afterwards."""
+    with tempfile.TemporaryFile(prefix="neardup-", buffering=0) as file:
+        yield kind(file)
 
 
 @contextmanager
 def open_spool(documents: Iterable[Document]) -> Iterator[Spool]:
     """Yield the documents from a temporary file."""
-    with tempfile.TemporaryFile(prefix="neardup-") as file:
-        spool = Spool(file)
+    with open_rows(Spool) as spool:
         for document in documents:
             spool.add(document)
         yield spool

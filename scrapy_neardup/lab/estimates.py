@@ -187,29 +187,21 @@ def tune(
             pair = found[place].alike
             stratum_of[documents[pair.a].id, documents[pair.b].id] = stratum.name
     answers = group_answers(labels, stratum_of)
-    lost = sum((one.a, one.b) not in stratum_of for one in labels)
-    return Tuning(
-        tried, strata, answers, estimate_thresholds(strata, answers, tried.values, tried.now, cost=cost), lost
-    )
-
-
-def weigh_answers(labels: Iterable[Pair]) -> list[tuple[Pair, Answer]]:
-    """Return the pairs with a certain answer, each with the number of pairs that it represents."""
-    certain = [one for one in labels if one.answer != SKIP]
-    drawn = Counter(one.stratum for one in certain)
-    return [
-        (one, Answer(one.answer == COPY, max(1.0, (one.stratum_size or 1) / drawn[one.stratum]))) for one in certain
-    ]
+    outlook = estimate_thresholds(strata, answers, tried.values, tried.now, cost=cost)
+    return Tuning(tried, strata, answers, outlook, sum((one.a, one.b) not in stratum_of for one in labels))
 
 
 def group_answers(labels: Iterable[Pair], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
-    """Group answers by the current stratum of their pair; ``where`` finds it by ids.
+    """Group certain answers by the current stratum of their pair, which ``where`` finds by ids.
 
-    Pairs that are no candidates any more are left out.
+    An answer represents its share of the pairs of the stratum that it was drawn from. Pairs that are no candidates any
+    more are left out.
     """
+    certain = [one for one in labels if one.answer != SKIP]
+    drawn = Counter(one.stratum for one in certain)
     found: dict[str, list[Answer]] = defaultdict(list)
-    for label, answer in weigh_answers(labels):
-        stratum = where.get((label.a, label.b))
-        if stratum is not None:
-            found[stratum].append(answer)
+    for one in certain:
+        if (stratum := where.get((one.a, one.b))) is not None:
+            weight = max(1.0, (one.stratum_size or 1) / drawn[one.stratum])
+            found[stratum].append(Answer(one.answer == COPY, weight))
     return dict(found)

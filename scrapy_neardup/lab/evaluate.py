@@ -4,19 +4,74 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
 from scrapy_neardup.errors import PageError, SettingsError
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.lab.corpus import GREY, NEG, POS, REPOST, TEMPLATE, Corpus
 from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, Pair
-from scrapy_neardup.lab.replay import MIN_LETTERS, make_judge, open_empty_store, replay
-from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.model import Page, Verdict
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import NO_SECRET
 from scrapy_neardup.text.prose import has_prose
+
+#: Stores that can be made empty for a replay.
+STORES = ("memory:", "leveldb:", "sqlite:")
+#: Letters that a text needs to be judged; the pipeline's default.
+MIN_LETTERS = 40
+
+#: Returns the verdict on a page. Raises PageError.
+Judge = Callable[[Page], Verdict]
+
+
+@contextmanager
+def open_empty_store(method: Method, url: str = "memory:") -> Iterator[PageStore]:
+    """Open an empty store, one of ``STORES``; its files are gone afterwards."""
+    if url not in STORES:
+        raise SettingsError(f"An evaluation cannot use the store {url!r}. Use one of: {', '.join(STORES)}.")
+    with TemporaryDirectory(prefix="neardup-") as folder:
+        path = (Path(folder) / "state").as_uri().removeprefix("file:")
+        store = open_store(url if url == "memory:" else url + path, method.recipe(), secret=NO_SECRET)
+        try:
+            yield store
+        finally:
+            close_store(store)
+
+
+def make_judge(method: Method, store: PageStore, min_letters: int = MIN_LETTERS) -> Judge:
+    """Return a judge that compares each page with originals, as a crawl does."""
+    detector = Detector(method, store, who="replay", policy=Policy(min_letters))
+    return partial(detector.judge_now, sealed=True)
+
+
+def replay(documents: Iterable[Document], judge: Judge) -> Iterator[tuple[Document, Verdict]]:
+    """Yield each document with its verdict.
+
+    A page that the method cannot judge is unjudged, as in a crawl. Raises the method's error at the end if these are
+    more than half of the pages.
+    """
+    why: PageError | None = None
+    pages = refused = 0
+    for document in documents:
+        pages += 1
+        try:
+            verdict = judge(document.page)
+        except PageError as error:
+            why, refused = error, refused + 1
+            verdict = Verdict(Kind.UNJUDGED, document.id, reason=error.reason)
+        yield document, verdict
+    if why is not None and 2 * refused > pages:
+        raise why
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,17 +262,6 @@ def make_score(
     )
 
 
-def sweep(name: str, corpus: Corpus, parameters: Mapping[str, Any], **options: Any) -> Iterator[tuple[Any, Score]]:
-    """Yield a score for each value of the threshold that the method wants tried.
-
-    ``options``: see ``evaluate``. Raises SettingsError if the method does not name its threshold.
-    """
-    method = make_method(name, parameters)
-    threshold = find_threshold(method)
-    for value in type(method).sweep:
-        yield value, evaluate(make_method(name, {**parameters, threshold: value}), corpus, **options)
-
-
 def find_threshold(method: Method) -> str:
     """Return the parameter that decides how similar copies are. Raises SettingsError if the method does not name it."""
     found = getattr(method, "threshold", None)
@@ -231,6 +275,5 @@ def find_threshold(method: Method) -> str:
 
 def find_overrides(method: Method) -> dict[str, Any]:
     """Return the parameters of a method that differ from its defaults."""
-    given, usual = method.parameters, type(method.parameters)()
-    values = {field.name: getattr(given, field.name) for field in fields(given)}
-    return {name: value for name, value in values.items() if value != getattr(usual, name)}
+    usual = asdict(type(method.parameters)())
+    return {name: value for name, value in asdict(method.parameters).items() if value != usual[name]}

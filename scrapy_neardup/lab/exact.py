@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
-from typing import IO, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.lab.documents import RowFile
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
@@ -20,21 +17,10 @@ from scrapy_neardup.text.shingles import distinct, shingles
 # Sets follow the reference pairs of ``evaluate``: the different 5-grams of letters and digits of the normalised text. A
 # gram is a 64-bit hash; in a hundred million grams two collide with probability 0.0003.
 
-
 #: Letters and digits of a gram.
 GRAM = 5
 
 Grams = npt.NDArray[np.uint64]
-
-
-class GramSets(Protocol):
-    """Sets of ascending hashes, by place."""
-
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """The size of each set."""
-
-    def __getitem__(self, place: int) -> Grams:
-        """Return a set."""
 
 
 def make_grams(text: str) -> Grams:
@@ -47,39 +33,19 @@ def make_grams(text: str) -> Grams:
     return distinct(shingles(own, GRAM)) if len(own) >= GRAM else np.zeros(0, np.uint64)
 
 
-class GramFile:
-    """Sets of grams on disk, with 16 bytes of each in memory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        """``file``: an empty one, open for writing and reading, unbuffered."""
-        self._file = file
-        self._sizes = array("q")
-        self._starts = array("q")
-        self._end = 0
+class GramFile(RowFile):
+    """Sets of grams on disk: hashes in ascending order."""
 
     def add(self, text: str) -> None:
         """Add the grams of a text."""
-        found = make_grams(text)
-        self._file.seek(self._end)
-        self._file.write(found.tobytes())
-        self._starts.append(self._end)
-        self._sizes.append(len(found))
-        self._end += found.nbytes
+        self.append(make_grams(text).tobytes())
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """The size of each set."""
-        return np.array(self._sizes, np.int64)
+        return self.lengths() // 8
 
     def __getitem__(self, place: int) -> Grams:
-        self._file.seek(self._starts[place])
-        return np.frombuffer(self._file.read(8 * self._sizes[place]), np.uint64)
-
-
-@contextmanager
-def open_gram_file() -> Iterator[GramFile]:
-    """Yield a gram file on a temporary file."""
-    with tempfile.TemporaryFile(prefix="neardup-", buffering=0) as file:
-        yield GramFile(file)
+        return np.frombuffer(self.row(place), np.uint64)
 
 
 def count_common(one: Grams, other: Grams) -> int:
@@ -117,7 +83,7 @@ class Alike:
     containment: float
 
 
-def measure_similarity(a: int, b: int, sets: GramSets) -> Alike:
+def measure_similarity(a: int, b: int, sets: GramFile) -> Alike:
     """Compare two texts."""
     first, second = sorted((a, b))
     one, other = sets[first], sets[second]
@@ -125,7 +91,7 @@ def measure_similarity(a: int, b: int, sets: GramSets) -> Alike:
 
 
 def find_similar_pairs(
-    sets: GramSets,
+    sets: GramFile,
     jaccard: float = JACCARD,
     containment: float = CONTAINMENT,
     *,
@@ -145,13 +111,13 @@ def find_similar_pairs(
         rarity.want(prefixes[place])
     for first, last, index in _build_blocks(sets, order.tolist(), rarity, room):
         for at, place in enumerate(watch(order[:last].tolist(), last, "texts compared")):
-            yield from _find_partners(place, max(at + 1, first) - first, index, sets, prefixes)
+            yield from _find_partners(place, max(at + 1, first) - first, index, prefixes)
 
 
 class _Rarity:
     """Upper bounds for the number of sets with a gram, and whether it is in any prefix."""
 
-    def __init__(self, sets: GramSets, places: Iterable[int], grams: int) -> None:
+    def __init__(self, sets: GramFile, places: Iterable[int], grams: int) -> None:
         slots = min(_MOST, max(_FEWEST, 1 << (2 * grams).bit_length()))
         self._shift = np.uint64(64 - slots.bit_length() + 1)
         self._counts = np.zeros(slots, np.uint8)
@@ -177,17 +143,15 @@ class _Rarity:
         return found >> self._shift
 
 
+@dataclass(frozen=True, slots=True)
 class _Prefixes:
     """The rarest grams of each set, so many that a similar larger set holds one of them."""
 
-    def __init__(
-        self, sets: GramSets, sizes: npt.NDArray[np.int64], rarity: _Rarity, jaccard: float, containment: float
-    ) -> None:
-        self._sets = sets
-        self.sizes = sizes
-        self._rarity = rarity
-        self.jaccard = jaccard
-        self.containment = containment
+    sets: GramFile
+    sizes: npt.NDArray[np.int64]
+    rarity: _Rarity
+    jaccard: float
+    containment: float
 
     def least(self, size: int, larger: float) -> int:
         """Return the grams two sets must share: J(x, y) >= t implies |x & y| >= t / (1 + t) * (|x| + |y|)."""
@@ -196,8 +160,8 @@ class _Prefixes:
 
     def __getitem__(self, place: int) -> Grams:
         """Return the grams of a prefix that may stand in another set."""
-        found = self._sets[place]
-        counts = self._rarity.of(found)
+        found = self.sets[place]
+        counts = self.rarity.of(found)
         size = len(found)
         prefix = np.argsort(counts, kind="stable")[: size - self.least(size, size) + 1]
         return found[prefix[counts[prefix] > 1]]
@@ -220,7 +184,7 @@ class _Index:
         return np.bincount(self.held_by[at], minlength=len(self.places))
 
 
-def _build_blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
+def _build_blocks(sets: GramFile, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
     """Yield blocks of the index: the place of the first set, of the one behind the last, and the block."""
     first, filled, kept = 0, 0, list[Grams]()
     for at, place in enumerate(order):
@@ -234,7 +198,7 @@ def _build_blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) 
             first, filled, kept = at + 1, 0, []
 
 
-def _find_partners(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
+def _find_partners(place: int, begin: int, index: _Index, prefixes: _Prefixes) -> Iterator[Alike]:
     """Yield the pairs of a set with sets of a block from ``begin`` on; these are no smaller."""
     wanted = prefixes[place]
     if not len(wanted):
@@ -243,14 +207,14 @@ def _find_partners(place: int, begin: int, index: _Index, sets: GramSets, prefix
     size = int(prefixes.sizes[place])
     # Grams outside the prefix may be in the larger set too.
     spare = prefixes.least(size, size) - 1
-    own = sets[place]
+    own = prefixes.sets[place]
     for at in begin + np.flatnonzero(matches[begin:]):
         other = int(index.places[at])
         larger = int(prefixes.sizes[other])
         if matches[at] + spare < prefixes.least(size, larger):
             continue
         first, second = sorted((place, other))
-        found = _make_alike(first, second, size, larger, count_common(own, sets[other]))
+        found = _make_alike(first, second, size, larger, count_common(own, prefixes.sets[other]))
         if found.jaccard >= prefixes.jaccard or found.containment >= prefixes.containment:
             yield found
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.lab.documents import Document, guess_format
@@ -211,10 +211,8 @@ class AnswerFile:
     def __init__(self, path: Path) -> None:
         """``path``: existing answers stay."""
         self._path = path
-        self._pairs: dict[tuple[str, str], Pair] = {}
-        if path.exists():
-            _mend(path)
-            self._pairs = {(pair.a, pair.b): pair for pair in read_answers(path, "stratum_size")}
+        read = read_answers(path, "stratum_size") if path.exists() else []
+        self._pairs = {(pair.a, pair.b): pair for pair in read}
 
     @property
     def pairs(self) -> list[Pair]:
@@ -229,27 +227,7 @@ class AnswerFile:
         """Append an answer. Raises NearDupError if it cannot be written."""
         answered = replace(pair, answer=answer)
         line = json.dumps(answered.row(), ensure_ascii=False).encode("utf-8", "backslashreplace")
-        try:
-            with self._path.open("ab") as file:
-                file.write(line + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise NearDupError(
-                f"{self._path} cannot be written: {error.strerror or error}. Name another file with -o."
-            ) from None
+        before = self._path.read_bytes() if self._path.exists() else b""
+        with replace_file(self._path) as draft:
+            draft.write_bytes(b"".join((before, b"\n" * (before[-1:] not in (b"", b"\n")), line, b"\n")))
         self._pairs[pair.a, pair.b] = answered
-
-
-def _mend(path: Path) -> None:
-    """Complete the last line, or remove it if a killed process left it unfinished."""
-    last = path.read_bytes().rpartition(b"\n")[2]
-    if not last:
-        return
-    try:
-        json.loads(last)
-    except ValueError:
-        os.truncate(path, path.stat().st_size - len(last))
-    else:
-        with path.open("ab") as file:
-            file.write(b"\n")

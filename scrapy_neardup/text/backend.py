@@ -88,9 +88,6 @@ class NativeBackend(PythonBackend):
     def letters(self, normalized: str) -> str:
         return self._kernels.letters(self._table, normalized)
 
-    def has_prose(self, text: str, line: int, needed: int) -> bool:
-        return self._kernels.has_prose(self._table, text, line, max(0, needed))
-
     def segment(self, text: str, hashes: Keyed, *, is_normalized: bool) -> SegmentedText:
         cut = partial(self._kernels.cut_text, self._table)
         found = None if is_normalized else cut(text, hashes.secret, True)

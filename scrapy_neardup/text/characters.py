@@ -85,8 +85,9 @@ SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"), ("ß", "ss"))
 
 # The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. _kernels_texts.h has
 # the same names.
-_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED, _LINE, _IGNORED = (1 << n for n in range(21, 30))
-_HAN, _KATAKANA = 1 << 30, 1 << 31
+_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED, _IGNORED, _HAN, _KATAKANA = (
+    1 << n for n in range(21, 31)
+)
 #: Ranges in which only combining marks join a character before them: NFKC can take these one by one.
 _ALONE = (
     *((0, 0xAD), (0xAE, 0x300), (0x370, 0x590), (0x1E00, 0x200B), (0x2010, 0x202A), (0x202F, 0x2060), (0x2070, 0x2C00)),
@@ -94,9 +95,14 @@ _ALONE = (
 )
 
 
+#: Equal blocks are kept once, so that all of Chinese stays in the innermost cache of the processor.
+_blocks: dict[bytes, bytes] = {}
+
+
 def block(number: int) -> bytes:
     """Return the entries of 256 characters: four bytes each, in the byte order of this machine."""
-    return array("I", map(_entry, range(256 * number, 256 * number + 256))).tobytes()
+    found = array("I", map(_entry, range(256 * number, 256 * number + 256))).tobytes()
+    return _blocks.setdefault(found, found)
 
 
 def _entry(point: int) -> int:
@@ -113,7 +119,6 @@ def _entry(point: int) -> int:
     )
     entry |= _UNSPACED * (UNSPACED_CHARACTER.match(char) is not None) | _HAN * (HAN_CHARACTER.match(char) is not None)
     entry |= _KATAKANA * (_KATAKANA_CHARACTER.match(char) is not None)
-    entry |= _LINE * (len(f"a{char}a".splitlines()) > 1)
     return entry | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
 
 

@@ -111,5 +111,7 @@ class NativeSegmenter(Segmenter):
 
     @cached_property
     def _lexicon(self) -> tuple[Any, float]:
-        lexicon, weights = self._kernels.lexicon(*(file.read_text(encoding="utf-8") for file in self._files))
+        dictionary, table = (file.read_text(encoding="utf-8") for file in self._files)
+        # Most beginnings of words are words.
+        lexicon, weights = self._kernels.lexicon(dictionary, table, dictionary.count("\n") + table.count("\n"))
         return lexicon, _upper_median(weights)

@@ -260,7 +260,7 @@ class NativeText(SegmentedText):
 
     @cached_property
     def lines(self) -> list[str]:
-        return self._kernels.cut_lines(self._native)
+        return self._kernels.cut_lines(self._native, False)
 
     @property
     def size(self) -> int:
@@ -272,7 +272,7 @@ class NativeText(SegmentedText):
 
     @property
     def lengths(self) -> list[int]:
-        return self._kernels.cut_lengths(self._native)
+        return self._kernels.cut_lines(self._native, True)
 
     @property
     def body(self) -> int:

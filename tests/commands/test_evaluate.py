@@ -100,6 +100,13 @@ def test_a_method_that_fails_does_not_stop_the_others(invoke: Invoke, corpus: Pa
     assert f"broken: {NO_LEXICON}\n\nunmakeable: A lexicon is missing; name one.\n" in out
 
 
+def test_a_sweep_tries_the_values_of_the_method(invoke: Invoke, corpus: Path) -> None:
+    rows = invoke("evaluate", corpus, "--method", "first", "-p", "letters=1", "--sweep", "--json").rows
+    assert [(row["threshold"], row["value"]) for row in rows] == [("least", 0.0), ("least", 1.0)]
+    assert [row["parameters"] for row in rows] == [{"letters": 1, "least": 0.0}, {"letters": 1}]
+    assert all(row["false_drops"] for row in rows)
+
+
 def test_a_failure_is_a_line_of_json_and_alone_an_error(invoke: Invoke, corpus: Path) -> None:
     done = invoke("evaluate", corpus, "--method", "broken:letters=5", "--method", "first", "--json")
     assert (done.code, len(done.rows)) == (1, 2)

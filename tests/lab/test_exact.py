@@ -5,38 +5,21 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.lab.documents import open_rows
 from scrapy_neardup.lab.exact import (
     GRAM,
     Alike,
-    Grams,
+    GramFile,
     count_common,
     find_similar_pairs,
     make_grams,
     measure_similarity,
-    open_gram_file,
 )
 from tests.lab.corpus import five_grams
-
-
-class Sets:
-    """Sets in memory."""
-
-    def __init__(self, sets: list[set[int]]) -> None:
-        # Far apart, as hashes are: the table of rarity goes by the upper bits.
-        self._sets = [
-            np.array(sorted(one * 0x9E3779B97F4A7C15 % 2**64 for one in values), np.uint64) for values in sets
-        ]
-
-    def sizes(self) -> npt.NDArray[np.int64]:
-        return np.array([len(one) for one in self._sets], np.int64)
-
-    def __getitem__(self, place: int) -> Grams:
-        return self._sets[place]
 
 
 def compared_each_with_each(sets: list[set[int]], jaccard: float, containment: float) -> set[Alike]:
@@ -57,7 +40,10 @@ shares = st.sampled_from([0.05, 0.2, 1 / 3, 0.5, 0.6, 2 / 3, 0.75, 0.8, 0.9, 1.0
 @settings(max_examples=400, deadline=None)
 @given(some_sets, shares, shares, st.sampled_from([1, 7, 1000]))
 def test_pairs_are_those_of_brute_force(sets: list[set[int]], jaccard: float, containment: float, room: int) -> None:
-    found = list(find_similar_pairs(Sets(sets), jaccard, containment, room=room))
+    with open_rows(GramFile) as file:
+        for values in sets:  # far apart, as hashes are: the table of rarity goes by the upper bits
+            file.append(np.array(sorted(one * 0x9E3779B97F4A7C15 % 2**64 for one in values), np.uint64).tobytes())
+        found = list(find_similar_pairs(file, jaccard, containment, room=room))
     assert len(found) == len(set(found))
     assert set(found) == compared_each_with_each(sets, jaccard, containment)
 
@@ -65,7 +51,7 @@ def test_pairs_are_those_of_brute_force(sets: list[set[int]], jaccard: float, co
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("ab 船来了。", max_size=30), min_size=2, max_size=8))
 def test_texts_are_compared_by_their_letters(texts: list[str]) -> None:
-    with open_gram_file() as sets:
+    with open_rows(GramFile) as sets:
         for text in texts:
             sets.add(text)
         found = {(one.a, one.b): one.jaccard for one in find_similar_pairs(sets, 0.3, 1.0)}
@@ -76,7 +62,7 @@ def test_texts_are_compared_by_their_letters(texts: list[str]) -> None:
 
 
 def test_sets_of_a_file_come_back_and_a_short_text_has_none() -> None:
-    with open_gram_file() as sets:
+    with open_rows(GramFile) as sets:
         for text in ("渡口今天早上开航", "", "渡口", "The ferry sails again"):
             sets.add(text)
         assert sets.sizes().tolist() == [4, 0, 0, 14]
