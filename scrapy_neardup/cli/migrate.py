@@ -11,7 +11,7 @@ from scrapy_neardup.cli.output import format_count, format_table, present, progr
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.inspect.sources import open_source
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally

@@ -12,9 +12,9 @@ from scrapy_neardup.cli.command import JSON, STATE, command, config_of, format_p
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import format_facts, format_table, present, progress, to_line
 from scrapy_neardup.inspect import as_data, utc_time
+from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
 from scrapy_neardup.report.formats import format_size
-from scrapy_neardup.state.history import decisions_of
 
 _WIDTH = 100
 

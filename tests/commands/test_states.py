@@ -12,10 +12,10 @@ import pytest
 
 from scrapy_neardup.cli import stats
 from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
+from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
