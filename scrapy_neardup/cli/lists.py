@@ -17,6 +17,7 @@ from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import (
     as_json,
     format_count,
+    format_data,
     format_rest,
     list_options,
     progress,
@@ -27,7 +28,7 @@ from scrapy_neardup.cli.output import (
 )
 from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.dropped import dropped
-from scrapy_neardup.inspect.pages import KnownGroup, inspect_group
+from scrapy_neardup.inspect.pages import inspect_group
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.scan import members
 from scrapy_neardup.maintenance.tables import CRAWLS
@@ -70,7 +71,8 @@ def groups(arguments: argparse.Namespace) -> int:
         listed = found[: limit or None]
         if for_terminal:
             for one in listed:
-                write("".join(_group_lines(inspect_group(store, *one, _PAGES))))
+                group = inspect_group(store, *one, _PAGES)
+                write(f"{format_data(group)}{format_rest(group.size - _PAGES)}\n")
             rest = len(found) - len(listed)
             more = f", {rest:,} not shown; --limit 0 shows all" if rest else ""
             write(f"{format_count(len(found), 'group')}{more}.\n")
@@ -83,18 +85,6 @@ def groups(arguments: argparse.Namespace) -> int:
             for group in described:
                 write(as_json(group, indent=None) + "\n")
     return 0
-
-
-def _group_lines(group: KnownGroup) -> Iterator[str]:
-    yield f"{group.similar_id}  {format_count(group.size, 'page')}\n"
-    if group.original is None:
-        yield "  (the original is no longer in the state: updated or forgotten)\n"
-    for one in group.pages:
-        kind = one.role or f"{one.similarity:.2f} {to_line(one.kind or 'copy')}"
-        title = f'  "{to_line(one.title)}"' if one.title else ""
-        judged = f"  (manual verdict: {one.judged})" if one.judged else ""
-        yield f"  {one.first_seen}  {kind:<14}  {to_line(one.url)}{title}{judged}\n"
-    yield format_rest(group.size - _PAGES) + "\n"
 
 
 _NOUN = "dropped pages"
