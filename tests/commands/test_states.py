@@ -217,6 +217,6 @@ def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     assert run("dedup", *given, **secret) == 0
     with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
         run("migrate", "--store", url, NEARDUP_METHOD="nshash")
-    assert run("migrate", "--store", url, NEARDUP_METHOD="nshash", **secret) == 0
+    assert run("migrate", "--store", url, "--from", str(feed), NEARDUP_METHOD="nshash", **secret) == 0
     assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""
