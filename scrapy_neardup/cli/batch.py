@@ -91,12 +91,13 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
     options = BatchOptions(config, config.secret, fields_of(arguments, config), arguments.id, arguments.format)
-    processes, pages = plan(_memory(arguments.memory), arguments.workers)
+    on_spark = arguments.runner == SPARK
+    processes, pages = plan(_memory(arguments.memory), arguments.workers, arguments.workers if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
     runner = LocalRunner
-    if arguments.runner == SPARK:
+    if on_spark:
         from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark
 
         runner = SparkRunner

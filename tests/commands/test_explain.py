@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import lists
+from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
@@ -125,7 +125,7 @@ def test_groups_are_written_or_not(
     with pytest.raises(NearDupError, match="cannot be written"):
         run("groups", "--store", grouped, "-o", tmp_path / "none" / "groups.jsonl")
     target.write_text("before")
-    monkeypatch.setattr(lists, "as_json", full)
+    monkeypatch.setattr(contents, "as_json", full)
     with pytest.raises(NearDupError, match="No space left"):
         run("groups", "--store", grouped, "-o", target)
     assert target.read_text() == "before"

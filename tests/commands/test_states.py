@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import stats
+from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.export import ExportFile
@@ -147,7 +147,7 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
         close_store(open_store(state, None))
         return statistics(store, *_)
 
-    monkeypatch.setattr(stats, "statistics", while_looking)
+    monkeypatch.setattr(contents, "statistics", while_looking)
     assert run("stats", "--store", state) == 0
     held = open_store(state, None)
     try:
