@@ -77,10 +77,10 @@ def file(what: str, read: Callable[[str], object]) -> str:
     """
 
     def is_valid(value: Any) -> bool:
-        if value and isinstance(value, str) and Path(value).is_file():
+        if isinstance(value, str) and value and Path(value).is_file():
             read(value)
             return True
-        return value == ""
+        return isinstance(value, str) and not value
 
     return _declare("", is_valid, f"the path of {what}, or an empty string for none", file=True)
 
