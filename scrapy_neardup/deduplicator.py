@@ -198,7 +198,7 @@ class Deduplicator:
 
     def _by_bytes(self, draft: UnreadPage, *, remember: bool) -> Verdict | None:
         """Return the verdict on a page whose bytes are known."""
-        url = draft.content.url
+        url = draft.url
         if remember:
             return self._judge.judge_bytes(url, site_of(url), draft.body)
         ruling = self._detector.check_bytes(url, site_of(url), draft.body, writes=False)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from itemadapter import ItemAdapter
@@ -18,7 +18,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.utils.project import get_project_settings
 from w3lib.url import file_uri_to_path
@@ -32,7 +32,6 @@ from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-_COMMAND_LINE = SETTINGS_PRIORITIES["cmdline"]
 _SETTING = "NEARDUP_DROPPED_FEED"
 #: Settings of the project for its own feeds that would be wrong here.
 _DEFAULTS: Mapping[str, Any] = {"fields": None, "batch_item_count": 0}
@@ -139,45 +138,19 @@ class _Stats:
 def keep_feeds_of_command_line(crawler: Crawler) -> list[str]:
     """For a dry run: open only the feeds of the command line; returns the others, without passwords.
 
-    Scrapy adds the feeds of ``-o`` and ``-O`` to the setting FEEDS. A feed that the project or the spider names as
-    well, in whatever spelling, is theirs.
+    With ``-o`` and ``-O`` Scrapy adds the feeds of the project to those of the command line.
     """
-    exporter = crawler.get_extension(FeedExporter)
+    exporter, settings = crawler.get_extension(FeedExporter), crawler.settings
     if exporter is None:
         return []
-    project, spider = get_project_settings(), get_project_settings()
-    crawler.spidercls.update_settings(spider)
-    own = {place for uri in {**_feeds_of(project), **_feeds_of(spider)} for place in _places(uri, exporter, crawler)}
-    wanted = {uri for uri, priority in _feeds_of(crawler.settings).items() if priority >= _COMMAND_LINE}
-    left_out = [uri for uri in exporter.feeds if uri not in wanted or own & _places(uri, exporter, crawler)]
+    left_out = list(exporter.feeds)
+    if settings["FEEDS"].maxpriority() >= SETTINGS_PRIORITIES["cmdline"]:
+        of_settings = (*get_project_settings().getdict("FEEDS"), settings["FEED_URI"] or "")
+        names = {str(uri.absolute()) if isinstance(uri, Path) else str(uri) for uri in of_settings}
+        left_out = [uri for uri in left_out if uri in names]
     for uri in left_out:
         del exporter.feeds[uri]
     return [without_password(uri) for uri in left_out]
-
-
-def _feeds_of(settings: BaseSettings) -> dict[str, int]:
-    """The URIs of the feeds in settings, each with the priority of its setting."""
-    feeds = settings.get("FEEDS")
-    each = feeds.getpriority if isinstance(feeds, BaseSettings) else lambda uri: settings.getpriority("FEEDS")
-    found = {_text(uri): each(uri) or 0 for uri in settings.getdict("FEEDS")}
-    if settings.get("FEED_URI"):  # deprecated, and still read
-        found.setdefault(_text(settings["FEED_URI"]), settings.getpriority("FEED_URI") or 0)
-    return found
-
-
-def _text(uri: object) -> str:
-    """A URI as Scrapy's exporter spells it."""
-    return str(uri.absolute()) if isinstance(uri, Path) else str(uri)
-
-
-def _places(uri: str, exporter: FeedExporter, crawler: Crawler) -> set[str]:
-    """The places of a feed, with and without its placeholders filled."""
-    of_feed = exporter.feeds.get(uri, {}).get("uri_params") or crawler.settings["FEED_URI_PARAMS"]
-    try:
-        filled = uri % exporter._get_uri_params(cast(Spider, crawler.spider), of_feed)
-    except (KeyError, TypeError, ValueError):  # a percent sign of the URI itself
-        filled = uri
-    return {place_of(uri), place_of(filled)}
 
 
 def place_of(uri: str) -> str:

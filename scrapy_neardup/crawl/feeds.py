@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
@@ -266,27 +265,14 @@ class PagesAwaitingFeeds(Generic[FeedT]):
         pages = sum(map(len, arrays.values()))
         ready = arrays.pop(frozenset((feed,)), array("Q"))
         for feeds, ids in arrays.items():
-            self._ids[feeds - {feed}] = _merge(self._ids.get(feeds - {feed}), ids)
+            others = self._ids.setdefault(feeds - {feed}, array("Q"))
+            for id in ids:
+                insort(others, id)
         return (*span, pages), ready
 
     def fail(self, feed: FeedT) -> int:
         """The feed will never be stored: forget its pages; returns their number."""
         return sum(len(self._ids.pop(feeds)) for feeds in list(self._ids) if feed in feeds)
-
-
-def _merge(ids: array[int] | None, more: array[int]) -> array[int]:
-    """``ids`` with ``more`` sorted in. Ids before all of these stay where they are, so a batch costs its own size."""
-    if ids is None:
-        return more
-    at = bisect_left(ids, more[0])
-    if at < len(ids):
-        tail = np.concatenate((np.frombuffer(ids[at:], np.uint64), np.frombuffer(more, np.uint64)))
-        tail.sort()
-        del ids[at:]
-        ids.frombytes(tail.tobytes())
-    else:
-        ids.extend(more)
-    return ids
 
 
 def _sync(file: Any) -> None:

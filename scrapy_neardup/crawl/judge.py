@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
-from scrapy_neardup.crawl.site_watch import DropWatch, LowTextSites, MinorUpdateSites
+from scrapy_neardup.crawl.site_watch import DropWatch, SiteShares
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.crawl.waiting import Event
@@ -84,8 +84,7 @@ class Judge:
         self._make_judgement: Callable[[], PageJudgement] = (
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
-        self._low_text = LowTextSites()
-        self._minor_updates = MinorUpdateSites(notes)
+        self._site_shares = SiteShares(notes)
         self._turns = Turns()
         #: Digests of the pages that are not judged yet.
         self._bodies: Counter[int] = Counter()
@@ -212,9 +211,7 @@ class Judge:
         reason = verdict.reason
         if verdict.kind is Kind.UNJUDGED and reason != ROW:
             is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), _CURES.get(reason, ""))
-            if (
-                not is_first and reason in LIMIT_REASONS
-            ):  # each by its URL, because somebody may have made it on purpose
+            if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
                 logger.info("%s passes.", verdict.sentence())
 
     def _count(self, verdict: Verdict) -> None:
@@ -228,8 +225,7 @@ class Judge:
             self._notes.count(stats.BY_HAND)
         if verdict.reader:
             self._notes.count(stats.extraction(verdict.reader))
-            self._low_text.see(verdict)
-        self._minor_updates.see(verdict)
+        self._site_shares.see(verdict)
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
 
@@ -238,7 +234,7 @@ class Judge:
 
         A page is read only if the detector cannot judge it by its bytes.
         """
-        with self._counted(_body_of(made)):
+        with self._counted(made.body):
             read = None if self._may_know(made) else await self._read(made, turn)
             await turn.comes()
             if self._is_shared:
@@ -251,7 +247,7 @@ class Judge:
                         await turn.comes()
                     elif isinstance(ruling, Ruled):
                         if self._watch is not None:
-                            self._watch.see(ruling.page or read or Page(_url_of(made)), ruling)
+                            self._watch.see(ruling.page or read or Page(made.url), ruling)
                         if ruling.reservation is not None:
                             turn.stay_until(ruling.reservation.when_settled)
                         return ruling
@@ -259,7 +255,7 @@ class Judge:
                         turn.leave()
                         self._notes.count(stats.WAITED)
                         await judgement.wait(ruling.by, self._wait)
-        return _unjudged(_url_of(made), "store_failed")
+        return _unjudged(made.url, "store_failed")
 
     @contextmanager
     def _counted(self, body: int) -> Iterator[None]:
@@ -273,12 +269,12 @@ class Judge:
 
     def _may_know(self, made: Page | UnreadPage) -> bool:
         """Whether the detector may judge the page by its bytes when it is its turn. On a server it never does."""
-        body = 0 if self._is_shared else _body_of(made)
-        return bool(body) and (self._bodies[body] > 1 or self._detector.may_know(_url_of(made), body))
+        if self._is_shared or not made.body:
+            return False
+        return self._bodies[made.body] > 1 or self._detector.may_know(made.url, made.body)
 
     def _check_bytes(self, made: Page | UnreadPage, given_up: Collection[Reservation]) -> Ruling | None:
-        url = _url_of(made)
-        return self._detector.check_bytes(url, site_of(url), _body_of(made), given_up)
+        return self._detector.check_bytes(made.url, site_of(made.url), made.body, given_up)
 
     async def _read(self, made: Page | UnreadPage, turn: Turn) -> Page:
         return made if isinstance(made, Page) else await self._reader.read(made, turn)
@@ -307,14 +303,6 @@ class LocalJudgement:
         by.when_settled(settled.happen)
         if not await settled.wait(seconds):
             self.given_up.append(by)
-
-
-def _url_of(made: Page | UnreadPage) -> str:
-    return made.url if isinstance(made, Page) else made.content.url
-
-
-def _body_of(made: Page | UnreadPage) -> int:
-    return 0 if isinstance(made, Page) else made.body
 
 
 def _unjudged(url: str, reason: AnyReason) -> Ruled:

@@ -1,8 +1,7 @@
 """Warnings about sites. They change no verdict, so no page can abuse them, and their tables are bounded.
 
-``LowTextSites`` warns of sites with almost no text, ``MinorUpdateSites`` of sites whose texts change by themselves, and
-``DropWatch`` of sites that lose suspiciously many pages as copies. The last has three alarms. Each warns once per site
-and crawl:
+``ShareWatch`` warns of sites with almost no text, and of sites whose texts change by themselves. ``DropWatch`` warns of
+sites that lose suspiciously many pages as copies. It has three alarms. Each warns once per site and crawl:
 
 * **titles**: pages of the site with ``_TITLES`` different titles were dropped for one original. A site seldom posts one
   article five times, each time with a new title. Such an original is often no article: a footer on a relaunched site,
@@ -59,72 +58,60 @@ _NO_TEXT = frozenset(("no_text", "too_short"))
 _KNOWN = frozenset((Kind.UNCHANGED, Kind.UPDATED, Kind.MINOR_UPDATE))
 
 
-class _SiteShares:
-    """Counts pages by site, and a share of them. It shows once if a site with enough pages has too large a share."""
+_LOW_TEXT = (
+    "%d of %d pages of %s have too little text, so they pass unjudged, copies or not. Look at one with 'scrapy neardup "
+    "extract %s'. If scripts write the text, render the pages. Otherwise put the text into a field of the item "
+    "(NEARDUP_FIELDS), or find it with your own function (NEARDUP_EXTRACTOR)."
+)
+_CHANGES = (
+    "%d of %d known pages of %s differ from their delivered text by a few letters. Perhaps a counter or a date stands "
+    "in their text. Look at one with 'scrapy neardup extract %s', and leave such lines out: with a CSS selector in "
+    "your spider (NEARDUP_FIELDS names the field), or with NEARDUP_EXTRACTOR. NEARDUP_POLICY = {'minor_update': 'tag'} "
+    "delivers such pages."
+)
 
-    def __init__(self, too_much: float) -> None:
-        self.pages: Counter[str] = Counter()
-        self.counted: Counter[str] = Counter()
-        self._too_much = too_much
-        self._shown: set[str] = set()
 
-    def count(self, site: str, *, is_counted: bool) -> bool:
-        """Count a page; return whether it makes the share of its site too large for the first time."""
-        if site not in self.pages and len(self.pages) >= _SITES:
+class ShareWatch:
+    """Counts the pages of each site, and those of one kind. It warns once of a site with too many of these."""
+
+    def __init__(self, too_many: float, warning: str) -> None:
+        """``warning`` gets the pages of the kind, all pages, the site, and the URL of the last page."""
+        self._too_many = too_many
+        self._warning = warning
+        self._pages: Counter[str] = Counter()
+        self._of_kind: Counter[str] = Counter()
+        self._warned: set[str] = set()
+
+    def see(self, verdict: Verdict, *, is_of_kind: bool) -> bool:
+        """Count a page; returns whether its site is warned of."""
+        site = site_of(verdict.url)
+        if site not in self._pages and len(self._pages) >= _SITES:
             return False
-        self.pages[site] += 1
-        self.counted[site] += is_counted
-        pages, is_large = self.pages[site], self.counted[site] > self._too_much * self.pages[site]
-        if pages < _SHARE_PAGES or not (is_counted and is_large) or site in self._shown:
+        self._pages[site] += 1
+        self._of_kind[site] += is_of_kind
+        pages, of_kind = self._pages[site], self._of_kind[site]
+        if not is_of_kind or pages < _SHARE_PAGES or of_kind <= self._too_many * pages or site in self._warned:
             return False
-        self._shown.add(site)
+        self._warned.add(site)
+        logger.warning(self._warning, of_kind, pages, site, shell_word(verdict.url))
         return True
 
 
-class LowTextSites:
-    """Warns of sites with too many pages without text, among those read from HTML."""
-
-    def __init__(self) -> None:
-        self._shares = _SiteShares(_LOW_TEXT_SHARE)
-
-    def see(self, verdict: Verdict) -> None:
-        """Count a page that was read from HTML; warn once of a site with too many pages without text."""
-        site = site_of(verdict.url)
-        if self._shares.count(site, is_counted=verdict.reason in _NO_TEXT):
-            logger.warning(
-                "%d of %d pages of %s have too little text, so they pass unjudged, copies or not. Look at one with "
-                "'scrapy neardup extract %s'. If scripts write the text, render the pages. Otherwise put the text into "
-                "a field of the item (NEARDUP_FIELDS), or find it with your own function (NEARDUP_EXTRACTOR).",
-                self._shares.counted[site],
-                self._shares.pages[site],
-                site,
-                shell_word(verdict.url),
-            )
-
-
-class MinorUpdateSites:
-    """Warns of sites whose known pages mostly come as minor updates: something in their text changes by itself."""
+class SiteShares:
+    """Watches two shares of each site: pages without text, and minor updates among its known pages."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-        self._shares = _SiteShares(_MINOR_SHARE)
+        self._low_text = ShareWatch(_LOW_TEXT_SHARE, _LOW_TEXT)
+        self._changes = ShareWatch(_MINOR_SHARE, _CHANGES)
 
     def see(self, verdict: Verdict) -> None:
-        """Count a page that was delivered before; warn once of a site with too many minor updates."""
-        site = site_of(verdict.url)
-        if verdict.kind in _KNOWN and self._shares.count(site, is_counted=verdict.kind is Kind.MINOR_UPDATE):
+        """Count a page."""
+        if verdict.reader:  # it was read from HTML
+            self._low_text.see(verdict, is_of_kind=verdict.reason in _NO_TEXT)
+        is_minor = verdict.kind is Kind.MINOR_UPDATE
+        if verdict.kind in _KNOWN and self._changes.see(verdict, is_of_kind=is_minor):
             self._notes.count(stats.SUSPICIOUS_MINOR_UPDATES)
-            logger.warning(
-                "%d of %d known pages of %s differ from their delivered text by a few letters: %s, for example. "
-                "Perhaps a counter or a date stands in their text. Look at one with 'scrapy neardup extract %s', and "
-                "leave such lines out: with a CSS selector in your spider (NEARDUP_FIELDS names the field), or with "
-                "NEARDUP_EXTRACTOR. NEARDUP_POLICY = {'minor_update': 'tag'} delivers such pages.",
-                self._shares.counted[site],
-                self._shares.pages[site],
-                site,
-                one_line(verdict.url),
-                shell_word(verdict.url),
-            )
 
 
 @dataclass(slots=True)

@@ -156,7 +156,7 @@ class AsyncPageReader:
             return read
         if self._is_unchanged is not None:
             mark = self._source.hash_html(read)
-            if await self._is_unchanged(read.content.url, mark):
+            if await self._is_unchanged(read.url, mark):
                 return self._source.skip(read, mark, "too_slow")
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()

@@ -17,6 +17,7 @@ from scrapy_neardup.judge.copies import (
     drop_again,
     find_role,
     judge_returned_copy,
+    newest_original,
     pass_in_group,
     pass_or_drop,
     reserve,
@@ -193,6 +194,17 @@ def judge_little_text(context: Context) -> Ruling | None:
     return (judge_returned_copy(context) or _judge_by_source(context, reason)) if reason else None
 
 
+def keep_group(context: Context) -> Ruled | None:
+    """A copy that was dropped at this URL comes again, and no preference could have it lead a group.
+
+    It keeps its group though by now it may be more like another original. A page that is known by its bytes does so.
+    """
+    known = context.known
+    if known is None or context.policy.preference is not None or newest_original(context, known) is None:
+        return None
+    return judge_returned_copy(context)
+
+
 def judge_copy(context: Context) -> Ruling | None:
     """The page is a copy of an earlier one."""
     overused_keys, nearest = context.search_result.overused_keys, context.search_result.nearest
@@ -255,6 +267,7 @@ RULES: tuple[Rule, ...] = (
     judge_minor_update,
     judge_manual_copy,
     judge_little_text,
+    keep_group,
     judge_copy,
     judge_returned_copy,
     wait_for_original_in_flight,
@@ -263,7 +276,13 @@ RULES: tuple[Rule, ...] = (
 
 
 #: Rules that never apply to a new URL. Most URLs are new, so skipping these saves time.
-_FOR_KNOWN_URLS: tuple[Rule, ...] = (judge_former, judge_unchanged, judge_minor_update, judge_returned_copy)
+_FOR_KNOWN_URLS: tuple[Rule, ...] = (
+    judge_former,
+    judge_unchanged,
+    judge_minor_update,
+    keep_group,
+    judge_returned_copy,
+)
 _FOR_NEW_URLS = tuple(rule for rule in RULES if rule not in _FOR_KNOWN_URLS)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrapy_neardup.maintenance.scan import Flags, Ids, Members, Watch, column, members, unwatched
+from scrapy_neardup.maintenance.scan import Flags, Ids, Members, Watch, columns, members, unwatched
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.layout import unpack_seen
@@ -63,14 +63,10 @@ def group_last_seen(store: PageStore, watch: Watch = unwatched) -> tuple[Members
 
 def last_seen(store: PageStore, of: Members) -> Ids:
     """Return when each page was last seen, in seconds since 1970; when it was first seen if its URL row is gone."""
-    ids, seconds = array("Q"), array("Q")
-    for _, seen in store.rows(b"u"):
-        id, when = unpack_seen(seen)
-        ids.append(id)
-        seconds.append(when)
+    ids, seconds = columns((unpack_seen(seen) for _, seen in store.rows(b"u")), np.uint64, np.uint64)
     found: Ids = of.ids // np.uint64(10**9)
-    at, there = of.place(column(ids))
-    found[at[there]] = column(seconds)[there]
+    at, there = of.place(ids)
+    found[at[there]] = seconds[there]
     return found
 
 

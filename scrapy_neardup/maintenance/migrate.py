@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import islice
 
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
-from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.tally import KEY as TALLY_KEY
 from scrapy_neardup.maintenance.export import OpenState
-from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
+from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence, write_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import kept_page
@@ -35,7 +34,6 @@ _MADE_ANEW = frozenset(b"kreoubgjx")
 _META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER_KEY, TALLY_KEY))
 #: Parts of a recipe that name tools.
 _TOOLS = frozenset((SAMPLES, "extractor", "segmenter", "script"))
-_BATCH = 1000
 #: Rows per batch, some ten for each page. Common keys are known from then on.
 _ROWS = 2000
 
@@ -79,7 +77,7 @@ class Migration:
         old, new = self._old, self._new
         if self.is_same_method:
             new.add_counts(OpenState(old).counts)
-        self._copy_rows(old.rows(b""))
+        write_rows(new, (row for row in old.rows(b"") if row[0][0] not in _MADE_ANEW and row[0] not in _META))
         recipes = former_recipes(old)
         own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
         changes = Changes({FORMER_KEY: pack_former([*recipes, own])})
@@ -151,12 +149,6 @@ class Migration:
         if known.former:
             return Way.URL
         return Way.TEXT if page is not None and self._is_enough(page) else Way.KEPT
-
-    def _copy_rows(self, rows: Iterator[Row]) -> None:
-        """Copy rows that belong to no fingerprint."""
-        kept = (row for row in rows if row[0][0] not in _MADE_ANEW and row[0] not in _META)
-        while batch := list(islice(kept, _BATCH)):
-            self._new.write(Changes(dict(batch)))
 
 
 def _lacks_fingerprint(known: Record) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,20 +15,24 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
-from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
-from scrapy_neardup.maintenance.verify import ROW_KINDS, Findings, PageColumns, RowKind, check, unpack_record
+from scrapy_neardup.maintenance.scan import Watch, columns, place_of, unwatched, write_rows
+from scrapy_neardup.maintenance.verify import (
+    ROW_KINDS,
+    Findings,
+    PageColumns,
+    RowKind,
+    check,
+    page_columns,
+    unpack_record,
+)
 from scrapy_neardup.state.history import FORMER_KEY, unpack_former
 from scrapy_neardup.state.layout import last_id, meta_key, unpack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
 from scrapy_neardup.state.record import Record
-
-# A range is read from both ends; the gap between is halved and tried again.
-
 
 #: Ranges to try for one prefix.
 _TRIES = 1500
@@ -38,25 +41,22 @@ _WIDTH = 17
 
 
 class Salvage:
-    """Reads what is readable; ``gaps`` counts unreadable ranges."""
+    """Reads what is readable; ``gaps`` counts unreadable ranges.
+
+    It reads a range from both ends. Then it halves the gap between, and tries again.
+    """
 
     def __init__(self, copy: DamagedCopy) -> None:
         self._copy = copy
         self.gaps = 0
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield the readable rows with a prefix, each once; in byte order if all are readable.
-
-        The widest gaps come first.
-        """
+        """Yield the readable rows with a prefix, each once; in byte order if all are readable."""
         behind = after(prefix)
         assert behind is not None  # no prefix of ours ends in 255
-        ranges = [_range(prefix, behind)]
-        lost = []
-        tries = 0
+        ranges, lost, tries = deque([(prefix, behind)]), list[tuple[bytes, bytes]](), 0
         while ranges:
-            _, low, high = heappop(ranges)
-            rest = yield from self._read(low, high)
+            rest = yield from self._read(*ranges.popleft())
             tries += 1
             if rest is None:
                 continue
@@ -64,16 +64,9 @@ class Salvage:
             if len(halves) < 2 or tries + len(ranges) >= _TRIES:
                 lost.append(rest)
             else:
-                for half in halves:
-                    heappush(ranges, _range(*half))
+                ranges += halves
         lost.sort()
         self.gaps += sum(low != end for (low, _), end in zip(lost, [b"", *(high for _, high in lost)], strict=False))
-
-    def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
-        """Yield the readable rows of these keys."""
-        for key in keys:
-            with suppress(UnreadableError):
-                yield from self._ordered(key, key + b"\0", reverse=False)
 
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
         """Yield the readable rows of a range from both ends; return the gap, or None."""
@@ -82,21 +75,21 @@ class Salvage:
                 yield row
                 low = row[0] + b"\0"
             return None
-        except UnreadableError:
+        except StoreError:
             pass
         try:
             for row in self._ordered(low, high, reverse=True):
                 yield row
                 high = row[0]
             return None
-        except UnreadableError:
+        except StoreError:
             return low, high
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
         """Stop at rows out of order, because a damaged tree may have loops."""
         for key, value in self._copy.rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
-                raise UnreadableError("there is a row where it cannot be")
+                raise StoreError("there is a row where it cannot be")
             yield key, value
             if reverse:
                 high = key
@@ -104,17 +97,9 @@ class Salvage:
                 low = key + b"\0"
 
 
-def _range(low: bytes, high: bytes) -> tuple[int, bytes, bytes]:
-    """Return a range for the queue, by width."""
-    return _number(low) - _number(high), low, high
-
-
-def _number(key: bytes) -> int:
-    return int.from_bytes(key[:_WIDTH].ljust(_WIDTH, b"\0"), "big")
-
-
 def _halved(low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
-    middle = ((_number(low) + _number(high)) // 2).to_bytes(_WIDTH, "big").rstrip(b"\0")
+    first, end = (int.from_bytes(key[:_WIDTH].ljust(_WIDTH, b"\0"), "big") for key in (low, high))
+    middle = ((first + end) // 2).to_bytes(_WIDTH, "big").rstrip(b"\0")
     return [(low, middle), (middle, high)] if low < middle < high else [(low, high)]
 
 
@@ -129,8 +114,8 @@ class RepairCounts:
     """What was saved.
 
     ``rows``: rows that no record implies, by the names of ``ROW_KINDS``. ``broken``: records that are damaged or have
-    another URL than their URL row. ``named``: missing pages that other rows name. ``unsealed``: pages of a killed
-    crawl, rolled back. ``replaced``: earlier versions of a URL. ``gaps``: unreadable ranges.
+    another URL than their URL row. ``named``: missing pages that URL rows name. ``unsealed``: pages of a killed crawl,
+    rolled back. ``replaced``: earlier versions of a URL. ``gaps``: unreadable ranges.
     """
 
     pages: int = 0
@@ -153,115 +138,76 @@ class _Refiler:
         self._changes = Changes()
         self._waiting = 0
         self._unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
-        ids, seen, urls = (array("Q") for _ in range(3))
-        for key, packed in salvage.rows(b"u"):
-            if len(key) == _ID_KEY and len(packed) == _SEEN:
-                id, when = unpack_seen(packed)
-                ids.append(id)
-                seen.append(when)
-                urls.append(last_id(key))
-        order = np.argsort(column(ids), kind="stable")
+        ids, seen, urls = columns(self._url_rows(), np.uint64, np.uint64, np.uint64)
+        order = np.argsort(ids, kind="stable")
         #: Ids in URL rows; the last sight of each URL in seconds since 1970, and its hash.
-        self._ids, self._seen, self._urls = (column(one)[order] for one in (ids, seen, urls))
+        self._ids, self._seen, self._urls = ids[order], seen[order], urls[order]
+
+    def _url_rows(self) -> Iterator[tuple[int, int, int]]:
+        for key, packed in self._salvage.rows(b"u"):
+            if len(key) == _ID_KEY and len(packed) == _SEEN:
+                yield *unpack_seen(packed), last_id(key)
 
     def run(self) -> RepairCounts:
         """File everything."""
-        found = self.found
+        store, found = self._store, self.found
         self._file_records()
-        self._copy_former_recipes()
-        pages = PageColumns.read(self._store)
+        former = dict(self._salvage.rows(FORMER_KEY)).get(FORMER_KEY)
+        with suppress(ValueError):
+            if former is not None and unpack_former(former):
+                store.write(Changes({FORMER_KEY: former}))
+        pages = page_columns(store.records(), store.hashes)
         for kind in ROW_KINDS:
             if kind.prefix != b"x":  # which records imply
-                self._copy_rows(kind, pages)
-        found.pages, found.unsealed, found.gaps = self._store.pages, len(self._unsealed), self._salvage.gaps
+                write_rows(store, self._sound_rows(kind, pages))
+        found.pages, found.unsealed, found.gaps = store.pages, len(self._unsealed), self._salvage.gaps
         return found
 
     def _file_records(self) -> None:
         saved = array("Q")
-        for key, packed in self._watch(self._rows(b"r", saved, self._expected)):
+        for key, packed in self._watch(self._salvage.rows(b"r")):
             record = unpack_record(key, packed)
-            if record is None or self._is_of_another_url(record):
+            at = place_of(self._ids, last_id(key))
+            if record is None or (at is not None and int(self._urls[at]) != self._url_of(record)):
                 self.found.broken += 1
                 continue
             saved.append(record.id)
             if record.id not in self._unsealed:
-                self._file(record)
+                self._file(record, record.first_seen if at is None else int(self._seen[at]))
         self._flush()
-        self.found.named = len(np.setdiff1d(self._expected(), column(saved)))
+        self.found.named = len(np.setdiff1d(self._ids, np.array(saved, np.uint64)))
 
-    def _rows(self, prefix: bytes, taken: array[int], expected: Callable[[], Ids]) -> Iterator[Row]:
-        """Yield the readable rows of pages; if there are gaps, look up the expected pages that are not ``taken``."""
-        gaps = self._salvage.gaps
-        yield from self._salvage.rows(prefix)
-        if self._salvage.gaps > gaps:
-            missing = np.setdiff1d(expected(), column(taken))
-            yield from self._salvage.look_up(prefix + id.to_bytes(8, "big") for id in missing.tolist())
+    def _url_of(self, record: Record) -> int:
+        return last_id(url_key(record.url, self._store.hashes))
 
-    def _expected(self) -> Ids:
-        """Return the ids in URL rows, and if there are gaps in postings."""
-        if not self._salvage.gaps:
-            return self._ids
-        postings = filter(is_posting, self._salvage.rows(b"k"))
-        return np.union1d(self._ids, column(array("Q", (id for row in postings for _, id in pairs(row)))))
-
-    def _file(self, record: Record) -> None:
-        store, changes = self._store, self._changes
-        url = url_key(record.url, store.hashes)
-        if url in changes.puts or store.value(url) is not None:
+    def _file(self, record: Record, seen: float) -> None:
+        store, url = self._store, url_key(record.url, self._store.hashes)
+        if url in self._changes.puts or store.value(url) is not None:
             self._flush()
-            changes, earlier = self._changes, store.find(record.url)
+            earlier = store.find(record.url)
             if earlier is not None:  # else two URLs have one hash
                 self.found.replaced += 1
                 if earlier.id > record.id:
                     return
                 store.forget([earlier.id])
-        at = self._place(record.id)
-        store.file(record, changes, record.first_seen if at is None else int(self._seen[at]))
+        store.file(record, self._changes, seen)
         self._waiting += 1
-        self._flush_if_full()
-
-    def _is_of_another_url(self, record: Record) -> bool:
-        """Whether a record has another URL than the row that names it."""
-        at = self._place(record.id)
-        return at is not None and int(self._urls[at]) != last_id(url_key(record.url, self._store.hashes))
-
-    def _place(self, id: int) -> int | None:
-        at = int(np.searchsorted(self._ids, np.uint64(id)))
-        return at if at < len(self._ids) and int(self._ids[at]) == id else None
-
-    def _copy_former_recipes(self) -> None:
-        packed = dict(self._salvage.look_up([FORMER_KEY])).get(FORMER_KEY)
-        with suppress(ValueError):
-            if packed is not None and unpack_former(packed):
-                self._changes.put(FORMER_KEY, packed)
-        self._flush()
-
-    def _copy_rows(self, kind: RowKind, pages: PageColumns) -> None:
-        """Copy the sound rows of a kind whose pages are there."""
-        unpack, taken = kind.unpack(self._store), array("Q")
-        rows = self._salvage.rows(kind.prefix)
-        if kind.prefix in (b"e", b"o"):  # their keys end in the id of a page
-            rows = self._rows(kind.prefix, taken, lambda: pages.members.ids)
-        for key, packed in self._watch(rows, what=f"rows of {kind.name}"):
-            try:
-                unpack(key, packed)
-            except (ValueError, struct.error):
-                continue
-            if kind.fits(pages, key, packed):
-                taken.append(last_id(key))
-                self.found.rows[kind.name] += 1
-                self._changes.put(key, packed)
-                self._flush_if_full()
-        self._flush()
-
-    def _flush_if_full(self) -> None:
         if len(self._changes.puts) >= _BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        if self._changes.puts:
-            self._store.write(self._changes, added=self._waiting)
+        self._store.write(self._changes, added=self._waiting)
         self._changes, self._waiting = Changes(), 0
+
+    def _sound_rows(self, kind: RowKind, pages: PageColumns) -> Iterator[Row]:
+        """Yield and count the sound rows of a kind whose pages are there."""
+        unpack = kind.unpack(self._store)
+        for key, packed in self._watch(self._salvage.rows(kind.prefix), what=f"rows of {kind.name}"):
+            with suppress(ValueError, struct.error):
+                unpack(key, packed)
+                if kind.fits(pages, key, packed):
+                    self.found.rows[kind.name] += 1
+                    yield key, packed
 
 
 @dataclass(frozen=True, slots=True)

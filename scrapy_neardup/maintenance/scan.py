@@ -1,15 +1,17 @@
-"""Read all records of a state in one pass."""
+"""Read all records of a state in one pass, as rows or as columns."""
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from itertools import islice
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import last_id
 from scrapy_neardup.state.pages import PageStore
@@ -32,26 +34,36 @@ def unwatched(iterable: Iterable[T], total: int | None = None, what: str = "page
 
 def with_evidence(store: PageStore, watch: Watch = unwatched) -> Iterator[tuple[Record, Evidence | None]]:
     """Yield every record with its evidence, by id. It scans two tables side by side instead of looking each page up."""
-    kept = store.rows(b"e")
-    key, packed = next(kept, (b"", b""))
+    kept = store.unpacked(b"e", lambda key, packed: (last_id(key), Evidence.unpack(packed)))
+    id, evidence = next(kept, (0, None))
     for record in watch(store.records(), store.pages):
-        while key and last_id(key) < record.id:
-            key, packed = next(kept, (b"", b""))
-        yield record, _unpacked(store, packed) if key and last_id(key) == record.id else None
+        while evidence is not None and id < record.id:
+            id, evidence = next(kept, (0, None))
+        yield record, evidence if id == record.id else None
 
 
-def _unpacked(store: PageStore, packed: bytes) -> Evidence:
-    try:
-        return Evidence.unpack(packed)
-    except ValueError as error:
-        raise store.damaged(str(error)) from None
+#: Rows per batch.
+_BATCH = 20_000
+
+
+def write_rows(store: PageStore, rows: Iterable[Row]) -> None:
+    """Write rows that are no records, in batches."""
+    rows = iter(rows)
+    while batch := dict(islice(rows, _BATCH)):
+        store.write(Changes(batch))
 
 
 Ids = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+def columns(rows: Iterable[tuple[int, ...]], *kinds: type[np.generic]) -> list[npt.NDArray[Any]]:
+    """Return the columns of rows, one array of each kind. Memory is that of the arrays, twice for a moment."""
+    table = np.fromiter(rows, np.dtype([(f"column {number}", kind) for number, kind in enumerate(kinds)]))
+    return [np.ascontiguousarray(table[name]) for name in table.dtype.names or ()]
+
+
+@dataclass(frozen=True)
 class Members:
     """Columns of all records, by id, in 17 bytes a page: id, original (its own id if it is no copy), whether it was
     judged.
@@ -93,16 +105,14 @@ def place(ids: Ids, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
     return at, ids[at] == wanted
 
 
-def column(numbers: array[int]) -> Ids:
-    """View an array of 64-bit numbers as a column."""
-    return np.array(numbers, np.uint64)
+def place_of(ids: Ids, id: int) -> int | None:
+    """Return the position of one id in a sorted column; None if it is not there."""
+    numbers = ids.data  # half the time of an array for single numbers
+    at = bisect_left(numbers, id)
+    return at if at < len(numbers) and numbers[at] == id else None
 
 
 def members(records: Iterable[Record]) -> Members:
     """Return the columns of records that come by id."""
-    ids, originals, judged = array("Q"), array("Q"), array("B")
-    for record in records:
-        ids.append(record.id)
-        originals.append(record.original)
-        judged.append(not record.is_unjudged)
-    return Members(column(ids), column(originals), np.array(judged, np.bool_))
+    rows = ((one.id, one.original, not one.is_unjudged) for one in records)
+    return Members(*columns(rows, np.uint64, np.uint64, np.bool_))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts
-from scrapy_neardup.maintenance.scan import Ids, Watch, column, place, unwatched, with_evidence
+from scrapy_neardup.maintenance.scan import Ids, Watch, place, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Evidence
@@ -74,11 +74,11 @@ class Census:
         """Return the sorted ids of originals with copies, even of originals that are gone, and the number of copies of
         each.
         """
-        return np.unique(column(self._copied), return_counts=True)
+        return np.unique(np.array(self._copied, np.uint64), return_counts=True)
 
     def led(self) -> Ids:
         """Return the ids of groups that a better page stands for."""
-        return np.unique(column(self._led))
+        return np.unique(np.array(self._led, np.uint64))
 
     def last_seen(self, store: PageStore) -> int:
         """Return when any page was last seen, in seconds since 1970; 0 for an empty state."""
@@ -138,7 +138,7 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         pages[site] += 1
         copied[site] += record.original != record.id
     originals, copies = census.groups()
-    there = place(column(ids), originals)[1]
+    there = place(np.array(ids, np.uint64), originals)[1]
     sizes = copies + there
     return Statistics(
         pages=census.pages,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,22 +11,20 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.maintenance.scan import Ids, Members, Watch, column, unwatched
+from scrapy_neardup.maintenance.scan import Flags, Ids, Members, Watch, columns, place_of, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
-from scrapy_neardup.state.history import DECISIONS_KEY, FORMER_KEY, former_problem, former_recipes
+from scrapy_neardup.state.history import DECISIONS_KEY, FORMER_KEY, former_recipes, unpack_former_sketch
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
@@ -36,7 +32,7 @@ from scrapy_neardup.state.record import Record
 
 #: Problems to name; the others are counted.
 NAMED = 20
-#: Rows per batch.
+#: Postings per batch.
 _BATCH = 2**16
 #: Lengths of the keys of URLs, evidence and bodies, and of the values of URLs and bodies.
 _ID_KEY, _BODY_KEY, _SEEN, _ID = 9, 6, 12, 8
@@ -86,50 +82,35 @@ class Findings:
             self.problems.append(Problem(kind, what))
 
 
-class PageColumns:
-    """Columns of all records, by id: see ``Members``; hash of the URL, number and sum of the keys."""
+@dataclass(frozen=True)
+class PageColumns(Members):
+    """More columns of all records: hash of the URL, number and sum of the keys, whether a former recipe judged it."""
 
-    def __init__(self, hashes: Keyed) -> None:
-        #: Pages of former recipes.
-        self.former: set[int] = set()
-        self._hashes = hashes
-        self._ids, self._originals, self._urls, self._many, self._sums = (array("Q") for _ in range(5))
-        self._judged = array("B")
-
-    @classmethod
-    def read(cls, store: PageStore) -> PageColumns:
-        """Return the columns of all records."""
-        pages = cls(store.hashes)
-        for record in store.records():
-            pages.add(record)
-        pages.end()
-        return pages
-
-    def add(self, record: Record) -> None:
-        """Add the next record."""
-        self._ids.append(record.id)
-        self._originals.append(record.original)
-        self._judged.append(not record.is_unjudged)
-        if record.former:
-            self.former.add(record.id)
-        self._urls.append(last_id(url_key(record.url, self._hashes)))
-        keys = keys_of(record.keys)
-        self._many.append(len(keys))
-        self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
-
-    def end(self) -> None:
-        """Finish the columns."""
-        self.members = Members(column(self._ids), column(self._originals), np.array(self._judged, np.bool_))
-        self.urls, self.many, self.sums = column(self._urls), column(self._many), column(self._sums)
-
-    def place(self, id: int) -> int | None:
-        """Return the position of a page; None if there is none."""
-        at = bisect_left(self._ids, id)
-        return at if at < len(self._ids) and self._ids[at] == id else None
+    urls: Ids
+    many: Ids
+    sums: Ids
+    former: Flags
 
     def has(self, id: int) -> bool:
         """Whether there is a record with this id."""
-        return self.place(id) is not None
+        return place_of(self.ids, id) is not None
+
+    def is_former(self, id: int) -> bool:
+        """Whether there is a record with this id, of a former recipe."""
+        at = place_of(self.ids, id)
+        return at is not None and bool(self.former[at])
+
+
+def page_columns(records: Iterable[Record], hashes: Keyed) -> PageColumns:
+    """Return the columns of records that come by id."""
+
+    def row(record: Record) -> tuple[int, ...]:
+        keys, url = keys_of(record.keys), last_id(url_key(record.url, hashes))
+        sum_of_keys = sum(keys) & 0xFFFFFFFFFFFFFFFF
+        return record.id, record.original, not record.is_unjudged, url, len(keys), sum_of_keys, record.former
+
+    kinds = np.uint64, np.uint64, np.bool_, np.uint64, np.uint64, np.uint64, np.bool_
+    return PageColumns(*columns(map(row, records), *kinds))
 
 
 Unpack = Callable[[bytes, bytes], object]
@@ -164,19 +145,14 @@ def _unpack_counts(counts: Counts, key: bytes, packed: bytes) -> None:
     counts.load(unpack_block(key), packed)
 
 
-def _unpack_former(key: bytes, packed: bytes, recipes: int) -> None:
-    if problem := former_problem(key, packed, recipes):
-        raise ValueError(problem)
-
-
 ROW_KINDS = (
     RowKind(b"x", "body", lambda _: _unpack_body, lambda pages, _, packed: pages.has(unpack_id(packed))),
     RowKind(b"e", "evidence", lambda _: _unpack_evidence, lambda pages, key, _: pages.has(last_id(key))),
     RowKind(
         b"o",
         "former sketch",
-        lambda store: partial(_unpack_former, recipes=len(former_recipes(store))),
-        lambda pages, key, _: last_id(key) in pages.former,
+        lambda store: partial(unpack_former_sketch, recipes=len(former_recipes(store))),
+        lambda pages, key, _: pages.is_former(last_id(key)),
     ),
     RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
     RowKind(b"f", "feed", lambda _: FEEDS.unpack),
@@ -222,8 +198,7 @@ class _Checker:
         self.found = Findings()
         self._store = store
         self._watch = watch
-        self._pages = PageColumns(store.hashes)
-        self._pages.end()
+        self._pages = page_columns((), store.hashes)
         #: Whether all records were readable; else a row that names an unknown page may be right.
         self._is_whole = False
 
@@ -236,31 +211,33 @@ class _Checker:
 
     def check_records(self) -> None:
         """Unpack all records, and pack them again to compare."""
-        store, found, pages = self._store, self.found, self._pages
-        broken, led = 0, array("Q")
+        store, found, led = self._store, self.found, set[int]()
+        self._pages = pages = page_columns(self._sound_records(led), store.hashes)
+        if found.pages != store.pages and not found.counts["unreadable"]:
+            found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
+        copies = pages.originals[pages.copies]
+        at, there = pages.place(copies)
+        found.lost = sum(original not in led for original in copies[~there].tolist())
+        chained = there & (pages.copies[at] | ~pages.judged[at])
+        for id in pages.ids[pages.copies][chained].tolist():
+            found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
+
+    def _sound_records(self, led: set[int]) -> Iterator[Record]:
+        """Yield the records that can be unpacked, as far as they are readable; add groups that a better page leads."""
+        found = self.found
         try:
-            for key, packed in self._watch(store.rows(b"r"), total=store.pages):
+            for key, packed in self._watch(self._store.rows(b"r"), total=self._store.pages):
                 found.pages += 1
                 record = unpack_record(key, packed)
                 if record is None:
-                    broken += 1
                     found.add("broken record", f"{last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
-                else:
-                    pages.add(record)
-                    if record.leads:
-                        led.append(record.original)
-        finally:
-            pages.end()
-        self._is_whole = not broken
-        if found.pages != store.pages:
-            found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
-        members = pages.members
-        copies = members.originals[members.copies]
-        at, there = members.place(copies)
-        found.lost = int((~there & ~np.isin(copies, column(led))).sum())
-        chained = there & (members.copies[at] | ~members.judged[at])
-        for id in members.ids[members.copies][chained].tolist():
-            found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
+                    continue
+                if record.leads:
+                    led.add(record.original)
+                yield record
+        except StoreError as error:
+            found.add("unreadable", str(error))
+        self._is_whole = not found.counts
 
     def check_urls(self) -> None:
         """Verify that URLs and pages name each other."""
@@ -272,7 +249,7 @@ class _Checker:
                 found.add("unknown row", f"the row {key!r} is no URL row")
                 continue
             id = unpack_seen(seen)[0]
-            at = pages.place(id)
+            at = place_of(pages.ids, id)
             if at is None:
                 if self._is_whole:
                     found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is missing")
@@ -280,7 +257,7 @@ class _Checker:
                 found.add("wrong URL", f"the row {key!r} names the page {id:016x}, which has another URL")
             else:
                 named[at] = True
-        for id in pages.members.ids[~named].tolist():
+        for id in pages.ids[~named].tolist():
             self._explain_unnamed(id)
 
     def _explain_unnamed(self, id: int) -> None:
@@ -305,17 +282,18 @@ class _Checker:
         """Verify that each page is filed under exactly its keys."""
         store, found, pages = self._store, self.found, self._pages
         many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
-        rows = self._watch(store.rows(b"k"), what="keys")
-        for keys, ids in self._postings(self._reachable(rows) if store.has_one_row_per_key else rows):
+        postings = self._postings()
+        while len((batch := columns(islice(postings, _BATCH), np.uint64, np.uint64))[0]):
+            keys, ids = batch
             found.keys += len(ids)
-            at, there = pages.members.place(ids)
+            at, there = pages.place(ids)
             if self._is_whole:
                 for id in ids[~there].tolist():
                     found.add("key without page", f"a key names the page {id:016x}, which is missing")
             np.add.at(many, at[there], np.uint64(1))
             np.add.at(sums, at[there], keys[there])
         wrong = (many != pages.many) | (sums != pages.sums)
-        for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
+        for id, filed in zip(pages.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
             record = self._record(id)
             own = keys_of(record.keys) if record else ()
             right = sum(id in ids for ids in store.all_postings(own, _ALL))
@@ -324,29 +302,18 @@ class _Checker:
             if filed > right:
                 found.add("wrong key", f"{id:016x} is filed under {filed - right} keys that are not its own")
 
-    def _postings(self, rows: Iterable[Row]) -> Iterator[tuple[Ids, Ids]]:
-        """Yield keys and ids of all postings, in batches."""
-        postings = self._pairs(rows)
-        while batch := list(islice(postings, _BATCH)):
-            both: npt.NDArray[np.uint64] = np.array(batch, np.uint64)
-            yield both[:, 0], both[:, 1]
-
-    def _pairs(self, rows: Iterable[Row]) -> Iterator[tuple[int, int]]:
-        for row in rows:
-            if is_posting(row):
-                yield from pairs(row)
-            else:
+    def _postings(self) -> Iterator[tuple[int, int]]:
+        """Yield key and id of each posting, and report rows that are none or that no look-up reaches."""
+        has_heads, head = self._store.has_one_row_per_key, (b"", b"")
+        for row in self._watch(self._store.rows(b"k"), what="keys"):
+            if not is_posting(row):
                 self.found.add("unknown row", f"the key {row[0]!r} is no posting key")
-
-    def _reachable(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows, and report those that no look-up reaches."""
-        head: Row = (b"", b"")
-        for row in rows:
-            if is_unreachable(row[0], head):
-                self.found.add("posting out of reach", f"the row of its key does not name {row[0]!r}")
-            elif is_head(row[0]):
+                continue
+            if is_head(row[0]):
                 head = row
-            yield row
+            elif has_heads and is_unreachable(row[0], head):
+                self.found.add("posting out of reach", f"the row of its key does not name {row[0]!r}")
+            yield from pairs(row)
 
     def check_rows(self, kind: RowKind) -> None:
         """Verify that rows can be unpacked, and that their pages exist."""

@@ -160,6 +160,10 @@ class UnreadPage:
     is_risky: bool = False
     body: int = 0
 
+    @property
+    def url(self) -> str:
+        return self.content.url
+
 
 class PageSource:
     """Makes pages from items. The fields of an item come first, its response fills the gaps.
@@ -233,7 +237,7 @@ class PageSource:
 
         Raises ExtractionError.
         """
-        url = unread.content.url
+        url = unread.url
         if answer is None or isinstance(answer, NoWorker):
             try:
                 html = unread.content.html()
@@ -260,7 +264,7 @@ class PageSource:
 
     def skip(self, unread: UnreadPage, html_hash: int, reason: Reason) -> Page:
         """Return a page without text that was not read."""
-        return self._complete(Page(unread.content.url, html=html_hash, unread=reason, body=unread.body), unread)
+        return self._complete(Page(unread.url, html=html_hash, unread=reason, body=unread.body), unread)
 
     def hash_html(self, unread: UnreadPage) -> int:
         """Return the hash that shows whether an unread page has changed."""
@@ -275,7 +279,7 @@ class PageSource:
         return page if is_long or self.fields.is_content_name(item, url) else replace(page, html=hash_item(item))
 
     def _complete(self, page: Page, unread: UnreadPage) -> Page:
-        return unread.content.metadata.apply_to(page, unread.content.url, self._max_text)
+        return unread.content.metadata.apply_to(page, unread.url, self._max_text)
 
     def _extract(self, content: PageContent) -> Page:
         return extract(content.html(), content.url, max_html=self._max_html, extractor=self._extractor)

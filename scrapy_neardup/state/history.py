@@ -77,10 +77,9 @@ def former_sketch(store: PageStore, id: int) -> tuple[int, bytes] | None:
     return None if packed is None else (int.from_bytes(packed[:_NUMBER], "big"), packed[_NUMBER:])
 
 
-def former_problem(key: bytes, packed: bytes, recipes: int) -> str:
-    """Say what is wrong with the row of a former sketch; empty for nothing."""
+def unpack_former_sketch(key: bytes, packed: bytes, recipes: int) -> None:
+    """Raise ValueError if this is no row of a former sketch in a state with so many former recipes."""
     if len(key) != len(former_key(0)):
-        return f"the key {key!r} is no key of an earlier sketch"
+        raise ValueError(f"the key {key!r} is no key of an earlier sketch")
     if len(packed) < _NUMBER or int.from_bytes(packed[:_NUMBER], "big") >= recipes:
-        return f"that of {last_id(key):016x} names none of the {recipes} earlier recipes"
-    return ""
+        raise ValueError(f"that of {last_id(key):016x} names none of the {recipes} earlier recipes")

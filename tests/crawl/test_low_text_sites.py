@@ -3,80 +3,56 @@
 from __future__ import annotations
 
 import pytest
-from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.site_watch import LowTextSites, MinorUpdateSites
+from scrapy_neardup.crawl.site_watch import SiteShares
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.model import Kind, Verdict
+from tests.crawl.parts import notes
 
 Seen = tuple[Kind, AnyReason]
-SPOKEN: Seen = (Kind.UNIQUE, "")
+GOOD: Seen = (Kind.UNIQUE, "")
 SILENT: Seen = (Kind.UNJUDGED, "no_text")
 TOO_SHORT: Seen = (Kind.UNJUDGED, "too_short")
-
-
-def told(caplog: pytest.LogCaptureFixture, *kinds: Seen, site: str = "river.example") -> list[str]:
-    sites = LowTextSites()
-    for number, (kind, reason) in enumerate(kinds):
-        sites.see(Verdict(kind, f"http://{site}/{number}", reason=reason, reader="prose"))
-    return [record.getMessage() for record in caplog.records]
-
-
-def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
-    (line,) = told(caplog, *[SPOKEN] * 18, *[SILENT] * 5, *[TOO_SHORT] * 4)
-    assert line.startswith("3 of 21 pages of river.example have too little text")
-    assert "'scrapy neardup extract http://river.example/20'" in line
-    assert "NEARDUP_EXTRACTOR" in line
+MINOR: Seen = (Kind.MINOR_UPDATE, "")
+KNOWN: list[Seen] = [*[GOOD] * 50, *[(Kind.UNCHANGED, "")] * 5, *[(Kind.UPDATED, "")] * 4]  # type: ignore[list-item]
+LOW_TEXT = "3 of 21 pages of river.example have too little text"
+CHANGES = "11 of 20 known pages of river.example differ"
 
 
 @pytest.mark.parametrize(
-    "kinds",
+    ("kinds", "warning"),
     [
-        [SILENT] * 19,
-        [SPOKEN] * 18 + [SILENT] * 2,
-        [SPOKEN] * 90 + [SILENT] * 10,
-        [SPOKEN] * 18 + [(Kind.UNJUDGED, "boilerplate")] * 9,
+        ([SILENT] * 19, ""),
+        ([*[GOOD] * 18, *[SILENT] * 2], ""),
+        ([*[GOOD] * 90, *[SILENT] * 10], ""),
+        ([*[GOOD] * 18, *[(Kind.UNJUDGED, "boilerplate")] * 9], ""),
+        ([*[GOOD] * 18, *[SILENT] * 5, *[TOO_SHORT] * 4], LOW_TEXT),
+        ([*KNOWN, *[MINOR] * 10], ""),
+        ([*KNOWN, *[MINOR] * 11], CHANGES),
+        ([*KNOWN, *[MINOR] * 30], CHANGES),
     ],
-    ids=["few pages", "a tenth of few", "a tenth of many", "text of the site's"],
 )
-def test_other_sites_are_not_named(caplog: pytest.LogCaptureFixture, kinds: list[Seen]) -> None:
-    assert told(caplog, *kinds) == []
+def test_a_site_with_too_large_a_share_is_named_once(
+    caplog: pytest.LogCaptureFixture, kinds: list[Seen], warning: str
+) -> None:
+    seen = notes()
+    sites = SiteShares(seen)
+    for number, (kind, reason) in enumerate(kinds):
+        sites.see(Verdict(kind, f"http://river.example/{number}", reason=reason, reader="prose"))
+    assert len(caplog.messages) == bool(warning)
+    assert all(one.startswith(warning) for one in caplog.messages)
+    assert all("scrapy neardup extract http://river.example/" in one for one in caplog.messages)
+    assert seen.stats.get_value("neardup/suspicious_drops/minor_updates", 0) == (warning == CHANGES)
 
 
-def test_each_site_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> None:
-    sites = LowTextSites()
-    for number in range(20):
+@pytest.mark.parametrize("most", [1, 10])
+def test_each_site_is_counted_by_itself_up_to_a_bound(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.crawl.site_watch._SITES", most)
+    sites = SiteShares(notes())
+    for number in range(25):
         for site in ("river.example", "lake.example"):
             reason: AnyReason = "no_text" if site == "lake.example" else ""
-            sites.see(Verdict(Kind.UNJUDGED if reason else Kind.UNIQUE, f"http://{site}/{number}", reason=reason))
-    assert ["lake.example" in record.getMessage() for record in caplog.records] == [True]
-
-
-def test_the_sites_that_are_watched_are_bounded(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.site_watch._SITES", 1)
-    sites = LowTextSites()
-    for site in ("river.example", "lake.example"):
-        for number in range(25):
-            sites.see(Verdict(Kind.UNJUDGED, f"http://{site}/{number}", reason="no_text"))
-    assert ["river.example" in record.getMessage() for record in caplog.records] == [True]
-
-
-@pytest.mark.parametrize(("minor", "warnings"), [(10, 0), (11, 1), (30, 1)])
-def test_a_site_of_mostly_minor_updates_is_named_once(
-    caplog: pytest.LogCaptureFixture, minor: int, warnings: int
-) -> None:
-    stats = get_crawler().stats
-    sites = MinorUpdateSites(Notes(stats))
-    kinds = [Kind.UNIQUE] * 50 + [Kind.UNCHANGED] * 5 + [Kind.UPDATED] * 4 + [Kind.MINOR_UPDATE] * minor
-    for number, kind in enumerate(kinds):
-        sites.see(Verdict(kind, f"http://river.example/{number}"))
-    assert stats.get_value("neardup/suspicious_drops/minor_updates", 0) == warnings
-    lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == warnings
-    for line in lines:
-        assert line.startswith("11 of 20 known pages of river.example differ")
-        assert "NEARDUP_EXTRACTOR" in line
-        assert "NEARDUP_POLICY = {'minor_update': 'tag'}" in line
+            sites.see(Verdict(Kind.UNJUDGED, f"http://{site}/{number}", reason=reason, reader="prose"))
+    assert ["lake.example" in one for one in caplog.messages] == [True] * (most > 1)

@@ -241,14 +241,17 @@ class State(Pages[Known]):
             return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
         if said is ManualKind.COPY and other in self.coming:
             return Expected(None, frozenset([other]))
-        if said is not ManualKind.KEEP and (originals := self.copied(url, text, policy)):
-            return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
-        if (
+        returns = (
             said is not ManualKind.KEEP
             and known is not None
             and policy.drops
             and self._was_dropped(known, text, policy)
-        ):
+        )
+        if returns and known is not None and policy.keep == "first" and self._is_of_newest(known):
+            return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_variant)]))
+        if said is not ManualKind.KEEP and (originals := self.copied(url, text, policy)):
+            return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
+        if returns and known is not None:
             return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_variant)]))
         copies = _copies(text, policy) if said is not ManualKind.KEEP else lambda earlier: False
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
@@ -260,6 +263,10 @@ class State(Pages[Known]):
         """Whether this is the very page that was dropped at its URL, for what is still there."""
         as_then = known.dropped is not None and known.dropped[:2] == (text, policy.also_copies)
         return as_then and self.standing(known.original, besides=known.url) is not None
+
+    def _is_of_newest(self, known: Known) -> bool:
+        standing = self.standing(known.original, besides=known.url)
+        return standing is not None and self.newest.get(standing.url) == standing.id
 
     def _original_at(self, url: str, of: str) -> Known | None:
         known = self.find(url)

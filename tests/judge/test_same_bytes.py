@@ -404,6 +404,7 @@ BODIES = [
     html(2),
     html(3, lines=slice(0, 2)),
     SHORT,
+    FIRST.replace(story(1, 14)[3][2], "梨", 1),  # a minor update of the first
 ]
 
 
@@ -485,6 +486,15 @@ def steps_of(*places: tuple[str, int]) -> list[Step]:
 @example(steps=steps_of(("river.example/2", 2), ("river.example/3", 1), ("river.example/1", 3), ("river.example/3", 1)))
 @example(
     steps=steps_of(("river.example/1", 0), ("river.example/2", 3), ("mirror.example/1", 3), ("mirror.example/1", 3))
+)
+@example(  # of two originals that are very alike the copy keeps the one that it has
+    steps=steps_of(
+        ("river.example/1", 2),
+        ("mirror.example/1", 3),
+        ("river.example/2", 9),
+        ("mirror.example/1", 3),
+        ("river.example/2", 3),
+    )
 )
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_neardup.kv.base import Row, UnreadableError
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.maintenance import repair
 from scrapy_neardup.maintenance.repair import Salvage
 
@@ -28,7 +29,7 @@ class Leaves:
         order = range(last, first - 1, -1) if reverse else range(first, last + 1)
         for at in order:
             if at in self.bad:
-                raise UnreadableError
+                raise StoreError
             leaf = self.leaves[at]
             yield from (row for row in (reversed(leaf) if reverse else leaf) if low <= row[0] < high)
 
@@ -67,13 +68,6 @@ def test_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     read = set(found.rows(b"u"))
     assert set(all) > read
     assert found.gaps > 0
-
-
-def test_rows_are_asked_for_one_by_one() -> None:
-    all = rows(4 * LEAF)
-    found = Salvage(Leaves(all, {1}))
-    asked = [all[3][0], b"unknown", all[LEAF + 3][0], all[2 * LEAF][0]]
-    assert list(found.look_up(asked)) == [all[3], all[2 * LEAF]]
 
 
 @pytest.mark.parametrize(
