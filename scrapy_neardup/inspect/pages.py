@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
+from scrapy_neardup.inspect import kind_and_title, utc_time
 from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import Searcher, filed_fingerprint
@@ -19,10 +19,6 @@ from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
-
-ORIGINAL, SUPERSEDED = "original", "superseded"
-#: A state counts so many pages of a site at most.
-MOST_COUNTED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +72,11 @@ class GivenVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GroupPage:
-    """A page of a group. ``role``: whether it is the original, or was superseded; empty for a copy."""
+    """A page of a group."""
 
     url: str
     first_seen: str | None
     kind: str | None
-    role: str = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +125,6 @@ class StatePage:
     passed: str | None
     site: KnownSite | None
     sealed: bool
-    is_row: bool = field(metadata=HIDDEN)
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether the page is a copy of an earlier one. Its item was dropped unless it was delivered."""
-        return self.verdict in (Kind.DUPLICATE, Kind.BETTER)
 
 
 def inspect_pages(
@@ -200,13 +189,12 @@ def _inspect(
         delivered=not is_copy or record.delivered,
         judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
-        group=GroupSummary(size, tuple(_group_page(store, one, standing) for one in reversed(newest))),
+        group=GroupSummary(size, tuple(_group_page(store, one) for one in reversed(newest))),
         near_miss=inspect_near_miss(store, record),
         nearest=nearest,
         passed=passed,
         site=inspect_site(store, site_of(record.url)) if record.is_original else None,
         sealed=not store.is_pending(record.id),
-        is_row=record.is_row,
     )
 
 
@@ -220,14 +208,8 @@ def _other_page(store: PageStore, record: Record) -> OtherPage:
     return OtherPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[1])
 
 
-def _role(record: Record, original: int) -> str:
-    """Return the role of a page whose group ``original`` stands for."""
-    return ORIGINAL if record.id == original else SUPERSEDED if record.original == record.id else ""
-
-
-def _group_page(store: PageStore, record: Record, standing: Record | None) -> GroupPage:
-    role = _role(record, standing.id if standing else 0)
-    return GroupPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[0], role)
+def _group_page(store: PageStore, record: Record) -> GroupPage:
+    return GroupPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[0])
 
 
 def inspect_site(store: PageStore, site: str) -> KnownSite:
@@ -282,7 +264,7 @@ def state_method(store: PageStore, own: Method) -> Method | None:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A page of a group. ``judged``: the manual verdict. ``role``: original, superseded, or empty for a copy."""
+    """A page of a group. ``judged``: the manual verdict."""
 
     url: str
     first_seen: str | None
@@ -290,7 +272,6 @@ class GroupMember:
     kind: str | None
     title: str | None
     judged: str | None
-    role: str = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +293,11 @@ def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None =
         len(ids),
         original.url if original else None,
         utc_time(original.first_seen) if original else None,
-        tuple(_members(store, ids[:limit], original.id if original else 0)),
+        tuple(_members(store, ids[:limit])),
     )
 
 
-def _members(store: PageStore, ids: list[int], original: int) -> Iterator[GroupMember]:
+def _members(store: PageStore, ids: list[int]) -> Iterator[GroupMember]:
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         assert record is not None  # its id comes from a scan of the same snapshot
@@ -331,5 +312,4 @@ def _members(store: PageStore, ids: list[int], original: int) -> Iterator[GroupM
             kind=kind if is_copy else None,
             title=title,
             judged=verdict.kind.value if verdict else None,
-            role=_role(record, original),
         )
