@@ -112,8 +112,7 @@ class Figures:
             self._add_copy(record, site, evidence)
         elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
             self.similar_passed[_bin(evidence.similarity)] += 1
-            sites = site, self._site_of_id(evidence.like)
-            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id, sites)
+            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
         if not record.is_row:
             self.timeline.add(record.first_seen, 1 if is_copy else 0 if record.is_original else 2)
 
@@ -123,9 +122,8 @@ class Figures:
         if evidence is not None:
             self._saved += evidence.letters
             self._measured += 1
-        sites = site, self._site_of_id(record.original)
-        self._flow[sites] += 1
-        self.candidates.add(kind_of(evidence), record.similarity, record.id, sites)
+        self._flow[site, self._site_of_id(record.original)] += 1
+        self.candidates.add(kind_of(evidence), record.similarity, record.id)
 
     def _find_site(self, id: int) -> str:
         record = self._store.record(id)

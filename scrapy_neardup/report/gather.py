@@ -21,8 +21,8 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
-#: Groups to show, copies of each, and pairs in all; crawls to show, the last ones.
-GROUPS, PAGES_OF_GROUP, PAIRS, _LAST_CRAWLS = 100, 20, 24, 50
+#: Groups to show, and copies of each; crawls to show, the last ones.
+GROUPS, PAGES_OF_GROUP, _LAST_CRAWLS = 100, 20, 50
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
 #: Parameters of methods that are similarities. The words of the report explain them.
@@ -50,7 +50,7 @@ def gather(
         figures.add(record, evidence)
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
-    candidates = figures.candidates.best(2 * PAIRS)
+    candidates = figures.candidates.ids()
     remembered = list(CRAWLS.read(store))
     own = _parameters(store.recipe)
     decided = {**own, **decisions_of(store)}
@@ -69,7 +69,7 @@ def gather(
                 tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(decided)
             ),
             groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
-            pairs=choose_pairs(candidates, reader, PAIRS),
+            pairs=choose_pairs(candidates, reader),
             copies=tuple(copy_lines(reader, reversed(figures.newest))),
             unjudged=count_reasons(remembered),
             crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
