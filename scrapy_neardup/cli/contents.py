@@ -29,9 +29,8 @@ from scrapy_neardup.cli.output import (
     write_list,
 )
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.dropped import dropped
-from scrapy_neardup.inspect.pages import StatePage, inspect_group, inspect_pages
-from scrapy_neardup.inspect.urls import near_urls
+from scrapy_neardup.inspect.pages import StatePage, dropped, inspect_group, inspect_pages
+from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.scan import members
 from scrapy_neardup.maintenance.statistics import statistics

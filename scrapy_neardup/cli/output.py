@@ -22,7 +22,7 @@ from scrapy_neardup.cli.command import Option, flag, limit_option, option
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.report.formats import format_size
+from scrapy_neardup.report.words import format_size
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 
