@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.maintenance.statistics import Census
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
@@ -42,7 +43,6 @@ from scrapy_neardup.report.data import (
 from scrapy_neardup.report.pairs import GivenTexts, PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.characters import HAN_CHARACTER
