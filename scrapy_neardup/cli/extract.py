@@ -26,10 +26,12 @@ from scrapy_neardup.cli.output import (
 )
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.inspect import as_data
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.page.reading import LineRole
 from scrapy_neardup.page.source import PageResponse
+from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.text.marking import Part
 from scrapy_neardup.untrusted import one_line
 
@@ -103,7 +105,8 @@ def _read_source(arguments: argparse.Namespace) -> PageResponse:
 
 def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
     yield to_line(found.url) or "standard input"
-    yield format_data(found, "url", "text", "main", "lines", indent="  ")
+    data = {**as_data(found), "judged": "yes" if found.judged else f"no: {ENGLISH(f'reason.{found.reason}')}"}
+    yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
         # Without colours the role says that all of a line is boilerplate.
