@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.former import FormerComparison, FormerMethods
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
@@ -51,8 +50,8 @@ class CrawlContext:
     former_methods: FormerMethods
     #: False saves a look-up for each page.
     has_manual_verdicts: bool
-    #: The list of dropped pages, if the state keeps one.
-    drops: Drops | None
+    #: Whether the state keeps a list of dropped pages.
+    lists_drops: bool
     #: The method and all settings that decide, as text to be hashed: see ``copies.drop_mark``.
     settings_text: str
 

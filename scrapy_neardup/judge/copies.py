@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.drops import drop_row
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.matching import SimilarPage, describe_decision, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
@@ -72,8 +73,8 @@ def drop_again(
 
 def _list_drop(context: Context, id: int, verdict: Verdict) -> tuple[Row, ...]:
     """The row for the list of dropped pages, to be written with the page; nothing if the state keeps no list."""
-    drops = context.crawl.drops
-    return drops.rows(id, verdict) if drops is not None else ()
+    crawl = context.crawl
+    return (drop_row(crawl.store, crawl.generation, id, verdict),) if crawl.lists_drops else ()
 
 
 def count_sentences(

@@ -21,8 +21,11 @@ from scrapy_neardup.state.record import Record
 
 
 def knows_bytes(store: PageStore, in_flight: InFlight, url: str, body: int) -> bool:
-    """Whether a page with this digest of its bytes was judged or is in flight, so ``judge_bytes`` may answer."""
-    if not body:
+    """Whether a page with this digest of its bytes was judged or is in flight, so ``judge_bytes`` may answer.
+
+    Every page of a state on a server is read: to ask the server takes as long.
+    """
+    if not body or store.is_shared:
         return False
     known = store.find(url)
     return (known is not None and known.body == body) or bool(in_flight.with_body(body)) or bool(store.by_body(body))
