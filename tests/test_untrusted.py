@@ -13,7 +13,6 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup import errors
-from scrapy_neardup.cli.output import write
 from scrapy_neardup.model import Kind, Likeness, Match, Verdict
 from scrapy_neardup.untrusted import (
     REPORT_URL,
@@ -130,17 +129,6 @@ def test_every_module_logs_by_a_line_logger() -> None:
     own = [name for name, source in sources.items() if "logging.getLogger(__name__)" in source]
     assert not own, f"{own}: take line_logger, whose lines cannot be forged by what pages say"
     assert sum(" = line_logger(" in source for source in sources.values()) > 6
-
-
-def test_unescaped_output_steers_no_terminal_and_colours_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    out = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", out)
-    write(f"渡口\u3000开航\n\x1b[32mshared\x1b[0m {EVIL}\n")
-    first, second = out.getvalue().split("\n")[:2]
-    assert (first, second[:17]) == ("渡口\u3000开航", "\x1b[32mshared\x1b[0m h")
-    assert "\x1b" not in second[16:]
-    assert "\x9b" not in out.getvalue()
-    assert "\u202e" not in out.getvalue()
 
 
 NASTY = [

@@ -21,9 +21,9 @@ from scrapy_neardup.cli.command import (
     number,
     option,
 )
-from scrapy_neardup.cli.dedup_records import Rejects, Tally
+from scrapy_neardup.cli.dedup_records import Rejects, Tally, describe_outcome
 from scrapy_neardup.cli.opening import open_or_make_state
-from scrapy_neardup.cli.output import as_json, warn, write
+from scrapy_neardup.cli.output import warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.entry import import_library
@@ -91,12 +91,13 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
     options = BatchOptions(config, config.secret, fields_of(arguments, config), arguments.id, arguments.format)
-    processes, pages = plan(_memory(arguments.memory), arguments.workers)
+    on_spark = arguments.runner == SPARK
+    processes, pages = plan(_memory(arguments.memory), arguments.workers, arguments.workers if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
     runner = LocalRunner
-    if arguments.runner == SPARK:
+    if on_spark:
         from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark
 
         runner = SparkRunner
@@ -114,7 +115,8 @@ def judge_archive(arguments: argparse.Namespace) -> int:
         recipe = state_recipe(config.make_method(), config.make_extractor())
         with open_or_make_state(arguments.store, recipe, run.options.secret) as store:
             export_state(run, store, config.keep)
-    _report(tally, rejects, arguments, Words(config.lang or "en"))
+    place, words = arguments.kept or arguments.output, Words(config.lang or "en")
+    write(f"{describe_outcome(tally, rejects, place, arguments, words)}\n")
     return 1 if rejects.count else 0
 
 
@@ -148,11 +150,3 @@ def _find_inputs(names: Sequence[str]) -> list[str]:
             raise NearDupError(f"{name} does not exist, and is no pattern of files that do. Name files or folders.")
         found += matches
     return found
-
-
-def _report(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
-    if arguments.json:
-        write(f"{as_json({**tally.as_data(), **rejects.as_data()}, indent=None)}\n")
-        return
-    place = arguments.kept or arguments.output
-    write("\n".join([*tally.as_lines(place, words), *rejects.as_lines()]) + "\n")

@@ -176,10 +176,10 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), parse_parameters(_NEXT.split(parameters) if parameters else [])
 
 
-def format_parameters(parameters: Mapping[str, Any], separator: str = ",", *, wide: bool = False) -> str:
+def format_parameters(parameters: Mapping[str, Any]) -> str:
     """Return parameters as ``parse_method`` reads them.
 
     >>> format_parameters({"base": 0.7, "lexicon": "news.txt"})
     'base=0.7,lexicon="news.txt"'
     """
-    return separator.join(f"{name}={json.dumps(value, ensure_ascii=not wide)}" for name, value in parameters.items())
+    return ",".join(f"{name}={json.dumps(value)}" for name, value in parameters.items())

@@ -23,18 +23,15 @@ from scrapy_neardup.cli.command import (
 from scrapy_neardup.cli.opening import snapshot_if_exists, snapshot_state
 from scrapy_neardup.cli.output import (
     BRACKETS,
-    format_count,
+    format_data,
     format_parts,
-    format_table,
     is_coloured,
     present,
     to_line,
 )
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.inspect.pair import (
     KnownPair,
-    PairComparison,
     PairSide,
     inspect_pair,
 )
@@ -42,13 +39,12 @@ from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import Method
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.settings import DROP, TAG, Config
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark
 
 #: Before each line of a page, so that none looks like a line of the command.
 _INDENT = "  | "
-_ACTIONS = {DROP: "drops B", TAG: "lets B pass with a tag"}
 
 
 @command(
@@ -133,14 +129,8 @@ def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
     yield pair.sentence
     sides = (("A", pair.a), ("B", pair.b))
     yield from (_name_line(name, side.name, side.title) for name, side in sides)
-    if pair.compared is not None:
-        yield _describe_crawl(pair.compared, pair.action)
-        if pair.near_miss is not None:
-            yield f"When a crawl judged B, A was its near miss: {pair.near_miss.why}"
-        yield ""
-        yield from _evidence_lines(pair.compared)
     yield ""
-    yield _describe_state(pair)
+    yield format_data(pair, "sentence", "parameters", "a", "b")
     yield from _note_lines(pair, coloured=coloured)
     for name, side in sides:
         if side.parts is not None:
@@ -150,48 +140,6 @@ def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
 
 def _name_line(side: str, name: str, title: str | None) -> str:
     return f'{side} is {to_line(name)}, "{to_line(title)}"' if title else f"{side} is {to_line(name)}"
-
-
-def _describe_crawl(compared: PairComparison, action: str) -> str:
-    """Return whether a crawl compares the pages, and what it does with B."""
-    keys, acts = compared.keys, _ACTIONS.get(action, "lets B pass")
-    ignored = f" ({keys.common} keys of too many pages do not count)" if keys.common else ""
-    shared = f"{keys.shared} of B's {keys.of} keys are keys of A{ignored}"
-    if compared.compared_in_a_crawl:
-        return f"A crawl compares them and {acts}: {shared if keys.shared else 'B names A as its original'}."
-    if compared.a_is_copy and keys.shared:
-        return f"A crawl {acts}: A is a copy itself, so only the similarity decides."
-    return f"A crawl does not compare them and {acts}: {shared}."
-
-
-def _evidence_lines(compared: PairComparison) -> Iterator[str]:
-    if compared.features is None:
-        figures = (("similarity", compared.similarity), ("containment", compared.containment))
-        yield format_table(["feature", "value"], [(name, _format_value(value)) for name, value in figures]) + "\n"
-    else:
-        rows = []
-        for one in compared.features:
-            weight = (f"{one.weight:g}", f"{one.adds:.3f}") if one.weight else ("", "")
-            rows.append((one.name, _format_value(one.value), *weight, one.meaning))
-        yield format_table(["feature", "value", "weight", "adds", "meaning"], rows, remarks=1)
-        yield f"\nScore {compared.score:.3f}, needed {compared.needed:g}."
-    yield f"Decision: {compared.decision}"
-
-
-def _format_value(value: float) -> str:
-    """Return a share with three digits, or a count."""
-    return f"{value:.3f}" if value <= 1 else f"{value:,.0f}"
-
-
-def _describe_state(pair: KnownPair) -> str:
-    if pair.store is None:
-        return f"No state is used, so no boilerplate and no templates are known: {to_line(pair.why_no_store or '')}"
-    known = "; ".join(
-        f"it has counted {format_count(one.pages, 'page')}{' or more' * (one.pages >= MOST_COUNTED)} of "
-        f"{to_line(one.name)}; {one.forms:.0%} of the last share a template"
-        for one in pair.sites
-    )
-    return f"By the counts of the state at {to_line(pair.store)}: {known or 'it knows neither site'}."
 
 
 def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:

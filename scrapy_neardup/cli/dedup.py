@@ -23,9 +23,9 @@ from scrapy_neardup.cli.command import (
     name_method,
     option,
 )
-from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, leave_out_superseded
+from scrapy_neardup.cli.dedup_records import PassedRecord, Rejects, Tally, describe_outcome, leave_out_superseded
 from scrapy_neardup.cli.opening import open_or_make_state
-from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
+from scrapy_neardup.cli.output import format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
@@ -45,7 +45,6 @@ from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
-from scrapy_neardup.workers.pool import WorkerPool
 from scrapy_neardup.workers.prefetch import read_ahead
 
 #: With NEARDUP_WORKERS = "auto", workers start only after so many pages.
@@ -134,10 +133,9 @@ def deduplicate(arguments: argparse.Namespace) -> int:
     if is_exact:
         _check_exact(arguments.store, preference)
     tally = Tally()
-    with (
-        _open_state(arguments.store, method, config) as store,
-        _open_pools(config) as (risky_pool, page_pool),
-    ):
+    with _open_state(arguments.store, method, config) as store, ExitStack() as stack:
+        pools = config.make_risky_pool(), config.make_page_pool()
+        risky_pool, page_pool = (pool and stack.enter_context(closing(pool)) for pool in pools)
         policy = replace(
             config.make_policy(),
             passes=lambda verdict: arguments.tag or config.passes(verdict),
@@ -163,8 +161,12 @@ def deduplicate(arguments: argparse.Namespace) -> int:
                 reads_all=is_exact,
             )
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
-            answered = _read_ahead(progress(records, what="records"), batch, page_pool, config)
-            passed = _judge(answered, batch, detector.policy.passes, rejects, tally)
+            read: Iterable[tuple[InputRecord, Answer | None]]
+            read = ((record, None) for record in progress(records, what="records"))
+            if page_pool is not None:
+                few = _FEW if config.workers == AUTO else 0
+                read = read_ahead(progress(records, what="records"), batch.coming, page_pool, first_pages=few)
+            passed = _judge(read, batch, detector.policy.passes, rejects, tally)
             if preference is not None and not arguments.tag:
                 passed = leave_out_superseded(passed)
             for judged, line, place in passed:
@@ -177,7 +179,11 @@ def deduplicate(arguments: argparse.Namespace) -> int:
             detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
     _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
-    _report(tally, rejects, arguments, Words(config.lang or "en"))
+    words = Words(config.lang or "en")
+    if arguments.output == "-":  # standard output has the records
+        warn(describe_outcome(tally, rejects, words("closing.standard_output"), arguments, words))
+    else:
+        write(f"{describe_outcome(tally, rejects, arguments.output, arguments, words)}\n")
     return 1 if rejects.count else 0
 
 
@@ -228,34 +234,15 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
             close_store(store)
 
 
-@contextmanager
-def _open_pools(config: Config) -> Iterator[tuple[WorkerPool | None, WorkerPool | None]]:
-    """Start workers for risky HTML and for other HTML; None for what this process does itself."""
-    pools = config.make_risky_pool(), config.make_page_pool()
-    with ExitStack() as stack:
-        for pool in filter(None, pools):
-            stack.enter_context(closing(pool))
-        yield pools
-
-
-def _read_ahead(
-    records: Iterable[InputRecord], batch: Batch, pool: WorkerPool | None, config: Config
-) -> Iterator[tuple[InputRecord, Answer | None]]:
-    """Yield the records, each with the answer of a worker that read it."""
-    if pool is None:
-        return ((record, None) for record in records)
-    return read_ahead(records, batch.coming, pool, first_pages=_FEW if config.workers == AUTO else 0)
-
-
 def _judge(
-    entries: Iterator[tuple[InputRecord, Answer | None]],
+    read: Iterable[tuple[InputRecord, Answer | None]],
     batch: Batch,
     passes: Callable[[Verdict], bool],
     rejects: Rejects,
     tally: Tally,
 ) -> Iterator[PassedRecord]:
     """Yield the records that pass."""
-    for entry, answer in entries:
+    for entry, answer in read:
         if isinstance(entry, Malformed):
             rejects.add(entry)
             continue
@@ -280,17 +267,3 @@ def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
             f"dedup: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
             "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
         )
-
-
-def _report(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
-    """Print the counts, on standard error if standard output has the records."""
-    to_stdout = arguments.output != "-"
-    if arguments.json:
-        text = as_json({**tally.as_data(), **rejects.as_data()}, indent=None)
-    else:
-        place = arguments.output if to_stdout else words("closing.standard_output")
-        text = "\n".join([*tally.as_lines(place, words), *rejects.as_lines()])
-    if to_stdout:
-        write(f"{text}\n")
-    else:
-        warn(text)

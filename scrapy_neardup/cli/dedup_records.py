@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import pickle
 from array import array
 from bisect import bisect_left
@@ -14,10 +15,9 @@ from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.output import format_count
+from scrapy_neardup.cli.output import as_json, format_count
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import Malformed
-from scrapy_neardup.files.writers import as_json
+from scrapy_neardup.files import Malformed, writers
 from scrapy_neardup.judge.records import Judged
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.report.words import Words
@@ -101,7 +101,7 @@ class Rejects(ExitStack):
         if self._file is None:
             self._file = self.enter_context(self.enter_context(replace_file(self.path)).open("wb"))
         record = malformed.raw.decode("utf-8", "backslashreplace")
-        self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
+        self._file.write(writers.as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.count += 1
         if self.count <= _SHOWN:
             self._shown.append(f"{one_line(malformed.place)}: {one_line(malformed.why)}")
@@ -117,6 +117,13 @@ class Rejects(ExitStack):
             yield from (f"  {line}" for line in self._shown)
             if self.count > _SHOWN:
                 yield f"  and {self.count - _SHOWN:,} more"
+
+
+def describe_outcome(tally: Tally, rejects: Rejects, place: str, arguments: argparse.Namespace, words: Words) -> str:
+    """Return all counts as text, or with ``--json`` as one object; ``place`` is the output."""
+    if arguments.json:
+        return as_json({**tally.as_data(), **rejects.as_data()}, indent=None)
+    return "\n".join([*tally.as_lines(place, words), *rejects.as_lines()])
 
 
 class PassedRecord(NamedTuple):

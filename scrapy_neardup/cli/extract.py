@@ -19,7 +19,7 @@ from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, 
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
     format_count,
-    format_facts,
+    format_data,
     format_parts,
     is_coloured,
     present,
@@ -28,11 +28,9 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
-from scrapy_neardup.inspect.pages import MOST_COUNTED
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
-from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import one_line
 
@@ -94,7 +92,8 @@ def extract_text(arguments: argparse.Namespace) -> int:
                 f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
                 f"({error.reason}). In a crawl its items pass unjudged."
             ) from None
-    present(arguments, _data(found), _lines(found, coloured=is_coloured()))
+    data = _data(found)
+    present(arguments, data, _lines(found, data, coloured=is_coloured()))
     return 0
 
 
@@ -135,7 +134,7 @@ def _data(found: ExtractedPage) -> dict[str, Any]:
         "quoted_letters": found.quoted,
         "store": found.location,
         "why_no_store": found.why_no_state or None,
-        "pages_of_site": found.site_pages if found.location else None,
+        "pages_of_site": (found.site.pages if found.site else 0) if found.location else None,
         "text": page.text,
         "main": page.main,
         "lines": [
@@ -150,9 +149,9 @@ def _data(found: ExtractedPage) -> dict[str, Any]:
     }
 
 
-def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
+def _lines(found: ExtractedPage, data: dict[str, Any], *, coloured: bool) -> Iterator[str]:
     yield to_line(found.page.url) or "standard input"
-    yield format_facts((name, to_line(value) or "(none)") for name, value in _facts(found))
+    yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
         # Without colours the role says that all of a line is boilerplate.
@@ -163,19 +162,6 @@ def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
         yield "It shows no text."
 
 
-def _facts(found: ExtractedPage) -> Iterator[tuple[str, str]]:
-    page = found.page
-    yield "title", page.title
-    yield "headline (h1)", " / ".join(page.headline.split("\n"))
-    yield "keywords", ", ".join(page.keywords)
-    yield "description", page.description
-    yield "canonical", page.canonical
-    yield "site", page.site
-    yield "reader", f"{page.reader}: {_describe_reading(found.reading)}"
-    yield "judged", _describe_judgement(found)
-    yield "state", _describe_state(found)
-
-
 def _describe_reading(reading: Reading) -> str:
     """Return why the page was read in this way."""
     name, numbers = reading.explain()
@@ -183,29 +169,6 @@ def _describe_reading(reading: Reading) -> str:
     if "letters" in numbers:
         shown["letters"] = format_count(int(numbers["letters"]), "letter")
     return _READINGS[name].format(**shown, main=_MAIN.format(**shown) if "held" in shown else "")
-
-
-def _describe_judgement(found: ExtractedPage) -> str:
-    """Return what a crawl would do before it looks for earlier pages."""
-    if found.reason:
-        return f"no ({found.reason}): {ENGLISH(f'reason.{found.reason}')}."
-    letters = format_count(found.letters, "letter")
-    if found.own is None or found.own >= found.letters:
-        return f"yes, by its {letters}."
-    boilerplate = max(0, found.letters - found.own - found.quoted)
-    left_out = [f"{found.quoted:,} are quotes"] if found.quoted else []
-    left_out += [f"{boilerplate:,} are boilerplate to the state"] if boilerplate or not left_out else []
-    return f"yes, by {found.own:,} of its {letters}; {', '.join(left_out)}."
-
-
-def _describe_state(found: ExtractedPage) -> str:
-    if found.location is None:
-        return f"none, so no boilerplate is known. {found.why_no_state}"
-    lines = f"{format_count(sum(one.pages > 0 for one in found.lines), 'line')} with boilerplate here."
-    if not found.page.site:
-        return f"{found.location}; the site is unknown; {lines}"
-    pages = format_count(found.site_pages, "page") + " or more" * (found.site_pages >= MOST_COUNTED)
-    return f"{found.location}; it has counted {pages} of the site {found.page.site}; {lines}"
 
 
 #: A crawl of one page must leave no trace.

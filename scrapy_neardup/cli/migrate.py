@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, fields_of, fields_option, format_option, option
 from scrapy_neardup.cli.opening import find_state, locate_state, only_state, open_or_make_state
-from scrapy_neardup.cli.output import format_count, format_table, present, progress, warn, write
+from scrapy_neardup.cli.output import format_data, present, progress, warn, write
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.inspect.sources import open_source
@@ -16,7 +16,7 @@ from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.lab.documents import make_page
-from scrapy_neardup.maintenance.migrate import Migration, MigrationCounts, Way
+from scrapy_neardup.maintenance.migrate import Migration, Way
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.state.recipe import fits
@@ -105,7 +105,12 @@ def convert_state(arguments: argparse.Namespace) -> int:
         "records": found.rows,
         "records_used": found.used,
     }
-    present(arguments, data, [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
+    known_by_url = (
+        "Pages known only by URL get a fingerprint when they come again. If a feed has their texts, convert them now: "
+        "scrapy neardup migrate --from FEED\n"
+    )
+    advice = known_by_url if found.pages[Way.URL] else ""
+    present(arguments, data, f"{format_data(data)}\n{advice}{_describe_old_state(kept and kind.url(kept))}")
     return 0
 
 
@@ -121,23 +126,6 @@ def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page 
             yield make_page(source, record, source.fields.article_url(record.fields, url), url) if url else None
         except PageError:
             yield None
-
-
-def _lines(found: MigrationCounts, source: str, place: str) -> Iterator[str]:
-    pages = format_count(sum(found.pages.values()), "page")
-    yield f"{source}: {pages} converted to the current method, parameters and versions"
-    if source != place:
-        yield f"in {place}"
-    yield ""
-    yield format_table(["pages", "how many"], [(way.value, f"{many:,}") for way in Way if (many := found.pages[way])])
-    yield ""
-    if found.rows:
-        yield f"{found.used:,} of {found.rows:,} records of the feed belong to a page that needed a fingerprint."
-    if found.pages[Way.URL]:
-        yield (
-            "Pages known only by URL get a fingerprint when they come again. If a feed has their texts, convert them "
-            "now: scrapy neardup migrate --from FEED"
-        )
 
 
 def _describe_old_state(url: str) -> str:

@@ -9,7 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TypeVar
 
 from tabulate import tabulate
@@ -165,6 +167,48 @@ def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: s
         f"{indent}{name:<{width}}" + f"\n{indent}{' ' * width}".join(str(value).split("\n")) + "\n"
         for name, value in pairs
     )
+
+
+def format_data(data: Any, *hidden: str, indent: str = "") -> str:
+    """Return a JSON object as text: names and values in two columns, then a table for each list of objects.
+
+    Empty values and ``hidden`` names are left out. A name that begins with "bytes" is a size.
+    """
+    facts, tables = [], []
+    for name, value in _as_dict(data).items():
+        if name in hidden or (not value and value != 0):
+            continue
+        if isinstance(value, (list, tuple)) and not isinstance(value[0], str):
+            rows = [_as_dict(one) for one in value]
+            cells = [[_format_value(*item) for item in row.items()] for row in rows]
+            tables.append(f"\n{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells, words=2)}\n")
+        else:
+            facts.append((_spaced(name), _format_value(name, value)))
+    width = max(len(name) for name, _ in facts) + 2
+    return "".join([format_facts(facts, width, indent), *tables])
+
+
+def _as_dict(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else as_data(data)
+
+
+def _format_value(name: str, value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "\n".join(map(to_line, value))
+    if value is None or isinstance(value, bool):
+        return "" if value is None else "yes" if value else "no"
+    if isinstance(value, str):
+        return to_line(value.value if isinstance(value, Enum) else value)
+    if isinstance(value, (int, float)):
+        return format_size(int(value)) if name.startswith("bytes") else f"{value:,}"
+    parts = _as_dict(value)
+    entries = [f"{key}: {_format_value(key, one)}" for key, one in parts.items() if one is not None]
+    is_flat = isinstance(value, dict) and not any(isinstance(one, dict) for one in parts.values())
+    return fill(", ".join(entries), 100, break_on_hyphens=False) if is_flat else "\n".join(entries)
+
+
+def _spaced(name: str) -> str:
+    return to_line(name.replace("_", " "))
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, remarks: int = 0) -> str:

@@ -12,8 +12,7 @@ from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.html import check_template
-from scrapy_neardup.report.page import render_report
+from scrapy_neardup.report.page import check_template, render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.settings import Config
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
+from scrapy_neardup.inspect.pages import KnownSite, inspect_site
 from scrapy_neardup.inspect.sources import fingerprint_page, limit_text, read_html
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
@@ -27,8 +28,7 @@ class ExtractedPage:
 
     ``letters`` counts letters and digits of its text, ``quoted`` those in quotes, ``own`` those that are neither quotes
     nor boilerplate (None: unknown). ``reason``: why the page cannot be judged; empty if it can.
-    ``site_pages``: pages of its site that the state has counted, 256 at most. ``location``: the state, or None and
-    ``why_no_state``.
+    ``site``: what the state knows of its site. ``location``: the state, or None and ``why_no_state``.
     """
 
     page: Page
@@ -38,7 +38,7 @@ class ExtractedPage:
     own: int | None
     quoted: int
     reason: AnyReason
-    site_pages: int
+    site: KnownSite | None
     location: str | None
     why_no_state: str
 
@@ -71,7 +71,7 @@ def inspect_extraction(
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,
         reason=reason,
-        site_pages=store.on_site(page.site).pages() if store and page.site else 0,
+        site=inspect_site(store, page.site) if store and page.site else None,
         location=store.location if store else None,
         why_no_state=why_no_state,
     )

@@ -50,7 +50,7 @@ class ComparedKeys:
 class PairComparison:
     """The comparison of two pages that can be judged.
 
-    Without a score the method has only a similarity. ``a_is_copy``: the state knows A as a copy itself.
+    Without a score the method has only a similarity.
     """
 
     similarity: float
@@ -62,7 +62,6 @@ class PairComparison:
     decision: str
     keys: ComparedKeys
     compared_in_a_crawl: bool
-    a_is_copy: bool = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,6 @@ def _compare(
         decision=method.decision(new, old.sketch, common),
         keys=ComparedKeys(shared, len(new.keys), len(common)),
         compared_in_a_crawl=(shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
-        a_is_copy=a.record is not None and not a.record.is_original,
     )
 
 

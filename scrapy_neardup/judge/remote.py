@@ -19,7 +19,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judge.matching import candidates
-from scrapy_neardup.judge.remote_state import RemoteState, add_reads
+from scrapy_neardup.judge.remote_state import RemoteState
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import NoAnswer, Patience
 from scrapy_neardup.server.engine import OvertakenError
@@ -27,8 +27,8 @@ from scrapy_neardup.server.in_flight import PendingPage, PendingPlace, heads_of,
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import PageLost
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import BATCH, RedisStore
+from scrapy_neardup.server.transaction import RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
@@ -270,6 +270,7 @@ class RemoteJudgement:
             for page in lost:
                 page.unregister(program, hashes)
             self.pending.register(program, hashes)
+            program.in_flight(self.pending.heads(hashes))
             take = self._add_look_up(program)
             crawl.judgements[self.pending.place] = self
             self.breaks = self._link.breaks
@@ -298,7 +299,7 @@ class RemoteJudgement:
         rows.append(layout.judgement_key(page.url, hashes))
         keys = self._fingerprint.keys if self._fingerprint else ()
         self.transaction = RemoteTransaction()
-        return add_reads(program, self.transaction, rows, [(key, common) for key in keys])
+        return self.transaction.add_reads(program, rows, [(key, common) for key in keys])
 
     # Second request: what the first one found.
 
@@ -307,7 +308,7 @@ class RemoteJudgement:
         program = self._link.program()
         for place in self._earlier:
             place.add_reads(program)
-        take = add_reads(program, self.transaction, *self._wanted())
+        take = self.transaction.add_reads(program, *self._wanted())
         if program.is_empty:
             return []
         answers = iter((await self._link.run(program))[1:])
@@ -352,7 +353,7 @@ class RemoteJudgement:
         program = self._link.program()
         claimed.register(program, hashes)
         program.in_flight(heads_of(more))
-        found = places_in((await self._link.run(program))[2], claimed.place)
+        found = places_in((await self._link.run(program))[1], claimed.place)
         others = [place for place in found if place not in self._given_up]
         if others:
             program = self._link.program()

@@ -6,19 +6,18 @@ The code runs in a transaction. If a row is missing there, it is fetched, and th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
 from scrapy_neardup.server.counting import FEW
 from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.rows import NotFetched, RemoteTransaction, newest_of
 from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.server.transaction import NotFetched, RemoteTransaction
 
 T = TypeVar("T")
 
@@ -98,10 +97,8 @@ class RemoteState:
             if missing.scan:  # rare, and may take long
                 rows = await self.link.in_thread(partial(self.store.read_rows, missing.scan))
                 transaction.scans[missing.scan] = rows
-            elif missing.postings:
-                await self.fetch(transaction, postings=[missing.postings])
             else:
-                await self.fetch(transaction, [missing.row])
+                await self.fetch(transaction, missing.rows, missing.postings)
 
     def run_once(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
         """Return the result of synchronous work that finds all rows in the transaction; raises NotFetched."""
@@ -116,7 +113,7 @@ class RemoteState:
     ) -> None:
         """Fetch missing rows and postings in one request."""
         program = self.link.program()
-        take = add_reads(program, transaction, rows, postings)
+        take = transaction.add_reads(program, rows, postings)
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
@@ -141,26 +138,3 @@ class RemoteState:
             entries = await self.link.read_stream(self.store.boilerplate.stream_position)
             self.store.boilerplate.count_entries(entries)
             many = len(entries)
-
-
-def add_reads(
-    program: Program, transaction: RemoteTransaction, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
-) -> Callable[[Iterator[Any]], None]:
-    """Have a program read what is missing. Return the function that takes its answers into the transaction."""
-    new_rows = [row for row in dict.fromkeys(rows) if row not in transaction.rows]
-    by_limit: dict[int, list[int]] = {}
-    for key, limit in dict.fromkeys(postings):
-        if (key, limit) not in transaction.filed:
-            by_limit.setdefault(limit, []).append(key)
-    for row in new_rows:
-        program.get(row)
-    for limit, keys in by_limit.items():
-        program.newest([pack_key(key) for key in keys], limit)
-
-    def take(answers: Iterator[Any]) -> None:
-        transaction.rows.update((row, next(answers)) for row in new_rows)
-        for limit, keys in by_limit.items():
-            found = newest_of(next(answers), limit)
-            transaction.filed.update(((key, limit), found.get(pack_key(key), [])) for key in keys)
-
-    return take

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Watch, columns, place_of, unwatched, write_rows
 from scrapy_neardup.maintenance.verify import (
@@ -75,21 +75,21 @@ class Salvage:
                 yield row
                 low = row[0] + b"\0"
             return None
-        except UnreadableError:
+        except StoreError:
             pass
         try:
             for row in self._ordered(low, high, reverse=True):
                 yield row
                 high = row[0]
             return None
-        except UnreadableError:
+        except StoreError:
             return low, high
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
         """Stop at rows out of order, because a damaged tree may have loops."""
         for key, value in self._copy.rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
-                raise UnreadableError("there is a row where it cannot be")
+                raise StoreError("there is a row where it cannot be")
             yield key, value
             if reverse:
                 high = key

@@ -1,4 +1,4 @@
 """A state, or a page, as one HTML file: ``gather`` collects plain data, ``page`` renders it.
 
-Only ``html`` needs a library of the extra ``report``, which it imports when it renders.
+Only ``page`` needs a library of the extra ``report``, which it imports when it renders.
 """

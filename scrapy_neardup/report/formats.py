@@ -11,15 +11,6 @@ _DATES = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", 
 _MINUTE = "%Y-%m-%d %H:%M"
 
 
-def format_number(value: int) -> str:
-    """Format a number with commas.
-
-    >>> format_number(1234567)
-    '1,234,567'
-    """
-    return f"{value:,}"
-
-
 def format_short(value: int, language: str = "en") -> str:
     """Format a large number in few characters; Chinese counts in ten thousands.
 
@@ -29,7 +20,7 @@ def format_short(value: int, language: str = "en") -> str:
     ('2.83 万', '30.00 亿')
     """
     if value < 10_000:
-        return format_number(value)
+        return f"{value:,}"
     units = ((10**8, "亿"), (10**4, "万")) if language == "zh" else ((10**9, "G"), (10**6, "M"))
     for factor, unit in units:
         if value >= factor:

@@ -5,11 +5,17 @@ The template escapes strings of pages, or the script inserts them as text. The p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
+from hashlib import sha256
+from importlib.resources import files
+from importlib.util import find_spec
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report import formats
 from scrapy_neardup.report.data import (
     GONE,
@@ -24,10 +30,9 @@ from scrapy_neardup.report.data import (
 )
 from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.html import read_file, render
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
-from scrapy_neardup.untrusted import link
+from scrapy_neardup.untrusted import escape_json, link
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -78,8 +83,9 @@ def render_report(report: Report, language: str = "") -> str:
         "with_texts": sum(pair.has_texts for pair in report.pairs),
         "shared": Mark.SHARED,
     }
-    filters: dict[str, Callable[..., Any]] = {
-        "number": formats.format_number,
+    filters = {
+        "link": link,
+        "number": "{:,}".format,
         "short": partial(formats.format_short, language=words.language),
         "percent": partial(formats.format_percent, language=words.language),
         "size": formats.format_size,
@@ -97,7 +103,61 @@ def render_report(report: Report, language: str = "") -> str:
         "words": words.quoted_in(read_file("report.js")) | words.below("kind"),
         "rows": [_row(one, places, groups, words) for one in report.copies],
     }
-    return render(values, filters, data)
+    return _fill_template(values, filters, data)
+
+
+#: Characters that end a script or an attribute.
+_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+
+def check_template() -> None:
+    """Raise NearDupError if the template library is missing."""
+    if find_spec("jinja2") is None:
+        raise NearDupError("Reports need Jinja2. Run: pip install 'scrapy-neardup[report]'")
+
+
+def _fill_template(values: Mapping[str, Any], filters: Mapping[str, Any], data: Any) -> str:
+    """Fill in report.html, with report.css, report.js and its ``data`` inside.
+
+    Values are escaped unless they are Markup. The policy of the page allows this script alone, and loads nothing.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    script = read_file("report.js")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(filters)
+    ours = {
+        "style": Markup(read_file("report.css")),  # noqa: S704  # a file of ours
+        "script": Markup(script),  # noqa: S704  # likewise
+        "data": Markup(pack_data(data)),  # noqa: S704  # escaped there
+        "policy": f"default-src 'none'; script-src {_digest(script)}; style-src 'unsafe-inline'; base-uri 'none'; "
+        "form-action 'none'",
+    }
+    return environment.from_string(read_file("report.html")).render({**ours, **values}).lstrip()
+
+
+def read_file(name: str) -> str:
+    """Read a file of this package."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def pack_data(data: Any) -> str:
+    r"""Return JSON that is safe in a script element.
+
+    >>> pack_data(["</script>", "a&b"])
+    '["\\u003c/script\\u003e","a\\u0026b"]'
+    """
+    return escape_json(json.dumps(data, ensure_ascii=False, separators=(",", ":"))).translate(_ESCAPES)
+
+
+def _digest(code: str) -> str:
+    """Name a script for a policy.
+
+    >>> _digest("")
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    """
+    return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
 
 
 def _similar_columns(bins: Sequence[_Bin], found: Similarities) -> tuple[float, list[_Bin]]:
@@ -123,7 +183,7 @@ def _say(words: Words, name: str, many: int | None = None, /, **values: object) 
 
     parts = str(escape(words.pattern(name, many))).split("`")
     pattern = "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
-    number = {} if many is None else {"many": formats.format_number(many)}
+    number = {} if many is None else {"many": f"{many:,}"}
     return Markup(pattern).format(**number, **values)  # noqa: S704  # escaped above
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from redis import exceptions
 
@@ -18,21 +18,13 @@ from scrapy_neardup.server.notes import Entries, entries_of
 from scrapy_neardup.server.program import Program
 
 T = TypeVar("T")
+#: Called with the kind of the error once the server stops answering, and with "" once it answers again.
+Patience = Callable[[str], None]
 #: Programs in one pipeline, and pipelines under way, at most. While they are under way, further programs collect: the
 #: busier the server, the longer the pipelines.
 _TOGETHER, _AT_ONCE = 16, 2
 #: Seconds before each further try, and between tries while a crawl waits for its server.
 PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
-
-
-class Patience(Protocol):
-    """Called once when the server stops answering, and once when it answers again."""
-
-    def gone(self, why: str) -> None:
-        """The server does not answer; ``why`` is the kind of the error."""
-
-    def back(self) -> None:
-        """The server answers again."""
 
 
 class NoAnswer(Exception):
@@ -172,7 +164,7 @@ class AsyncLink:
                 raise
         if self._is_gone and self._patience is not None:
             self._is_gone = False
-            self._patience.back()
+            self._patience("")
         return found
 
     def _may_repeat(self, error: Exception) -> bool:
@@ -202,5 +194,5 @@ class AsyncLink:
                 raise error.cause
         if not self._is_gone:
             self._is_gone = True
-            self._patience.gone(type(error.cause).__name__)
+            self._patience(type(error.cause).__name__)
         await asyncio.sleep(_LATER)

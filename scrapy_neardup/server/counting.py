@@ -54,11 +54,9 @@ class SharedBoilerplate(BoilerplateCounts):
     def load(self) -> Counts:
         """Return the counts in the blocks. Raises StoreDamaged."""
         while True:
-            self._blocks_position = self._redis.server_rows.get(COUNTED)
+            self._blocks_position = self._redis.fetch(COUNTED)
             counts = super().load()
-            if (
-                self._redis.server_rows.get(COUNTED) == self._blocks_position
-            ):  # else somebody has written them meanwhile
+            if self._redis.fetch(COUNTED) == self._blocks_position:  # else somebody has written them meanwhile
                 return counts
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
@@ -137,7 +135,7 @@ class SharedBoilerplate(BoilerplateCounts):
         if self._knows_secret():
             self._publish_all()
         blocks: dict[bytes, bytes] = {}
-        if redis.server_rows.get(COUNTED) == self._blocks_position:
+        if redis.fetch(COUNTED) == self._blocks_position:
             if self._knows_secret():
                 self._catch_up()
             blocks = self.changes().puts

@@ -10,7 +10,7 @@ from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import NUMBER_BITS, Leases
-from scrapy_neardup.server.rows import RemoteTransaction
+from scrapy_neardup.server.transaction import RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
@@ -162,7 +162,7 @@ class RedisStore(PageStore):
 
     def read_rows(self, prefix: bytes) -> list[Row]:
         """Return the rows that begin with ``prefix``, from the server even during a transaction."""
-        return list(self.kv.server_rows.scan(prefix, reverse=False))
+        return list(self.kv.fetch_all(prefix))
 
     def close(self) -> None:
         if not self._closed:

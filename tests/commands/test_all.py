@@ -6,13 +6,12 @@ import io
 import json
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from scrapy_neardup.cli.command import parse_method, parse_parameters
-from scrapy_neardup.cli.output import format_parts, format_table, is_coloured, progress, write
+from scrapy_neardup.cli.output import format_parts, is_coloured, write
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
@@ -85,16 +84,9 @@ def test_wrong_options_are_refused_first(command: str, arguments: list[str], nam
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),
     [
-        ("compare", ["a.html", "b.html", "--limit", "-1"], "--limit"),
-        ("dropped", ["--limit", "-1"], "--limit"),
-        ("explain", [PEAR, "--limit", "-1"], "--limit"),
         ("groups", ["--limit", "1.5"], "--limit"),
         ("groups", ["--min", "0"], "--min"),
         ("judgements", ["--limit", "few"], "--limit"),
-        ("lexicon", ["feed.jsonl", "-o", "x", "--at-least", "0"], "--at-least"),
-        ("report", ["--pages", "0"], "--pages"),
-        ("stats", ["--limit", "-1"], "--limit"),
-        ("tune", ["feed.jsonl", "--limit", "-1"], "--limit"),
         ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
     ],
 )
@@ -106,42 +98,21 @@ def test_the_parser_refuses_numbers_out_of_range(
     assert f"argument {named}: '{arguments[-1]}' is no whole number of" in done.err
 
 
-def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -> None:
-    lines = format_table(["method", "F1"], [["cascade", "0.9"], ["a|b", "–"]]).split("\n")
-    assert len(lines) == 4
-    assert set(lines[1]) <= set("|-:")
-    assert [cell.strip() for cell in lines[2].split("|")] == ["", "cascade", "0.9", ""]
-    assert lines[2].startswith("| cascade ")
-    assert lines[2].endswith(" 0.9 |")
-    assert "a\\|b" in lines[3]
-
-
-def test_parameters_from_the_line() -> None:
-    for given, expected in [
-        ([], {}),
-        (["base=0.7", "bins=256", "on=true"], {"base": 0.7, "bins": 256, "on": True}),
-        (["lexicon=news=2024.txt", "order = first"], {"lexicon": "news=2024.txt", "order": "first"}),
-        (['words=["a", "b"]', 'quoted="5"', "nothing="], {"words": ["a", "b"], "quoted": "5", "nothing": ""}),
-        (["base=0.7", "base=0.8"], {"base": 0.8}),
-    ]:
-        assert parse_parameters(given) == expected
-
-
-def test_a_parameter_without_a_name_or_value_is_refused() -> None:
-    for given in ["", "base", "=0.7", "a b=1"]:
-        with pytest.raises(SettingsError, match="NAME=VALUE"):
-            parse_parameters([given])
-
-
-def test_a_method_with_its_parameters() -> None:
+def test_methods_and_parameters_from_the_line() -> None:
     for text, expected in [
-        ("cascade", ("cascade", {})),
         ("cascade:", ("cascade", {})),
         ("shop.methods.Mine: a = 1 , b=x", ("shop.methods.Mine", {"a": 1, "b": "x"})),
         ("mine:fields=title,text,count=3", ("mine", {"fields": "title,text", "count": 3})),
-        ("mine:file=c:/words.txt,range=[1, 2]", ("mine", {"file": "c:/words.txt", "range": [1, 2]})),
+        (
+            "mine:file=c:/words.txt,range=[1, 2],on=true",
+            ("mine", {"file": "c:/words.txt", "range": [1, 2], "on": True}),
+        ),
+        ('mine:quoted="5",nothing=', ("mine", {"quoted": "5", "nothing": ""})),
     ]:
         assert parse_method(text) == expected
+    for given in ["", "base", "=0.7", "a b=1"]:
+        with pytest.raises(SettingsError, match="NAME=VALUE"):
+            parse_parameters([given])
 
 
 def test_characters_that_standard_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,14 +125,6 @@ def test_characters_that_standard_output_lacks_are_escaped(monkeypatch: pytest.M
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-def slow(pages: int, seconds: float) -> list[int]:
-    found = []
-    for page in progress(range(pages), total=pages):
-        time.sleep(seconds)
-        found.append(page)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -181,20 +144,6 @@ def test_colours_are_for_terminals_unless_the_environment_forbids_them(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", stream())
     assert is_coloured() is expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stream", "seconds", "shown"), [(Terminal, 0.4, True), (Terminal, 0.0, False), (io.StringIO, 0.4, False)]
-)
-def test_a_progress_bar_is_for_long_work_at_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], seconds: float, shown: bool
-) -> None:
-    errors = stream()
-    monkeypatch.setattr(sys, "stderr", errors)
-    assert slow(4, seconds) == [0, 1, 2, 3]
-    assert ("pages" in errors.getvalue()) is shown
-    assert bool(errors.getvalue()) is shown
 
 
 def test_each_mark_looks_different_and_colours_end_where_they_should() -> None:

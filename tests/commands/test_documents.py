@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -12,24 +10,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.text.lexicon import lexicon
 from tests.cli import Invoke, run
-from tests.lab.corpus import drafts, five_grams, write_feed
-
-
-def test_the_pairs_of_a_feed_are_those_of_its_texts(tmp_path: Path) -> None:
-    assert run("pairs", write_feed(tmp_path), "-o", tmp_path / "pairs.jsonl") == 0
-    found = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
-    sets = {one["url"]: five_grams(one["text"]) for one in drafts()}
-    expected = {}
-    for a, b in combinations(sets, 2):
-        both, least = len(sets[a] & sets[b]), min(len(sets[a]), len(sets[b]))
-        if both / len(sets[a] | sets[b]) >= 0.5 or both / least >= 0.8:
-            expected[a, b] = round(both / len(sets[a] | sets[b]), 4)
-    assert {(one["a"], one["b"]): one["jaccard"] for one in found} == expected
-    assert len(expected) > 10
-    assert [one["jaccard"] for one in found] == sorted(expected.values(), reverse=True)
-    assert found[0].keys() == {"a", "b", "jaccard", "containment", "title", "title_same", "same_site"}
-    assert {one["same_site"] for one in found} == {True, False}
-    assert all(0.5 < one["title"] < 1 and not one["title_same"] for one in found)
+from tests.lab.corpus import write_feed
 
 
 def test_evaluate_takes_pairs_as_json_lines_and_as_a_table(tmp_path: Path, invoke: Invoke) -> None:
@@ -58,13 +39,6 @@ PAGES = [
     {"id": "2", "title": "", "text": "The FERRY sinks; nobody is hurt."},
     {"id": "3", "title": "渡口开航", "text": "渡口的船来了。"},
 ]
-
-
-def test_a_lexicon_keeps_words_of_single_documents_if_asked(tmp_path: Path, invoke: Invoke) -> None:
-    pages, output = write_feed(tmp_path, PAGES), tmp_path / "words.tsv"
-    done = invoke("lexicon", pages, pages, "-o", output, "--at-least", "1")
-    assert done.out == f"{output}: 15 words that occur in 1 or more of 6 documents\n"
-    assert {"渡口", "的", "来", "new", "sinks"} < set(lexicon(str(output)).idf)
 
 
 def test_a_lexicon_counts_traditional_characters_as_simplified_if_asked(tmp_path: Path) -> None:

@@ -151,16 +151,6 @@ def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Pa
             run(command, tmp_path / "east.gz", "--store", "memory:")
 
 
-def test_merge_makes_a_missing_state(tmp_path: Path, east: Path, west: Path, invoke: Invoke) -> None:
-    made = tmp_path / "all.sqlite"
-    found = invoke("merge", url(east), url(west), url(east), "--store", url(made), "--keep-originals", "--json").data
-    assert [(one["added"], one["known"]) for one in found["merged"]] == [(3, 0), (2, 0), (0, 3)]
-    assert (found["store"], found["pages"]) == (str(made), 5)
-    store = open_at(SQLite, str(made), CASCADE.recipe())
-    assert store.pages == 5
-    store.close()
-
-
 @pytest.mark.parametrize("made", [False, True])
 def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: Path, made: bool) -> None:
     other = crawled(tmp_path / "other.sqlite", {"e": 5}, make_method("cascade", {"bins": 256}))
@@ -215,18 +205,6 @@ def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path
     store = open_at(SQLite, str(ours), None)
     assert [record.url for record in store.records() if record.is_original] == ["http://a.example/"]
     store.close()
-
-
-def test_rolled_back_pages_are_reported(
-    tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for path in (east, west):
-        store = open_at(SQLite, str(path), None)
-        store.add(Record(5, "https://e.example/", 5), generation=store.begin(f"crawl of {path.stem}"))
-        store.close()
-    run("merge", url(west), "--store", url(east))
-    said = capsys.readouterr().err.splitlines()
-    assert [line.partition("(")[2].partition(")")[0] for line in said] == ["crawl of west", "crawl of east"]
 
 
 def test_a_state_merged_into_itself_does_not_change(east: Path, invoke: Invoke) -> None:

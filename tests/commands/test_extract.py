@@ -126,24 +126,6 @@ def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any],
     assert (answer["pages_of_site"], answer["why_no_store"]) == (50, None)
     printed = run("article.html", "--url", URL, "--store", state)
     assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in printed
-    assert "; it has counted 50 pages of the site daybook.example; 1 line with boilerplate here.\n" in printed
-    assert "yes, by 284 of its 346 letters; 62 are boilerplate to the state." in printed
-
-
-def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], folder: Path, state: str) -> None:
-    (folder / "footer.html").write_text(f"<p>{ASIDE}</p>", encoding="utf-8")
-    answer = found("footer.html", "--url", URL)
-    assert (answer["judged"], answer["reason"], answer["own_letters"]) == (False, "boilerplate", 0)
-    assert found("footer.html", "--url", "https://moor.example/")["judged"], "it is boilerplate of the other site alone"
-
-
-def test_a_page_without_a_url_has_no_site(run: Run, state: str) -> None:
-    assert "; the site is unknown; 0 lines with boilerplate here.\n" in run("article.html")
-    with open_state(state) as store:
-        counted = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
-        for number in range(60):
-            store.note(counted, f"moor{number}.example")
-    assert "; the site is unknown; 1 line with boilerplate here.\n" in run("article.html")
 
 
 def test_extract_does_not_change_the_state(run: Run, state: str) -> None:

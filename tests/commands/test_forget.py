@@ -60,11 +60,6 @@ def left(state: str) -> set[str]:
     return set(read_records(state))
 
 
-def test_an_original_goes_with_its_copies(state: str) -> None:
-    assert run("forget", PEAR, "--store", state) == 0
-    assert left(state) == ALL - {PEAR, EDITED, SAME}
-
-
 def test_a_forgotten_page_is_judged_anew(state: str) -> None:
     pages = {page[0]: page for page in PAGES}
     with open_state(state) as store:
@@ -243,14 +238,6 @@ def old(tmp_path: Path) -> str:
         days = {PEAR: 50, EDITED: 50, SAME: 5, BREAD: 100, POWER: 40, SHORT: 80}
         set_last_seen(store, {url: store.clock.now() - many * DAY for url, many in days.items()})
     return url
-
-
-def test_a_dry_run_of_expire_lists_pages_and_changes_nothing(said: Callable[..., dict[str, Any]], old: str) -> None:
-    found = said("--ttl", "60d", "--dry-run", state=old, command="expire")
-    assert (found["dry_run"], found["pages"], found["originals"], found["unjudged"]) == (True, 2, 1, 1)
-    assert set(found["urls"]) == {BREAD, SHORT}
-    assert (found["ttl"], found["max_pages"], found["pages_left"]) == (60 * DAY, None, len(ALL) - 2)
-    assert left(old) == ALL
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgements
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
-from tests.build import BREAD, EDITED, PAGES, PEAR, SAME, SHORT, judge_pages, open_state
+from tests.build import BREAD, EDITED, PAGES, PEAR, SAME, judge_pages, open_state
 from tests.cli import Invoke, run
 from tests.lab.corpus import read
 
@@ -142,39 +142,6 @@ def test_a_list_that_names_no_page_is_refused_and_nothing_is_done(
     (tmp_path / "list.jsonl").write_text(f'{{"url": "{SAME}"}}\n{{"url": \n')
     with pytest.raises(NearDupError, match=r"line 2 cannot be read: .* Nothing is changed"):
         run("keep", "--from", tmp_path / "list.jsonl", "--store", sqlite)
-    assert said(sqlite) == {}
-
-
-def test_manual_verdicts_are_removed(sqlite: str, invoke: Invoke) -> None:
-    assert run("keep", SAME, "--store", sqlite) == 0
-    assert run("copy", BREAD, PEAR, "--store", sqlite) == 0
-    done = invoke("keep", "--remove", SAME, EDITED, "--store", sqlite)
-    assert (done.code, f"{EDITED}\n  has no manual verdict" in done.err, list(said(sqlite))) == (1, True, [BREAD])
-    done = invoke("copy", "--remove", BREAD, "--store", sqlite, "--json")
-    assert (done.data, said(sqlite)) == ({"removed": [BREAD], "missing": []}, {})
-
-
-def test_a_copy_of_a_copy_is_one_of_its_original(sqlite: str, invoke: Invoke) -> None:
-    assert (
-        invoke("copy", BREAD, EDITED, "--store", sqlite).out
-        == f"{BREAD}\n  is a copy of {PEAR}, when it comes again.\n"
-    )
-    assert "The state does not know it yet." in invoke("copy", "https://new.example/", PEAR, "--store", sqlite).out
-    assert said(sqlite)[BREAD] == (ManualKind.COPY, EDITED)
-
-
-@pytest.mark.parametrize(
-    ("pair", "why"),
-    [
-        ([PEAR, PEAR], "a copy of itself"),
-        ([PEAR, SAME], "cannot be the original of"),
-        ([PEAR, SHORT], "cannot be the original of"),
-        ([PEAR, BREAD + "/"], "Similar URLs:"),
-    ],
-)
-def test_a_page_that_cannot_be_a_copy_is_refused(sqlite: str, pair: list[str], why: str) -> None:
-    with pytest.raises(NearDupError, match=why):
-        run("copy", *pair, "--store", sqlite)
     assert said(sqlite) == {}
 
 

@@ -158,13 +158,6 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
     assert unknown["texts"] == ["All swam.", None]
 
 
-def test_the_option_pages_limits_listed_copies(state: str, invoke: Invoke) -> None:
-    for asked, listed in ((1, 1), (2, 2), (500, 2)):
-        assert (
-            len(json.loads(invoke("report", "--store", state, "--json", "--pages", str(asked)).out)["copies"]) == listed
-        )
-
-
 def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("report.html").write_text("the one of before")
     with pytest.raises(NearDupError, match=r"not-there\.jsonl"):

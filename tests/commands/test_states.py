@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import stats
+from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
@@ -53,7 +53,7 @@ def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, i
         AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n", message
     )
     assert found["as_of"] in message
-    assert re.search(r"\| unsealed among all pages +\| +1 \|", invoke("stats", "--store", state).out)
+    assert re.search(r"^unsealed +1$", invoke("stats", "--store", state).out, re.MULTILINE)
     assert at_work.pages == 9
 
 
@@ -70,8 +70,6 @@ def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke
     found = invoke("explain", NEW, PEAR, "--store", state, "--json").data
     assert [page["sealed"] for page in found["pages"]] == [False, True]
     assert (found["in_use"], found["as_of"][:2]) == (True, "20")
-    out = invoke("explain", NEW, PEAR, "--store", state).out
-    assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
 def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
@@ -149,7 +147,7 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
         close_store(open_store(state, None))
         return statistics(store, *_)
 
-    monkeypatch.setattr(stats, "statistics", while_looking)
+    monkeypatch.setattr(contents, "statistics", while_looking)
     assert run("stats", "--store", state) == 0
     held = open_store(state, None)
     try:
@@ -184,14 +182,6 @@ def test_compare_warns_and_leaves_the_state_as_it_is(older: str, invoke: Invoke)
     for strict in (("--strict",), ()):
         with pytest.raises(StoreMismatch, match=r"NEARDUP_STRICT refuses it.* scrapy neardup migrate"):
             run("compare", PEAR, EDITED, "--store", older, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
-
-
-def test_extract_refuses_a_state_that_was_asked_for(older: str, tmp_path: Path, invoke: Invoke) -> None:
-    page = tmp_path / "page.html"
-    page.write_text(f"<title>Bakery</title><p>{join_text(*BAKERY)}</p>", encoding="utf-8")
-    assert "Both read the test samples alike" in invoke("extract", str(page), "--store", older).err
-    with pytest.raises(StoreMismatch, match="NEARDUP_STRICT"):
-        run("extract", str(page), "--store", older, "--strict")
 
 
 def test_dedup_continues_an_older_state_and_names_new_decisions(older: str, tmp_path: Path, invoke: Invoke) -> None:

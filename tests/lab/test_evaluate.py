@@ -15,9 +15,9 @@ from scrapy_neardup.lab.documents import Document
 from scrapy_neardup.lab.evaluate import MIN_LETTERS, STORES, Score, compare_answers, evaluate, make_score
 from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import Config
-from tests.lab.corpus import document, lines, mixed, read
+from tests.lab.corpus import document, mixed, read
 from tests.lab.methods import Broken, First, FirstParameters, Picky
 
 
@@ -65,21 +65,6 @@ def test_every_verdict_is_given_in_order_and_the_documents_go_through_the_progre
     kinds = {one.id: verdict.kind for one, verdict in found}
     assert (kinds["d09"], kinds["d25"], kinds["d28"]) == (Kind.UNIQUE, Kind.UNIQUE, Kind.UNJUDGED)
     assert not any(verdict.is_copy for _, verdict in found)  # their originals were left out
-
-
-def test_a_file_that_a_method_loads_once_is_not_on_the_clock(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
-
-    class Slow(First):
-        loaded = False
-
-        def fingerprint(self, page: Page) -> Fingerprint:
-            clock[0] += 0.5 if self.loaded else 1000
-            self.loaded = True
-            return super().fingerprint(page)
-
-    monkeypatch.setattr("scrapy_neardup.lab.evaluate.process_time", lambda: clock[0])
-    assert evaluate(Slow(), corpus).ms_per_page == pytest.approx(28 * 500 / 30, abs=0.001)
 
 
 def test_as_many_letters_are_needed_as_in_a_crawl() -> None:
@@ -185,31 +170,3 @@ def test_an_agreement_by_hand() -> None:
     assert asdict(found) == {**dict(zip(names, (6, 2, 3, 2, 3, 2, 1), strict=True)), "by_label": by_label}
     assert replace(score({}), gold=found).as_dict()["gold"] == asdict(found)
     assert "by_label" not in replace(score({}), gold=compare_answers(ANSWERS[-1:], set())).as_dict()["gold"]
-
-
-#: d21 to d23 are copies of d00 to d02, and d25 is an edited one of d04.
-GOLD = [
-    {"a": "d00", "b": "d21", "drop": "yes", "label": "repost"},
-    {"a": "d01", "b": "d22", "drop": "no", "label": "form"},
-    {"a": "d05", "b": "d23", "drop": "yes", "label": "repost"},
-    {"a": "d04", "b": "d25", "drop": "yes", "label": "edited"},
-    {"a": "d03", "b": "d24", "drop": "unsure", "label": "edited"},
-    {"a": "d06", "b": "d07", "drop": "no", "label": "form"},
-]
-
-
-def test_a_page_that_is_dropped_for_another_original_counts_as_dropped(tmp_path: Path) -> None:
-    """The person was asked about the page d05, and the method drops d23 for d02."""
-    folder = mixed().write(tmp_path / "town")
-    assert evaluate(First(), read(folder)).gold is None
-    (folder / "gold.jsonl").write_text(lines(GOLD), encoding="utf-8")
-    found = evaluate(First(), read(folder))
-    assert (found.missed, found.pos) == (3, 7)
-    assert found.gold is not None
-    assert (found.gold.agree, found.gold.pairs, found.gold.unsure) == (3, 5, 1)
-    assert (found.gold.dropped_wrongly, found.gold.different) == (1, 2)
-    assert (found.gold.kept_wrongly, found.gold.copies) == (1, 3)
-    assert {name: one.agree for name, one in found.gold.by_label.items()} == {"edited": 0, "form": 1, "repost": 2}
-    (folder / "pairs.jsonl").unlink()
-    alone = evaluate(First(), read(folder))
-    assert (alone.labelled, alone.documents, alone.gold) == (0, 30, found.gold)

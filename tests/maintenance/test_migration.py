@@ -325,7 +325,7 @@ def test_a_feed_of_html_and_one_that_comes_later(
     given = ("--from", feed, "--url", "link", "--html", "page")
     assert run("migrate", "--store", sqlite, *given, **MINHASH) == 0
     out = capsys.readouterr().out
-    assert "1 of 1 records of the feed " in out
+    assert "records used  1\n" in out
     assert is_whole(sqlite, **MINHASH)
     said = {verdict.url: verdict.headline for verdict in crawl(sqlite, **MINHASH)}
     assert (said[BREAD], said[PEAR], said[SAME]) == ("unchanged", "unchanged", "duplicate (identical)")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.kv import salvage
+from scrapy_neardup.kv import leveldb
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import repair as refile
 from scrapy_neardup.maintenance.repair import RepairResult, repair
@@ -392,7 +392,7 @@ def test_a_file_of_somebody_else_is_no_state(tmp_path: Path) -> None:
 
 def test_leveldb_may_end_the_process_that_repairs(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     source = copy("leveldb")
-    monkeypatch.setattr(salvage, "_REPAIR", "import os; os.abort()")
+    monkeypatch.setattr(leveldb, "_REPAIR", "import os; os.abort()")
     with pytest.raises(StoreError, match=r"can be read \(exit code -?\d+\)"):
         mend("leveldb", source)
 

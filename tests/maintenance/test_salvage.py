@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_neardup.kv.base import Row, UnreadableError
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.maintenance import repair
 from scrapy_neardup.maintenance.repair import Salvage
 
@@ -28,7 +29,7 @@ class Leaves:
         order = range(last, first - 1, -1) if reverse else range(first, last + 1)
         for at in order:
             if at in self.bad:
-                raise UnreadableError
+                raise StoreError
             leaf = self.leaves[at]
             yield from (row for row in (reversed(leaf) if reverse else leaf) if low <= row[0] < high)
 

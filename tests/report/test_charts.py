@@ -9,12 +9,8 @@ import pytest
 
 from scrapy_neardup.report.data import Count, Report, Similarities, Threshold, TimeBucket, Times, Totals
 from scrapy_neardup.report.formats import format_percent, format_short
-from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import render_report
-from scrapy_neardup.state.evidence import Evidence
-from tests.report.recount import BEGIN, State
-
-MARKER = "Zzyzx"
+from tests.report.recount import BEGIN
 
 
 def bins(**pages: int) -> tuple[int, ...]:
@@ -41,19 +37,6 @@ def similar(**data: object) -> lxml.html.HtmlElement:
 def shares(chart: lxml.html.HtmlElement, colour: str) -> list[float]:
     """The lengths of the bars of a colour, as shares of the longest."""
     return [float(one.get("style").partition("--share:")[2]) for one in chart.xpath(f".//span[@class='part {colour}']")]
-
-
-def test_nothing_of_a_page_is_in_them() -> None:
-    state = State({"method": MARKER, "parameters": {MARKER: 0.5, "certain": 0.9}})
-    evidence = Evidence("near", 0, 0.7, 0.7, 9, f"<{MARKER}>", (MARKER,), MARKER)
-    first = state.add(f"https://{MARKER}.example/", evidence=evidence)
-    state.add(f"https://{MARKER}.example/1", first, 0.7, evidence)
-    state.add(f"https://{MARKER}.example/2", first, 0.7, replace(evidence, likeness=MARKER))
-    state.add(f"https://{MARKER}.example/3", evidence=replace(evidence, likeness="excerpt", like=first))
-    page = lxml.html.fromstring(render_report(gather(state.store)))
-    charts = page.xpath("//table[@id='kinds-table'] | //div[@role='img']")
-    assert len(charts) == 3
-    assert not [one for one in charts if MARKER in lxml.html.tostring(one, encoding="unicode")]
 
 
 def test_kinds_have_numbers_shares_and_bars() -> None:

@@ -23,10 +23,9 @@ from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.history import decide
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE, clean_line
 from tests.report import recount
-from tests.report.recount import BEGIN, GONE, SECOND, State, filled, large_state, small_states
+from tests.report.recount import GONE, State, filled, large_state, small_states
 
 T = TypeVar("T")
 #: By which a recipe names the secret that all tests draw.
@@ -154,20 +153,6 @@ def test_a_report_on_an_empty_state_has_no_numbers() -> None:
     )
     assert report.totals.share == 0.0
     assert (set(report.similarities.copies), report.similarities.thresholds) == ({0}, ())
-
-
-def test_kinds_come_in_one_order_and_only_if_there() -> None:
-    state = State()
-    first = state.add("https://a.example/")
-    for likeness in ("same_title", "near", "identical", "near", "excerpt"):
-        state.copy("https://b.example/", first, likeness)
-    for likeness in ("same_title", "excerpt"):
-        state.add("https://c.example/", evidence=Evidence(likeness, first))
-    report = gather(state.store)
-    assert [(one.name, one.pages) for one in report.kinds] == [
-        *(("identical", 1), ("near", 2), ("excerpt", 1), ("same_title", 1))
-    ]
-    assert [one.name for one in report.passed] == ["excerpt", "same_title"]
 
 
 # Who copies from whom.
@@ -316,18 +301,6 @@ def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
 
 
 # Clocks.
-
-
-def test_times_of_wrong_clocks_are_reported_unchanged() -> None:
-    pages = [
-        PageEntry(Record(1, "https://a.example/", 1), 0),
-        PageEntry(Record(2, "https://b.example/", 1, 0.5), 0),
-        PageEntry(Record(BEGIN * SECOND, "https://c.example/", 1, 0.5), 5_000_000_000),
-        PageEntry(Record(2**64 - 1, "https://d.example/", 2**64 - 1), 0),
-    ]
-    report = gather(filled(pages))
-    assert (report.totals.first, report.totals.last, report.times.unit) == (0, 18_446_744_073, "10 years")
-    assert [one.originals + one.copies for one in report.times.buckets if one.originals + one.copies] == [2, 1, 1]
 
 
 # Hostile strings and damage

@@ -18,8 +18,7 @@ from lxml import html as parser
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.report.data import PageLine, Report
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.html import pack_data
-from scrapy_neardup.report.page import list_flows, render_report
+from scrapy_neardup.report.page import list_flows, pack_data, render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.untrusted import link

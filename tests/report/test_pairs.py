@@ -94,15 +94,6 @@ def test_each_kind_has_its_share_doubtful_first(there: dict[str, int], shown: di
     assert sum(found.values()) == min(PAIRS, sum(there.values()))
 
 
-def test_the_least_similar_pairs_of_a_kind_come_first() -> None:
-    pairs = gather(state_of({"near": 40, "SAME_TITLE": 40}).store).pairs
-    for copy in (True, False):
-        similarities = [one.similarity for one in pairs if one.copy is copy]
-        assert len(similarities) == 12
-        assert similarities == sorted(similarities)
-        assert similarities[0] == 0.51
-
-
 def test_pairs_with_both_texts_come_first() -> None:
     state = State()
     first = state.add("https://a.example/0", evidence=Evidence(text=FERRY))
@@ -309,14 +300,6 @@ _pairs = st.lists(
 def test_candidates_are_those_of_a_plain_count(found: list[tuple[float, int, int]], count: int) -> None:
     pairs = [(similarity, id, (copy, original)) for id, (similarity, copy, original) in enumerate(found, 1)]
     assert best(pairs, count) == plainly(pairs, count)
-
-
-def test_the_least_similar_lead_other_sites_take_turns_and_older_pairs_stay() -> None:
-    same = [(0.5 + number / 1000, number, (1, 2)) for number in range(1, 100)]
-    others = [(0.9, 200, (3, 4)), (0.8, 300, (4, 3)), (0.95, 400, (3, 4))]
-    assert best(same + others, 6) == [1, 300, 2, 200, 3, 4]
-    assert best(same, 100) == list(range(1, 65))
-    assert best([(0.5, id, (1, 1)) for id in range(300, 0, -1)], 3) == [1, 2, 3]
 
 
 def test_few_are_remembered_of_many() -> None:

@@ -242,18 +242,6 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
     assert caplog.text.count("RuntimeError: odd") == 1
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.6])
-def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(opening: Open, wait: float) -> None:
-    """However long after its lease would have ended."""
-    store = opening()
-    crawl = store.begin("one")
-    client = client_of(store)
-    client.delete(*client.keys(store.kv.link.prefix + b"*"))
-    time.sleep(wait)
-    with pytest.raises(StoreError, match="FLUSHALL"):
-        put(store, URL, generation=crawl)
-
-
 def test_no_two_crawlers_give_the_same_id(opening: Open) -> None:
     stores = [opening() for _ in range(3)]
     ids = [store.new_id() for _ in range(500) for store in stores]

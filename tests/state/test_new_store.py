@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import SettingsError, StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, Engine, Row, UnreadableError
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, Engine, Row
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import record_key
@@ -73,7 +73,7 @@ class DamagedLines:
             try:
                 key, value = row(line)
             except ValueError as error:
-                raise UnreadableError(str(error)) from None
+                raise StoreError(str(error)) from None
             if low <= key < high:
                 yield key, value
 

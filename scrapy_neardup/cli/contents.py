@@ -1,4 +1,4 @@
-"""``scrapy neardup groups`` and ``dropped``: lists of the groups of a state, and of the pages that crawls dropped."""
+"""``scrapy neardup explain``, ``stats``, ``groups`` and ``dropped``: the contents of a state."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.command import STATE, command, config_of, flag, limit_option, number, option
-from scrapy_neardup.cli.opening import snapshot_state
+from scrapy_neardup.cli.command import JSON, STATE, command, config_of, flag, limit_option, number, option
+from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import (
     as_json,
     format_count,
+    format_data,
     format_rest,
     list_options,
+    present,
     progress,
     to_line,
     warn,
@@ -27,10 +30,113 @@ from scrapy_neardup.cli.output import (
 )
 from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.dropped import dropped
-from scrapy_neardup.inspect.pages import KnownGroup, inspect_group
+from scrapy_neardup.inspect.pages import StatePage, inspect_group, inspect_pages
+from scrapy_neardup.inspect.urls import near_urls
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.scan import members
+from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS
+from scrapy_neardup.state.history import decisions_of
+
+
+@command(
+    "explain",
+    option("urls URL", "a page, by its URL as crawled", nargs="+"),
+    *STATE,
+    limit_option(20, "pages to list of a group, the newest (default: 20)"),
+    JSON,
+    examples="""\
+output:
+  The verdict and its evidence, as recorded when the page was judged. Of an updated page the state knows only the last
+  version. With NEARDUP_KEEP = "nothing" it keeps no kinds, titles or common sentences.
+
+  A page that is not sealed is in a feed that is not stored. If it never is, the next crawl rolls the page back.
+
+  For a page that passed, also its near miss (the page that it was nearly a copy of when it was judged) and the most
+  similar original now, each with the decision on the two. For the latter the present counts of the site decide.
+
+  If a URL is not in the state, the command lists known URLs that differ only in spelling: http or https, www., a final
+  slash, a fragment, percent-encoding. The exit code is then 1.
+
+examples:
+  scrapy neardup explain https://a.example/ferry
+  scrapy neardup explain https://a.example/1 https://a.example/2 --store sqlite:///var/crawls/state.sqlite --json
+""",
+)
+def explain(arguments: argparse.Namespace) -> int:
+    """Explain each page; return 1 if one is not in the state."""
+    config = config_of(arguments)
+    urls = list(dict.fromkeys(arguments.urls))
+    with snapshot_state(arguments.store, config) as store:
+        records = [record for url in urls if (record := store.find(url)) is not None]
+        found = {one.url: one for one in inspect_pages(store, records, config, arguments.limit, progress)}
+        near = {url: near_urls(store, url) for url in urls if url not in found}
+        data = {
+            "store": store.location,
+            "as_of": utc_time(store.as_of),
+            "in_use": store.is_held,
+            "pages": [found.get(url) or {"url": url, "found": False, "near": near[url]} for url in urls],
+        }
+        text = [
+            _describe(found[url]) if url in found else f"{describe_missing(url, near[url], store.location)}\n"
+            for url in urls
+        ]
+    present(arguments, data, text)
+    return 1 if near else 0
+
+
+def _describe(page: StatePage) -> str:
+    group = page.group
+    data = {**as_data(page), "group_size": group.size, "group": group.pages if group.size > 1 else ()}
+    return f"{to_line(page.url)}\n{format_data(data, 'url', 'found', indent='  ')}"
+
+
+@command(
+    "stats",
+    *STATE,
+    limit_option(10, "sites to name, those with most pages (default: 10)"),
+    JSON,
+    examples="""\
+words:
+  original    a page with a new article; its copies are dropped
+  copy        a dropped page: identical, near (edited), retitled (edited, under another title), or "unknown" if
+              NEARDUP_KEEP was "nothing"
+  variant     a copy that differs so much from its original that later pages are compared with it too
+  row         one of several items of a response without their own texts; it is compared with no other page, and dropped
+              only if it comes again unchanged; to have rows judged, set NEARDUP_FIELDS = {'text': …}
+  unjudged    a page with too little text; the state keeps it so that it passes only once
+  delivered   recently dropped pages that an earlier crawl delivered with another text; the counts cover about the last
+              1,000 pages of a site; to take drops back: scrapy neardup keep --last --site SITE
+  unsealed    a page of a running or killed crawl whose feed is not stored; if it never is, the next crawl rolls the
+              page back
+
+examples:
+  scrapy neardup stats
+  scrapy neardup stats --store leveldb:///var/crawls/state.leveldb --limit 50
+  scrapy neardup stats --json
+""",
+)
+def stats(arguments: argparse.Namespace) -> int:
+    """Print the counts."""
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
+        found = statistics(store, arguments.limit, progress)
+        data = {
+            "store": store.location,
+            "backend": store.scheme,
+            "as_of": utc_time(store.as_of),
+            "in_use": store.is_held,
+            "unsealed": store.pending().pages,
+            **as_data(found),
+            "dropped_sites": [{**asdict(site), "crawled": utc_time(site.crawled)} for site in found.dropped_sites],
+            "first_seen": utc_time(found.first_seen),
+            "last_seen": utc_time(found.last_seen),
+            "bytes_per_page": round(found.bytes / found.pages, 1) if found.pages else None,
+            "recipe": store.recipe,
+            "decisions": decisions_of(store),
+        }
+    present(arguments, data, format_data(data))
+    return 0
+
 
 #: Groups that a terminal shows by default, and pages of each.
 _SHOWN, _PAGES = 20, 10
@@ -70,7 +176,8 @@ def groups(arguments: argparse.Namespace) -> int:
         listed = found[: limit or None]
         if for_terminal:
             for one in listed:
-                write("".join(_group_lines(inspect_group(store, *one, _PAGES))))
+                group = inspect_group(store, *one, _PAGES)
+                write(f"{format_data(group)}{format_rest(group.size - _PAGES)}\n")
             rest = len(found) - len(listed)
             more = f", {rest:,} not shown; --limit 0 shows all" if rest else ""
             write(f"{format_count(len(found), 'group')}{more}.\n")
@@ -83,18 +190,6 @@ def groups(arguments: argparse.Namespace) -> int:
             for group in described:
                 write(as_json(group, indent=None) + "\n")
     return 0
-
-
-def _group_lines(group: KnownGroup) -> Iterator[str]:
-    yield f"{group.similar_id}  {format_count(group.size, 'page')}\n"
-    if group.original is None:
-        yield "  (the original is no longer in the state: updated or forgotten)\n"
-    for one in group.pages:
-        kind = one.role or f"{one.similarity:.2f} {to_line(one.kind or 'copy')}"
-        title = f'  "{to_line(one.title)}"' if one.title else ""
-        judged = f"  (manual verdict: {one.judged})" if one.judged else ""
-        yield f"  {one.first_seen}  {kind:<14}  {to_line(one.url)}{title}{judged}\n"
-    yield format_rest(group.size - _PAGES) + "\n"
 
 
 _NOUN = "dropped pages"
