@@ -16,9 +16,9 @@ from typing import Any
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.in_flight import Blocked, Ruled, Ruling
+from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX

@@ -28,8 +28,8 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.policy import FIRST
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.options import parse_size
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import Config

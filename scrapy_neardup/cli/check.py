@@ -14,7 +14,7 @@ from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, f
 from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_data, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store

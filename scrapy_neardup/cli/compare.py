@@ -36,7 +36,7 @@ from scrapy_neardup.inspect.pair import (
     inspect_pair,
 )
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.methods import Method
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config

@@ -30,9 +30,9 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import Preference, make_preference
+from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict

@@ -28,7 +28,7 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.text.marking import Mark, Part

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
-from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import Searcher, filed_fingerprint
+from scrapy_neardup.judge.recipes import decisions_of, method_of
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
@@ -276,7 +275,7 @@ def state_method(store: PageStore, own: Method) -> Method | None:
     """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
     if is_method_of(store.recipe, own.recipe()):
         return own.with_hashes(store.hashes)
-    method = former_method({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
+    method = method_of({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
     return method and method.with_hashes(store.hashes)
 
 

@@ -158,13 +158,8 @@ def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprin
 
 def drop_mark(context: Context, likeness: Likeness | None) -> int:
     """The mark of a page that is dropped as a copy of this kind; never 0."""
-    hashes, page = context.method.hashes, context.page
-    return _drop_mark(context, hashes.of(page.title), hashes.of(page.text), likeness)
-
-
-def _drop_mark(context: Context, title: int, text: int, likeness: Likeness | None) -> int:
     kind = likeness and likeness.value
-    return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.settings_text}") or 1
+    return context.method.hashes.of(f"{context.content_hashes} {kind} {context.crawl.settings_text}") or 1
 
 
 def judge_returned_copy(context: Context) -> Ruled | None:
@@ -172,8 +167,7 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     known, page, store = context.known, context.page, context.store
     if known is None or context.person_says_keep or not known.dropped:
         return None
-    title, text = context.method.hashes.of(page.title), context.method.hashes.of(page.text)
-    kinds = [kind for kind in (None, *Likeness) if _drop_mark(context, title, text, kind) == known.dropped]
+    kinds = [kind for kind in (None, *Likeness) if drop_mark(context, kind) == known.dropped]
     if not kinds:
         return None
     original = representative_of(store, known, except_url=page.url)

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
-from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
 from scrapy_neardup.judge.matching import Searcher
@@ -88,7 +87,6 @@ class Detector:
             policy=policy,
             generation=self.generation,
             searcher=Searcher(method, store, policy.also_copies),
-            former_methods=FormerMethods(store),
             has_manual_verdicts=may_have_manual_verdicts(store),
             lists_drops=store.is_persistent and policy.keep is not Keep.NOTHING,
             settings_text=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),

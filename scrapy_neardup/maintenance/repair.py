@@ -27,7 +27,6 @@ from scrapy_neardup.maintenance.verify import (
     page_columns,
     unpack_record,
 )
-from scrapy_neardup.state.history import FORMER_KEY, unpack_former
 from scrapy_neardup.state.layout import last_id, meta_key, unpack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -152,10 +151,6 @@ class _Refiler:
         """File everything."""
         store, found = self._store, self.found
         self._file_records()
-        former = dict(self._salvage.rows(FORMER_KEY)).get(FORMER_KEY)
-        with suppress(ValueError):
-            if former is not None and unpack_former(former):
-                store.write(Changes({FORMER_KEY: former}))
         pages = page_columns(store.records(), store.hashes)
         for kind in ROW_KINDS:
             if kind.prefix != b"x":  # which records imply

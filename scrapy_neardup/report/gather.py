@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
@@ -15,7 +16,6 @@ from scrapy_neardup.report.data import Count, CrawlLine, Group, Report, Similari
 from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.pairs import GivenTexts, PageReader, choose_pairs, copy_lines
 from scrapy_neardup.report.words import ENGLISH
-from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import converter_name

@@ -186,7 +186,7 @@ def core_words(normalized: str, count: int) -> list[str]:
     >>> core_words("公司召回电饭煲,召回", 2)
     ['召回', '电饭煲']
     """
-    return words_and_core(normalized, count)[1]
+    return backend.active.segmenter.core_words(normalized, count)
 
 
 def words_and_core(normalized: str, count: int) -> tuple[list[str], list[str]]:

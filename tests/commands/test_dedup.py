@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv import transaction
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page

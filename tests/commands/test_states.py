@@ -12,10 +12,10 @@ import pytest
 
 from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
+from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.history import decisions_of
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
@@ -217,6 +217,6 @@ def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     assert run("dedup", *given, **secret) == 0
     with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
         run("migrate", "--store", url, NEARDUP_METHOD="nshash")
-    assert run("migrate", "--store", url, NEARDUP_METHOD="nshash", **secret) == 0
+    assert run("migrate", "--store", url, "--from", str(feed), NEARDUP_METHOD="nshash", **secret) == 0
     assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""

@@ -47,6 +47,7 @@ WEIGHTS = {
 #: What is shown beside the score.
 SHOWN = {
     "title",
+    "other_name",
     "opening",
     "containment",
     "contained",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.methods import METHODS, make_method
@@ -20,7 +21,6 @@ from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.history import decide
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE, clean_line
