@@ -169,7 +169,8 @@ class _Counted:
 
 def _write_pages(path: Path, batches: Iterable[pa.RecordBatch], counted: _Counted) -> None:
     """Write a file of pages, even if it has none, and one of malformed records, if there are any."""
-    with replace_file(path) as draft, pq.ParquetWriter(draft, PAGES, compression="zstd") as writer:
+    plain = {"use_dictionary": False, "write_statistics": False}  # texts differ, and nobody looks for one
+    with replace_file(path) as draft, pq.ParquetWriter(draft, PAGES, compression="zstd", **plain) as writer:
         for batch in batches:
             writer.write_batch(batch)
     if counted.malformed:
