@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.maintenance.forget import select_expired
-from scrapy_neardup.state.expiry import Bounds
+from scrapy_neardup.maintenance.forget import select_unseen
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -49,11 +48,11 @@ def store() -> PageStore:
 def test_those_that_were_seen_longest_ago_go_and_no_copy_outlives_its_original(
     store: PageStore, hours: float | None, many: int | None, expected: list[int]
 ) -> None:
-    found = select_expired(store, Bounds(hours and hours * HOUR, many))
+    found = select_unseen(store, hours and store.clock.now() - hours * HOUR, many)
     assert sorted(found.ids) == sorted(expected)
     assert store.forget(found.ids) == len(expected)
     assert all(record.original == 9 or store.record(record.original) for record in store.records())
 
 
 def test_of_an_empty_state_nothing_goes() -> None:
-    assert select_expired(memory_state({}), Bounds(1.0, 1)).ids == ()
+    assert select_unseen(memory_state({}), 1.0, 1).ids == ()
