@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.inspect.dropped import Dropped, dropped, originals_of
+from scrapy_neardup.inspect.pages import Dropped, dropped, originals_of
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
