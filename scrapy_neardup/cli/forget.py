@@ -16,7 +16,7 @@ from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, 
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_unseen
 from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
-from scrapy_neardup.report.formats import format_size
+from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore

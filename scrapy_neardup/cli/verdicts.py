@@ -23,8 +23,8 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN, Entry, read_input
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.dropped import dropped, originals_of
-from scrapy_neardup.inspect.urls import near_urls
+from scrapy_neardup.inspect.pages import dropped, originals_of
+from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,

@@ -24,7 +24,6 @@ from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import NoAnswer, Patience
 from scrapy_neardup.server.engine import OvertakenError
 from scrapy_neardup.server.in_flight import PendingPage, PendingPlace, heads_of, places_in
-from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import PageLost
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import BATCH, RedisStore
@@ -78,8 +77,7 @@ class RemoteCrawl(RemoteState):
     async def _remove_revived(self) -> None:
         """Remove pages of ours that are in flight again because the server lost their outcome: copies wait for them."""
         crawl = self.detector.generation
-        for id, packed in (await self.link.fields(pending_name(crawl))).items():
-            page = PendingPage(Record.unpack(int.from_bytes(id, "big"), packed), crawl)
+        for page in await asyncio.to_thread(self.store.journal.pages_in_flight, crawl):
             if page.place not in self.judgements:
                 program = self.link.program()
                 page.unregister(program, self.store.hashes)

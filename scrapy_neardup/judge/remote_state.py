@@ -135,6 +135,6 @@ class RemoteState:
         await self._publish()
         many = FEW
         while many == FEW:
-            entries = await self.link.read_stream(self.store.boilerplate.stream_position)
+            entries = await asyncio.to_thread(self.store.boilerplate.fetch_entries, FEW)
             self.store.boilerplate.count_entries(entries)
             many = len(entries)

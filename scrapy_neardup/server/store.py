@@ -87,18 +87,19 @@ class SharedJournal(Journal):
     def take_over(self, generation: int) -> bool:
         if not self._redis.leases.take_over(generation):
             return False
-        self._remove_in_flight(generation)
+        for page in self.pages_in_flight(generation):
+            program = self._redis.link.program()
+            page.unregister(program, self._rows.hashes)
+            self._redis.link.run(program)
         return True
 
-    def _remove_in_flight(self, generation: int) -> None:
+    def pages_in_flight(self, generation: int) -> list[PendingPage]:
+        """Return the pages of a crawl that are in flight."""
         link = self._redis.link
-        name = link.prefix + pending_name(generation)
-        found = link.call(lambda client: client.hgetall(name))
-        for id, packed in found.items():
-            program = link.program()
-            page = PendingPage(self._rows.unpack(int.from_bytes(id, "big"), packed), generation)
-            page.unregister(program, self._rows.hashes)
-            link.run(program)
+        found = link.call(lambda client: client.hgetall(link.prefix + pending_name(generation)))
+        return [
+            PendingPage(self._rows.unpack(layout.unpack_id(id), packed), generation) for id, packed in found.items()
+        ]
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
         return abandoned
@@ -117,6 +118,7 @@ class RedisStore(PageStore):
     kv: Redis
     _rows: SharedRows
     boilerplate: SharedBoilerplate
+    journal: SharedJournal
 
     def _make_parts(self, pages: int) -> None:
         kv = self.kv

@@ -53,7 +53,7 @@ def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, i
         AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n", message
     )
     assert found["as_of"] in message
-    assert re.search(r"^unsealed +1$", invoke("stats", "--store", state).out, re.MULTILINE)
+    assert re.search(r"^unsealed +1, 11\.1%$", invoke("stats", "--store", state).out, re.MULTILINE)
     assert at_work.pages == 9
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_neardup.inspect.urls import near_urls, spellings
+from scrapy_neardup.inspect.sources import near_urls, spellings
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Record
 

@@ -17,8 +17,7 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.report.data import OTHERS, CopyLine, PageLine, Report, SiteFlow, Totals
-from scrapy_neardup.report.figures import BINS
-from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
+from scrapy_neardup.report.gather import BINS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import FORMAT

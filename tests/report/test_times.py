@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.report.data import Times
-from scrapy_neardup.report.figures import SHOWN, Timeline
-from scrapy_neardup.report.formats import format_start, format_tick
-from scrapy_neardup.report.words import Words
+from scrapy_neardup.report.gather import SHOWN, Timeline
+from scrapy_neardup.report.words import Words, format_start, format_tick
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 #: A Friday, 09:40:41 in UTC.

@@ -207,23 +207,6 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     assert client.hlen(one.kv.link.prefix + pending_name(crawl)) == 1
 
 
-def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
-    store = opening()
-    row = layout.meta_key("first")
-    client = client_of(store)
-    client.set(store.kv.link.prefix + pending_name(7), "a string")
-    for is_first in (True, False):
-        program = store.kv.link.program()
-        if is_first:
-            program.put(row, b"value", 0)
-        program.delete_field(pending_name(7), b"field")
-        if not is_first:
-            program.put(row, b"value", 0)
-        with pytest.raises(StoreError, match="WRONGTYPE"):
-            store.kv.link.run(program)
-        assert store.value(row) is None
-
-
 def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
     opening: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
