@@ -109,7 +109,12 @@ def convert_state(arguments: argparse.Namespace) -> int:
         "now: scrapy neardup migrate --from FEED\n"
     )
     advice = known_by_url if found.pages[Way.URL] else ""
-    present(arguments, data, f"{format_data(data)}\n{advice}{_describe_old_state(kept and kind.url(kept))}")
+    ways = "\n".join(f"{found.pages[way]:,} {way.value}" for way in Way if found.pages[way])
+    present(
+        arguments,
+        data,
+        f"{format_data({**data, 'pages': ways})}\n{advice}{_describe_old_state(kept and kind.url(kept))}",
+    )
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.inspect.dropped import dropped
+from scrapy_neardup.inspect.pages import dropped
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
