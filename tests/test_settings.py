@@ -344,6 +344,8 @@ OUTCOMES = [
     (Verdicts.UNCHANGED, None, DROP, DROP, DROP, DROP),
     (Verdicts.UPDATED, None, PASS, PASS, PASS, PASS),
     (Verdicts.MINOR_UPDATE, None, DROP, DROP, TAG, PASS),
+    # The tag says what it supersedes.
+    (Verdicts.BETTER, Likeness.NEAR, TAG, TAG, TAG, TAG),
     (Verdicts.UNJUDGED, None, PASS, PASS, PASS, PASS),
 ]
 

@@ -91,14 +91,6 @@ def test_of_what_was_forgotten_nothing_is_told(store: PageStore) -> None:
     assert is_sound(store)
 
 
-def test_what_passes_is_no_drop_and_without_evidence_none_is_kept(store: PageStore) -> None:
-    for keep, is_dropped in ((Keep.EVIDENCE, False), (Keep.NOTHING, True)):
-        detector = crawl(store, keep, drops=is_dropped)
-        answer(detector, FIRST)
-        assert kind(detector, replace(COPY, url=f"http://{keep.value}.example/")) is Kind.DUPLICATE
-    assert list(dropped(store)) == []
-
-
 def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     detector = crawl(store)
     answer(detector, FIRST)

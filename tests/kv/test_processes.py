@@ -90,24 +90,6 @@ if sys.argv[4] == "close":
         say("close failed")
 """
 
-SMALL_DISK = """
-store = open_state()
-n = 0
-try:
-    while True:
-        add(store, n)
-        n += 1
-        say(n)
-except StoreError as error:
-    say(type(error).__name__, error)
-if sys.argv[3] == "close":
-    try:
-        store.close()
-    except StoreError:
-        pass
-os._exit(0)
-"""
-
 
 def command(script: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", CHILD + script, *arguments]
@@ -197,23 +179,3 @@ def test_a_full_disk_costs_no_page_that_was_acknowledged(kind: str, limit: int, 
         assert ids_of(store) == sealed[::-1]
         store.add(record(9999))
         assert store.find(record(9999).url) == record(9999)
-
-
-@pytest.mark.parametrize(("kilobytes", "ending"), [(1500, "close"), (2600, "exit"), (3300, "exit")])
-def test_a_full_disk_leaves_a_state_that_opens_once_there_is_room(kilobytes: int, ending: str, tmp_path: Path) -> None:
-    """The log of SQLite may be moved into the file by halves then: without the log the file is no database."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
-    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root may mount a small disk")
-    try:
-        *told, failed = run(SMALL_DISK, "sqlite", str(disk / "state.sqlite"), ending).splitlines()
-        assert failed.startswith("StoreError The state at")
-        pages = int(told[-1])
-        assert pages > 50
-        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        with closing(opened("sqlite", disk / "state.sqlite")) as store:
-            assert pages <= len(ids_of(store)) <= pages + 1
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
