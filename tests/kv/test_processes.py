@@ -1,4 +1,4 @@
-"""Several processes, kills and full disks: no page that was acknowledged is lost, and no lock stays."""
+"""Kills and full disks: no page that was acknowledged is lost, and no lock stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
@@ -46,15 +45,6 @@ while True:
     if n % 3 == 1:
         store.seal(generation, [id])
     say("unsealed" if n % 3 == 2 else "sealed", id, url)
-"""
-
-TRYING = """
-try:
-    open_state().close()
-except StoreError as error:
-    say(type(error).__name__, error)
-else:
-    say("opened")
 """
 
 FULL = """
@@ -141,23 +131,6 @@ def test_a_kill_loses_no_page_but_the_unsealed_and_frees_the_lock(kind: str, pag
         left = ids_of(store)
     with closing(opened(kind, tmp_path / "state")) as store:
         assert (store.rolled_back.pages, ids_of(store)) == (0, left)
-
-
-@each_kind
-def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    with closing(opened(kind, path)) as store:
-        with pytest.raises(StoreLocked):
-            opened(kind, path)
-        for _ in range(2):  # being refused does not loosen the lock
-            told = run(TRYING, kind, str(path))
-            assert told.startswith("StoreLocked Another process")
-            assert str(path) in told
-            assert "NEARDUP_STORE" in told
-        store.add(record(1))
-    assert run(TRYING, kind, str(path)) == "opened\n"
-    with closing(opened(kind, path)) as store:
-        assert store.find(record(1).url) == record(1)
 
 
 @pytest.mark.parametrize(
