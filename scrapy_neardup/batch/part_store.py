@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.tables import ROWS, Topic
+from scrapy_neardup.batch.tables import ASKED, ROWS, Topic
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import Memory
@@ -106,106 +106,97 @@ def _unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.
     return different, places.astype(np.uint32)
 
 
-class PartCounts(ExactCounts):
-    """Exact counts of a part. What its pages ask stands in arrays, and all else in the dictionaries.
+class NotedCounts:
+    """Counts by hash. It holds each hash that was asked for, with 0 for an unknown one.
 
-    Both hold each number and sentence that was asked for, with 0 for an unknown one. The sentences of the judged page
-    have known places in the arrays, so most look-ups need no search.
+    Those that the pages of the part are known to ask for stand in an array, in order; others in a dictionary.
     """
+
+    def __init__(self, hashes: npt.NDArray[Any], others: Iterable[int] = ()) -> None:
+        self.counts = np.zeros(len(hashes), np.uint32)
+        self._hashes = hashes
+        self._others = dict.fromkeys(others, 0)
+        self._given: tuple[npt.NDArray[np.uint32], dict[int, int]] = self.counts.copy(), {}
+
+    def begin(self, hashes: Hashes, counts: Hashes) -> None:
+        """Begin with the counts that earlier parts leave."""
+        places = np.minimum(np.searchsorted(self._hashes, hashes), max(0, len(self._hashes) - 1))
+        is_known = self._hashes[places] == hashes if len(self._hashes) else np.zeros(len(hashes), bool)
+        self.counts[places[is_known]] = counts[is_known]
+        self._others.update(zip(hashes[~is_known].tolist(), counts[~is_known].tolist(), strict=True))
+        self._given = self.counts.copy(), dict(self._others)
+
+    def get(self, hash: int, default: int = 0) -> int:
+        """Return the count of a hash."""
+        known = self._others.get(hash)
+        if known is not None:
+            return known
+        place = self._place(hash)
+        return int(self.counts[place]) if place >= 0 else self._others.setdefault(hash, default)
+
+    def __setitem__(self, hash: int, count: int) -> None:
+        place = -1 if hash in self._others else self._place(hash)
+        if place >= 0:
+            self.counts[place] = count
+        else:
+            self._others[hash] = count
+
+    def _place(self, hash: int) -> int:
+        place = int(np.searchsorted(self._hashes, self._hashes.dtype.type(hash)))
+        return place if place < len(self._hashes) and self._hashes[place] == hash else -1
+
+    def added(self, less: np.ufunc) -> tuple[Hashes, Hashes]:
+        """Return all hashes, and the counts ``less`` what they were in the beginning."""
+        given, given_others = self._given
+        hashes = np.fromiter(self._others, np.uint64, len(self._others))
+        more = [int(less(count, given_others.get(one, 0))) for one, count in self._others.items()]
+        counts = less(self.counts, given).astype(np.uint64), np.array(more, np.uint64)
+        return np.concatenate((self._hashes.astype(np.uint64), hashes)), np.concatenate(counts)
+
+
+class PartCounts(ExactCounts):
+    """Exact counts of a part. The sentences of the judged page have known places, so they need no search."""
+
+    numbers: NotedCounts
+    bits: NotedCounts
 
     def __init__(self, questions: PartQuestions) -> None:
         super().__init__()
         self._questions = questions
-        self.numbers.update(dict.fromkeys(questions.forms.tolist(), 0))
-        self._counted = np.zeros(len(questions.counted), np.uint32)
-        self._bits = np.zeros(len(questions.sentences), np.uint32)
-        self._tables = {
-            Topic.COUNT: (questions.counted, self._counted, self.numbers),
-            Topic.BITS: (questions.sentences, self._bits, self.bits),
-        }
-        self._given: dict[Topic, tuple[npt.NDArray[np.uint32], dict[int, int]]] = {}
+        self.numbers = NotedCounts(questions.counted, questions.forms.tolist())
+        self.bits = NotedCounts(questions.sentences)
         self._own: Sentences | None = None
 
-    def begin(self, given: Mapping[Topic, tuple[Hashes, Hashes]]) -> None:
-        """Begin with the counts that earlier parts leave: hashes and values."""
-        for topic, (hashes, values) in given.items():
-            known, counts, others = self._tables[topic]
-            places = np.searchsorted(known, hashes)
-            found = known[np.minimum(places, len(known) - 1)] == hashes if len(known) else np.zeros(len(hashes), bool)
-            counts[places[found]] = values[found]
-            others.update(zip(hashes[~found].tolist(), values[~found].tolist(), strict=True))
-        self._given = {topic: (counts.copy(), dict(others)) for topic, (_, counts, others) in self._tables.items()}
+    def by_topic(self) -> tuple[tuple[Topic, NotedCounts], ...]:
+        """Return the counts of both kinds."""
+        return (Topic.COUNT, self.numbers), (Topic.BITS, self.bits)
 
     def begin_page(self, page: int, sentences: Sentences | None) -> None:
         """The page with this number in the part is judged next; these are its sentences, if it has any."""
         self._own = sentences
         self._places, self._bit_places, self._site_place = self._questions.places(page)
 
-    def added(self, topic: Topic) -> tuple[Hashes, Hashes]:
-        """Return all hashes that were asked for, and what the pages of the part add to their counts."""
-        known, counts, others = self._tables[topic]
-        given, given_others = self._given[topic]
-        less = np.subtract if topic is Topic.COUNT else np.bitwise_xor
-        hashes = np.fromiter(others, np.uint64, len(others))
-        more = [int(less(value, given_others.get(one, 0))) for one, value in others.items()]
-        values = np.concatenate((less(counts, given).astype(np.uint64), np.array(more, np.uint64)))
-        return np.concatenate((known.astype(np.uint64), hashes)), values
-
-    def _place(self, topic: Topic, number: int) -> int:
-        known = self._tables[topic][0]
-        if topic is Topic.COUNT and number & 1:
-            return -1
-        place = int(np.searchsorted(known, known.dtype.type(number)))
-        return place if place < len(known) and known[place] == number else -1
-
-    def _get(self, topic: Topic, numbers: Iterable[int]) -> list[int]:
-        _, counts, others = self._tables[topic]
-        places = ((number, self._place(topic, number)) for number in numbers)
-        return [int(counts[place]) if place >= 0 else others.setdefault(number, 0) for number, place in places]
-
-    def get(self, numbers: Iterable[int]) -> list[int]:
-        return self._get(Topic.COUNT, numbers)
-
-    def get_bits(self, sentences: Iterable[int]) -> list[int]:
-        return self._get(Topic.BITS, sentences)
-
-    def add(self, numbers: Iterable[int], pages: int = 1) -> None:
-        for number in numbers:
-            place = self._place(Topic.COUNT, number)
-            if place >= 0:
-                self._counted[place] += pages
-            else:
-                super().add([number], pages)
-
-    def add_bits(self, sentences: Iterable[int], bits: int) -> None:
-        for sentence in sentences:
-            place = self._place(Topic.BITS, sentence)
-            if place >= 0:
-                self._bits[place] |= bits
-            else:
-                super().add_bits([sentence], bits)
-
     def note(
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
     ) -> bool:
         if sentences is not self._own:
             return super().note(sentences, site, hashes, everywhere=everywhere)
-        self._counted[self._places] += 1  # a sentence that stands twice counts once
-        self._counted[self._site_place] += 1
+        self.numbers.counts[self._places] += 1  # a sentence that stands twice counts once
+        self.numbers.counts[self._site_place] += 1
         if everywhere:
-            self._bits[self._bit_places] |= 1 << site_bit(site, hashes)
+            self.bits.counts[self._bit_places] |= 1 << site_bit(site, hashes)
         return True
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
         if sentences is not self._own:
             return super().stood_on(sentences, site, hashes)
-        return np.minimum(self._counted[self._places], COMMON_HERE).astype(np.uint16)
+        return np.minimum(self.numbers.counts[self._places], COMMON_HERE).astype(np.uint16)
 
     def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
         if sentences is not self._own:
             return super().is_common(sentences, site, hashes)
-        common: npt.NDArray[np.bool_] = self._counted[self._places] >= COMMON_HERE
-        bits = self._bits[self._bit_places]
+        common: npt.NDArray[np.bool_] = self.numbers.counts[self._places] >= COMMON_HERE
+        bits = self.bits.counts[self._bit_places]
         if bits.any():
             common |= np.array([one.bit_count() >= COMMON_BITS for one in bits.tolist()])
         return common
@@ -238,11 +229,9 @@ class PartStore(PageStore):
             changes = Changes()
             self._rows.file(Record.unpack(id, packed), changes, 0)
             self._rows.write(changes, sync=False)
-        counts = {}
-        for topic in (Topic.COUNT, Topic.BITS):
+        for topic, counts in self.part_counts.by_topic():
             rows = given.filter(pc.equal(given["kind"], int(topic)))
-            counts[topic] = rows["hash"].to_numpy(), rows["count"].to_numpy()
-        self.part_counts.begin(counts)
+            counts.begin(rows["hash"].to_numpy(), rows["count"].to_numpy())
 
     def begin(self, who: str, job: str = "") -> int:
         return 0
@@ -310,67 +299,49 @@ class PartStore(PageStore):
 
     # The table.
 
-    def rows_of(self, part: int) -> pa.Table:
-        """Return ROWS, those of a topic in the order of their hashes, or else of the pages that wrote them."""
-        written, verdicts = self._written, self.verdicts
+    def rows_of(self, part: int) -> Iterator[pa.Table]:
+        """Yield the ROWS of each topic, in the order of their hashes, or else of the pages that wrote them."""
+        written, asked = self._written, self._questions.hashes[Topic.KEY]
         ids, originals, replaced, packed = zip(*written.values(), strict=True) if written else ((), (), (), ())
+        ranks, of_ranks = np.fromiter(written, np.uint64, len(written)), np.array([*originals, 0], np.uint64)
         filed, by = (np.array(column, np.uint64) for column in (self._filed_keys, self._filed_by))
-        asked = np.concatenate((self._questions.hashes[Topic.KEY], np.array(self._asked_keys, np.uint64)))
-        asked = np.setdiff1d(sorted_set(asked), sorted_set(filed), assume_unique=True)
-        original_of = dict(zip(written, originals, strict=True))
-        by_url = sorted(self._urls.items())
-        flags = [self._flags.get(rank, 0) for rank in self.ranks]
-        return number_part(
+        asked = sorted_set(np.concatenate((asked, np.array(self._asked_keys, np.uint64))))
+        asked = np.setdiff1d(asked, sorted_set(filed), assume_unique=True)
+        yield _table(
             part,
-            [
-                _sorted(
-                    _table(
-                        Topic.KEY,
-                        hash=np.concatenate((filed, asked)),
-                        source=np.concatenate((by, np.zeros(len(asked), np.uint64))),
-                        original=[*(original_of[rank] for rank in by.tolist()), *[0] * len(asked)],
-                    )
-                ),
-                _table(
-                    Topic.URL,
-                    hash=[hash for hash, _ in by_url],
-                    source=[rank for _, rank in by_url],
-                    original=[original_of.get(rank, 0) for _, rank in by_url],
-                ),
-                *(
-                    _sorted(_table(topic, **dict(zip(("hash", "count"), self.part_counts.added(topic), strict=True))))
-                    for topic in (Topic.COUNT, Topic.BITS)
-                ),
-                _table(Topic.RECORD, hash=ids, source=[*written], original=originals, count=replaced, payload=packed),
-                _table(Topic.VERDICT, source=np.array(self.ranks, np.uint64), count=flags, payload=verdicts),
-            ],
+            Topic.KEY,
+            hash=np.concatenate((filed, asked)),
+            source=np.concatenate((by, np.zeros(len(asked), np.uint64))),
+            original=np.concatenate((of_ranks[np.searchsorted(ranks, by)], np.zeros(len(asked), np.uint64))),
         )
-
-
-def number_part(part: int, tables: Sequence[pa.Table]) -> pa.Table:
-    """Return ROWS with the number of the part."""
-    rows = pa.concat_tables(tables)
-    return rows.set_column(ROWS.get_field_index("part"), "part", pa.array(np.full(len(rows), part, np.uint32)))
+        urls, by = (np.fromiter(column, np.uint64, len(self._urls)) for column in (self._urls, self._urls.values()))
+        originals_of_urls = np.where(by > 0, of_ranks[np.searchsorted(ranks, by)], 0)
+        yield _table(part, Topic.URL, hash=urls, source=by, original=originals_of_urls)
+        for topic, counts in self.part_counts.by_topic():
+            hashes, added = counts.added(np.subtract if topic is Topic.COUNT else np.bitwise_xor)
+            yield _table(part, topic, hash=hashes, count=added)
+        records = {"hash": ids, "source": ranks, "original": originals, "count": replaced, "payload": packed}
+        yield _table(part, Topic.RECORD, **records)
+        flags = [self._flags.get(rank, 0) for rank in self.ranks]
+        yield _table(part, Topic.VERDICT, source=np.array(self.ranks), count=flags, payload=self.verdicts)
 
 
 def mere_questions(part: int, hashes: Mapping[Topic, Hashes]) -> pa.Table:
     """Return ROWS by which a part asks for hashes, and leaves nothing behind."""
-    return number_part(part, [_table(topic, hash=some) for topic, some in hashes.items()])
+    return pa.concat_tables([_table(part, topic, hash=some) for topic, some in hashes.items()])
 
 
-def _sorted(rows: pa.Table) -> pa.Table:
-    return rows.take(pa.array(np.argsort(rows["hash"].to_numpy(), kind="stable")))
-
-
-def _table(topic: Topic, **columns: Any) -> pa.Table:
-    """Return ROWS of one kind with these columns, and nothing in the others. All hashes are asked for."""
+def _table(part: int, topic: Topic, **columns: Any) -> pa.Table:
+    """Return ROWS of one topic with these columns, and nothing in the others. All hashes are asked for."""
     length = len(next(iter(columns.values())))
     zeros = np.zeros(length, np.uint64)
     values: dict[str, Any] = {
-        **dict.fromkeys(("hash", "part", "source", "original", "count"), zeros),
+        **dict.fromkeys(("hash", "source", "original", "count"), zeros),
         "kind": np.full(length, int(topic)),
+        "part": np.full(length, part),
         "asked": np.ones(length, bool),
         "payload": pa.nulls(length, pa.binary()),
         **columns,
     }
-    return pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
+    rows = pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
+    return rows.take(pa.array(np.argsort(values["hash"], kind="stable"))) if topic in ASKED else rows

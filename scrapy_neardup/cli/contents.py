@@ -29,14 +29,14 @@ from scrapy_neardup.cli.output import (
     write_list,
 )
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.dropped import dropped
-from scrapy_neardup.inspect.pages import StatePage, inspect_group, inspect_pages
-from scrapy_neardup.inspect.urls import near_urls
+from scrapy_neardup.inspect.pages import OtherPage, StatePage, dropped, inspect_group, inspect_pages
+from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.scan import members
 from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS
+from scrapy_neardup.model import Kind
 
 
 @command(
@@ -86,9 +86,28 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def _describe(page: StatePage) -> str:
-    group = page.group
-    data = {**as_data(page), "group_size": group.size, "group": group.pages if group.size > 1 else ()}
-    return f"{to_line(page.url)}\n{format_data(data, 'url', 'found', indent='  ')}"
+    """Return what says something: the title below the URL, and of usual values only the unusual ones."""
+    group, nearest, site = page.group, page.nearest, page.site
+    newest = f", the newest {len(group.pages)} of them" if group.size > len(group.pages) else ""
+    pages = (f"{one.first_seen} {one.kind or ''} {to_line(one.url)}" for one in group.pages)
+    data = {
+        **as_data(page),
+        "delivered": page.delivered and page.verdict in (Kind.DUPLICATE, Kind.BETTER),
+        "evidence": "" if page.evidence else 'not kept (NEARDUP_KEEP was "nothing")',
+        "nearest": OtherPage(nearest.url, nearest.first_seen, nearest.title) if nearest else None,
+        "site": f"{site.name}, {site.pages} pages counted, {site.forms:.0%} share a template" if site else "",
+        "sealed": "" if page.sealed else "no: if its feed is never stored, the next crawl rolls the page back",
+        "group": "\n".join([f"{group.size:,} pages{newest}:", *pages]) if group.size > 1 else "",
+    }
+    title = f'  "{to_line(page.title)}"\n' if page.title else ""
+    return f"{to_line(page.url)}\n{title}{format_data(data, 'url', 'found', 'title', 'similar_id', indent='  ')}"
+
+
+#: Numbers of pages in the statistics.
+_COUNTS = (
+    *("pages", "originals", "copies", "rows", "unjudged", "unsealed"),
+    *("variants", "better", "copies_without_original"),
+)
 
 
 @command(
@@ -134,8 +153,22 @@ def stats(arguments: argparse.Namespace) -> int:
             "recipe": store.recipe,
             "decisions": decisions_of(store),
         }
-    present(arguments, data, format_data(data))
+    present(arguments, data, format_data(_with_shares(data)))
     return 0
+
+
+def _with_shares(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data with the share of all pages behind each number of pages, and of each site's behind its copies."""
+
+    def share(many: int, pages: int) -> str:
+        return f"{many:,}, {many / max(pages, 1):.1%}"
+
+    counted = {name: share(data[name], data["pages"]) for name in _COUNTS if data[name] or name == "pages"}
+    for name in ("kinds", "originals_like_others"):
+        counted[name] = "\n".join(f"{kind}: {share(many, data['pages'])}" for kind, many in data[name].items())
+    top = [{**as_data(one), "copies": share(one.copies, one.pages)} for one in data["top_sites"]]
+    drops = [{**one, "drops": share(one["drops"], one["pages"])} for one in data["dropped_sites"]]
+    return {**data, **counted, "top_sites": top, "dropped_sites": drops}
 
 
 #: Groups that a terminal shows by default, and pages of each.
@@ -177,7 +210,13 @@ def groups(arguments: argparse.Namespace) -> int:
         if for_terminal:
             for one in listed:
                 group = inspect_group(store, *one, _PAGES)
-                write(f"{format_data(group)}{format_rest(group.size - _PAGES)}\n")
+                write(f"{group.similar_id}  {format_count(group.size, 'page')}\n")
+                for page in group.pages:
+                    kind = f"{page.similarity:.2f} {to_line(page.kind or '')}"
+                    judged = f"  (manual verdict: {page.judged})" if page.judged else ""
+                    title = f'  "{to_line(page.title)}"' if page.title else ""
+                    write(f"  {page.first_seen}  {kind:<14}  {to_line(page.url)}{title}{judged}\n")
+                write(f"{format_rest(group.size - _PAGES)}\n")
             rest = len(found) - len(listed)
             more = f", {rest:,} not shown; --limit 0 shows all" if rest else ""
             write(f"{format_count(len(found), 'group')}{more}.\n")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.drops import Drops
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.judge.matching import Searcher, SearchResult, SimilarPage
@@ -49,8 +48,8 @@ class CrawlContext:
     searcher: Searcher
     #: False saves a look-up for each page.
     has_manual_verdicts: bool
-    #: The list of dropped pages, if the state keeps one.
-    drops: Drops | None
+    #: Whether the state keeps a list of dropped pages.
+    lists_drops: bool
     #: The method and all settings that decide, as text to be hashed: see ``copies.drop_mark``.
     settings_text: str
 
@@ -104,6 +103,12 @@ class Context:
         """Another version of the page, in flight."""
         found = self.in_flight.at_url(self.page.url)
         return self.first(found) if found else None
+
+    @lazy
+    def content_hashes(self) -> str:
+        """The hashes of title and text."""
+        hashes = self.method.hashes
+        return f"{hashes.of(self.page.title)} {hashes.of(self.page.text)}"
 
     # The earlier versions of the page.
 

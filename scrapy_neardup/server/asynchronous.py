@@ -11,10 +11,7 @@ from redis import exceptions
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.connection import Link
-from scrapy_neardup.server.counting import FEW
 from scrapy_neardup.server.errors import is_no_answer, is_refusal, lacks_replicas, translate_errors
-from scrapy_neardup.server.layout import STREAM
-from scrapy_neardup.server.notes import Entries, entries_of
 from scrapy_neardup.server.program import Program
 
 T = TypeVar("T")
@@ -132,19 +129,6 @@ class AsyncLink:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Return the result of blocking work on the state, done in a thread and repeated like a program."""
         return await self._repeat(lambda: self._once(lambda: asyncio.to_thread(work)))
-
-    async def read_stream(self, place: bytes) -> Entries:
-        """Return the next entries of the stream of counts, up to ``FEW``."""
-        key = self._link.prefix + STREAM
-        return entries_of(await self._read(lambda client: client.xread({key: place}, count=FEW)))
-
-    async def fields(self, name: bytes) -> dict[bytes, bytes]:
-        """Return all fields of a hash that is not part of the state."""
-        return dict(await self._read(lambda client: client.hgetall(self._link.prefix + name)))
-
-    async def _read(self, read: Callable[[Any], Any]) -> Any:
-        with translate_errors(self._location):
-            return await self._in_thread(lambda: self._link.call_once(read))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrapy_neardup.hashing.keyed import Keyed
@@ -38,7 +38,6 @@ class PendingPage:
 
     record: Record
     crawl: int
-    _heads: tuple[bytes, ...] = field(default=(), init=False, repr=False, compare=False)
 
     @property
     def place(self) -> PendingPlace:
@@ -46,9 +45,7 @@ class PendingPage:
 
     def heads(self, hashes: Keyed) -> tuple[bytes, ...]:
         """Return its index keys, 8 bytes each: the hash of its URL, and its keys."""
-        if not self._heads:
-            self._heads = layout.url_key(self.record.url, hashes)[1:], *heads_of(self.record.keys)
-        return self._heads
+        return layout.url_key(self.record.url, hashes)[1:], *heads_of(self.record.keys)
 
     def register(self, program: Program, hashes: Keyed) -> None:
         """Add the page."""

@@ -8,7 +8,7 @@ from secrets import randbelow, token_bytes
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server.layout import GIVEN_UP, Spot, lease_name, number_name, spot
+from scrapy_neardup.server.layout import GIVEN_UP, lease_name, number_name, spot
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
 from scrapy_neardup.untrusted import line_logger
@@ -39,7 +39,6 @@ class Leases:
         self._link = link
         self._location = location
         self._milliseconds = round(seconds * 1000)
-        self._names: dict[int, tuple[bytes, Spot]] = {}
         self._number: int | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -60,10 +59,8 @@ class Leases:
 
     def expect(self, crawl: int, program: Program) -> None:
         """Require that nobody else has taken the crawl."""
-        names = self._names.get(crawl)
-        if names is None:  # needed twice for each page
-            names = self._names[crawl] = lease_name(crawl), spot(layout.generation_key(crawl))
-        program.expect_lease(names[0], self.token, self._milliseconds, names[1])
+        known_at = spot(layout.generation_key(crawl))
+        program.expect_lease(lease_name(crawl), self.token, self._milliseconds, known_at)
 
     def end(self, crawl: int, program: Program) -> None:
         """Give back the lease of a crawl."""

@@ -58,8 +58,3 @@ def most_entries(notes: int) -> int:
 
 #: Entries as the server answers them: position and fields.
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
-
-
-def entries_of(answer: object) -> Entries:
-    """Return the entries of the one stream in an answer to XREAD."""
-    return [entry for _, entries in answer or () for entry in entries]  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from hashlib import sha1
 
 from scrapy_neardup.server.layout import (
     COUNTER,
@@ -76,7 +76,7 @@ class Program:
                 first = first_of[keys] = len(names) + 1
                 names += keys
             arguments += (operation, first, len(keys), *more)
-        return [prefix + name for name in names], [levels, int(self.has_writes), *arguments]
+        return [prefix + name for name in names], [levels, *arguments]
 
     @property
     def is_empty(self) -> bool:
@@ -207,27 +207,23 @@ def _accounts(row: bytes, where: Spot) -> tuple[bytes, bytes]:
 
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
-#: than the program knows. The arguments are the number of levels, whether the program writes, and the operations. Each
-#: operation is a name, the position and number of its keys, and its own arguments.
+#: than the program knows. The arguments are the number of levels and the operations. Each operation is a name, the
+#: position and number of its keys, and its own arguments.
 SCRIPT = """\
 local call, sub = redis.call, string.sub
 local DIRECTORY, HIGHEST, COUNTER = KEYS[1], KEYS[2], KEYS[3]
-local at, answers = 3, {1}
+local at, answers = 2, {1}
 local function arg() at = at + 1; return ARGV[at - 1] end
 
--- The levels in use. A state that has pages and does not say so may use all four.
-local is_noted, highest = false, nil
+local highest
 local function levels()
-  if not highest then
-    local noted = call('GET', HIGHEST)
-    is_noted, highest = noted and true, tonumber(noted or (call('EXISTS', COUNTER) == 0 and 1 or 4))
-  end
+  highest = highest or tonumber(call('GET', HIGHEST) or 1)
   return highest
 end
 local function use_level(level)
-  if level > levels() or not is_noted then
-    highest, is_noted = math.max(highest, level), true
-    call('SET', HIGHEST, highest)
+  if level > levels() then
+    highest = level
+    call('SET', HIGHEST, level)
   end
 end
 
@@ -340,18 +336,9 @@ local operations = {
   count = function() answers[#answers + 1] = call('GET', COUNTER) end,
 }
 
--- Redis does not undo the writes of a script that fails. So a program that writes first tries a command on each key
--- that fails if the key is of another kind. The letter behind the prefix says the kind; most keys are hashes.
-local probes = {
-  ['/'] = 'ZCARD', k = 'ZCARD', w = 'ZCARD', ['+'] = 'XLEN',
-  ['^'] = 'STRLEN', ['#'] = 'STRLEN', L = 'STRLEN', N = 'STRLEN',
-}
 local function run()
-  local known, letter = tonumber(ARGV[1]), #DIRECTORY
+  local known = tonumber(ARGV[1])
   if known > 0 and levels() > known then return {2, levels()} end
-  if ARGV[2] == '1' then
-    for n = 1, #KEYS do call(probes[sub(KEYS[n], letter, letter)] or 'HLEN', KEYS[n]) end
-  end
   while at <= #ARGV do
     local name, first, count = arg(), tonumber(arg()), tonumber(arg())
     if operations[name](first, count) == false then return {0, name} end
@@ -364,11 +351,5 @@ if is_done then return result end
 local message = type(result) == 'table' and result.err or tostring(result)
 return {err = string.match(message, '%u%u%u+ .*') or 'ERR ' .. message}
 """
-
-
-@cache
-def script_digest() -> str:
-    """Return the digest by which the server knows the script."""
-    from hashlib import sha1
-
-    return sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
+#: The digest by which the server knows the script.
+DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

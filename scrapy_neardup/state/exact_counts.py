@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,16 @@ MOST = COMMON_HERE
 _BLOCK = 512
 
 
+class CountsByHash(Protocol):
+    """Counts by hash."""
+
+    def get(self, hash: int, default: int, /) -> int:
+        """Return the count of a hash."""
+
+    def __setitem__(self, hash: int, count: int, /) -> None:
+        """Set it."""
+
+
 class ExactCounts(PageCounts):
     """Counts by 64-bit number, and the bits of sites by 32-bit fingerprint of a sentence.
 
@@ -40,8 +51,8 @@ class ExactCounts(PageCounts):
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
-        self.bits: dict[int, int] = {}
+        self.numbers: CountsByHash = {}
+        self.bits: CountsByHash = {}
 
     def get(self, numbers: Iterable[int]) -> list[int]:
         """Return the count of each number."""

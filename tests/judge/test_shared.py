@@ -128,7 +128,7 @@ def opening(redis_server: Server) -> Opening:
     return Opening(redis_server)
 
 
-FORM = page("form", 9)
+LONG = "".join(story(5, 30))
 PAGES = [
     page("first"),
     page("copy"),
@@ -143,6 +143,9 @@ PAGES = [
     page("kept", 1),
     page("said", 2),
     replace(page("canonical", 3), canonical="http://first.example/"),
+    # A minor update, and two notices in one form.
+    *(Page("http://long.example/", "渡口", text=start + LONG[len(start) :]) for start in ("", "更新", "更新", "")),
+    *(Page(f"http://town.example/{n}", f"第{n}号", text="".join([*story(6, 24), *story(n, 6)])) for n in (11, 12)),
     *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
 ]
 
@@ -176,6 +179,9 @@ async def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing
         for one in PAGES:
             assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
         assert crawler.store.pages == memory.pages
+        kept = [{one.url: store.evidence(one.id) for one in store.records()} for store in (crawler.store, memory)]
+        assert kept[0] == kept[1]
+        assert any(one is not None and one.near_miss for one in kept[0].values())
         filed = [sum(len(list(pairs(row))) for row in store.rows(b"k")) for store in (crawler.store, memory)]
         assert filed[0] == filed[1]
         assert check(crawler.store).sound
@@ -415,7 +421,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
     monkeypatch.setattr(drops, "_STEP", 2)
     async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
         with monkeypatch.context() as patched:
-            patched.setattr(crawler.store, "read_rows", None)
+            patched.setattr(crawler.store.kv, "fetch_all", None)
             await crawler.kept(page("first"))
             for number in range(7):
                 assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
