@@ -243,7 +243,7 @@ class State(Pages[Known]):
             return Expected(None, frozenset([other]))
         if said is not ManualKind.KEEP:
             returned = self._returned(known, text, policy)
-            if returned is not None and policy.keep == "first" and self._is_of_newest(returned):
+            if returned is not None and policy.keep == "first":
                 return Expected(Kind.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
             if originals := self.copied(url, text, policy):
                 return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
@@ -261,10 +261,6 @@ class State(Pages[Known]):
             return None
         is_there = self.standing(known.original, besides=known.url) is not None
         return known if is_there and known.dropped[:2] == (text, policy.also_copies) else None
-
-    def _is_of_newest(self, known: Known) -> bool:
-        standing = self.standing(known.original, besides=known.url)
-        return standing is not None and self.newest.get(standing.url) == standing.id
 
     def _original_at(self, url: str, of: str) -> Known | None:
         known = self.find(url)
