@@ -292,7 +292,7 @@ class _Checker:
 
     def _postings(self) -> Iterator[tuple[int, int]]:
         """Yield key and id of each posting, and report rows that are none or that no look-up reaches."""
-        has_heads, head = self._store.has_one_row_per_key, (b"", b"")
+        has_heads, head = not self._store.is_shared, (b"", b"")
         for row in self._watch(self._store.rows(b"k"), what="keys"):
             if not is_posting(row):
                 self.found.add("unknown row", f"the key {row[0]!r} is no posting key")

@@ -341,8 +341,3 @@ def test_a_merge_leaves_what_it_should_and_no_count_is_too_high(ours: Pages, the
     for block, packed in table.blocks().items():
         copy.load(block, packed)
     assert copy.blocks() == table.blocks()
-
-
-def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:
-    pages = [([1, 2], SITE), ([1], SITE), ([1, 3], OTHER_SITE), ([1], SITE), ([3], OTHER_SITE)]
-    assert noted(pages).pages(array(1, 2, 3, 4)).tolist() == [4, 1, 2, 0]
