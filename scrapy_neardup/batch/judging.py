@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,8 +24,8 @@ logger = line_logger(__name__)
 
 def judge_part(
     options: BatchOptions, part: int, pages: Iterable[pa.RecordBatch], given: pa.Table, questions: PartQuestions
-) -> pa.Table:
-    """Judge the pages of a part, and return what they ask and leave behind, as ROWS.
+) -> Iterator[pa.Table]:
+    """Judge the pages of a part, and return what they ask and leave behind, as ROWS of each topic.
 
     ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``questions``: of
     these pages.

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -225,12 +225,11 @@ def judge_if_new(options: BatchOptions, part: ArchivePart, given: pa.Table, ques
     digest = _digest(given)
     if part.rows.exists() and _digest_of(part.rows) == digest:
         return False
-    rows = judge_part(options, part.number, part.batches(), given, questions)
-    schema = rows.schema.with_metadata({"given": digest})
+    tables = judge_part(options, part.number, part.batches(), given, questions)
+    schema = ROWS.with_metadata({"given": digest})
     with replace_file(part.rows) as draft, pa.ipc.new_file(str(draft), schema, options=_COMPRESSED) as writer:
-        kinds, no_rows = rows["kind"].to_numpy(), [pa.RecordBatch.from_pylist([], ROWS)]
-        for low, high in pairwise(np.searchsorted(kinds, [*Topic, len(Topic) + 1]).tolist()):
-            (batch,) = rows.slice(low, high - low).combine_chunks().to_batches() or no_rows
+        for table in tables:
+            (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], ROWS)]
             writer.write_batch(batch.replace_schema_metadata(schema.metadata))
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.tables import ROWS, Topic
+from scrapy_neardup.batch.tables import ASKED, ROWS, Topic
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import Memory
@@ -167,6 +167,10 @@ class PartCounts(ExactCounts):
         self.bits = NotedCounts(questions.sentences)
         self._own: Sentences | None = None
 
+    def by_topic(self) -> tuple[tuple[Topic, NotedCounts], ...]:
+        """Return the counts of both kinds."""
+        return (Topic.COUNT, self.numbers), (Topic.BITS, self.bits)
+
     def begin_page(self, page: int, sentences: Sentences | None) -> None:
         """The page with this number in the part is judged next; these are its sentences, if it has any."""
         self._own = sentences
@@ -225,7 +229,7 @@ class PartStore(PageStore):
             changes = Changes()
             self._rows.file(Record.unpack(id, packed), changes, 0)
             self._rows.write(changes, sync=False)
-        for topic, counts in ((Topic.COUNT, self.part_counts.numbers), (Topic.BITS, self.part_counts.bits)):
+        for topic, counts in self.part_counts.by_topic():
             rows = given.filter(pc.equal(given["kind"], int(topic)))
             counts.begin(rows["hash"].to_numpy(), rows["count"].to_numpy())
 
@@ -295,69 +299,49 @@ class PartStore(PageStore):
 
     # The table.
 
-    def rows_of(self, part: int) -> pa.Table:
-        """Return ROWS, those of a topic in the order of their hashes, or else of the pages that wrote them."""
-        written, verdicts = self._written, self.verdicts
+    def rows_of(self, part: int) -> Iterator[pa.Table]:
+        """Yield the ROWS of each topic, in the order of their hashes, or else of the pages that wrote them."""
+        written, asked = self._written, self._questions.hashes[Topic.KEY]
         ids, originals, replaced, packed = zip(*written.values(), strict=True) if written else ((), (), (), ())
+        ranks, of_ranks = np.fromiter(written, np.uint64, len(written)), np.array([*originals, 0], np.uint64)
         filed, by = (np.array(column, np.uint64) for column in (self._filed_keys, self._filed_by))
-        asked = np.concatenate((self._questions.hashes[Topic.KEY], np.array(self._asked_keys, np.uint64)))
-        asked = np.setdiff1d(sorted_set(asked), sorted_set(filed), assume_unique=True)
-        original_of = dict(zip(written, originals, strict=True))
-        by_url = sorted(self._urls.items())
-        flags = [self._flags.get(rank, 0) for rank in self.ranks]
-        return number_part(
+        asked = sorted_set(np.concatenate((asked, np.array(self._asked_keys, np.uint64))))
+        asked = np.setdiff1d(asked, sorted_set(filed), assume_unique=True)
+        yield _table(
             part,
-            [
-                _sorted(
-                    _table(
-                        Topic.KEY,
-                        hash=np.concatenate((filed, asked)),
-                        source=np.concatenate((by, np.zeros(len(asked), np.uint64))),
-                        original=[*(original_of[rank] for rank in by.tolist()), *[0] * len(asked)],
-                    )
-                ),
-                _table(
-                    Topic.URL,
-                    hash=[hash for hash, _ in by_url],
-                    source=[rank for _, rank in by_url],
-                    original=[original_of.get(rank, 0) for _, rank in by_url],
-                ),
-                _sorted(_counts(Topic.COUNT, *self.part_counts.numbers.added(np.subtract))),
-                _sorted(_counts(Topic.BITS, *self.part_counts.bits.added(np.bitwise_xor))),
-                _table(Topic.RECORD, hash=ids, source=[*written], original=originals, count=replaced, payload=packed),
-                _table(Topic.VERDICT, source=np.array(self.ranks, np.uint64), count=flags, payload=verdicts),
-            ],
+            Topic.KEY,
+            hash=np.concatenate((filed, asked)),
+            source=np.concatenate((by, np.zeros(len(asked), np.uint64))),
+            original=np.concatenate((of_ranks[np.searchsorted(ranks, by)], np.zeros(len(asked), np.uint64))),
         )
-
-
-def number_part(part: int, tables: Sequence[pa.Table]) -> pa.Table:
-    """Return ROWS with the number of the part."""
-    rows = pa.concat_tables(tables)
-    return rows.set_column(ROWS.get_field_index("part"), "part", pa.array(np.full(len(rows), part, np.uint32)))
+        urls, by = (np.fromiter(column, np.uint64, len(self._urls)) for column in (self._urls, self._urls.values()))
+        originals_of_urls = np.where(by > 0, of_ranks[np.searchsorted(ranks, by)], 0)
+        yield _table(part, Topic.URL, hash=urls, source=by, original=originals_of_urls)
+        for topic, counts in self.part_counts.by_topic():
+            hashes, added = counts.added(np.subtract if topic is Topic.COUNT else np.bitwise_xor)
+            yield _table(part, topic, hash=hashes, count=added)
+        records = {"hash": ids, "source": ranks, "original": originals, "count": replaced, "payload": packed}
+        yield _table(part, Topic.RECORD, **records)
+        flags = [self._flags.get(rank, 0) for rank in self.ranks]
+        yield _table(part, Topic.VERDICT, source=np.array(self.ranks), count=flags, payload=self.verdicts)
 
 
 def mere_questions(part: int, hashes: Mapping[Topic, Hashes]) -> pa.Table:
     """Return ROWS by which a part asks for hashes, and leaves nothing behind."""
-    return number_part(part, [_table(topic, hash=some) for topic, some in hashes.items()])
+    return pa.concat_tables([_table(part, topic, hash=some) for topic, some in hashes.items()])
 
 
-def _sorted(rows: pa.Table) -> pa.Table:
-    return rows.take(pa.array(np.argsort(rows["hash"].to_numpy(), kind="stable")))
-
-
-def _counts(topic: Topic, hashes: Hashes, counts: Hashes) -> pa.Table:
-    return _table(topic, hash=hashes, count=counts)
-
-
-def _table(topic: Topic, **columns: Any) -> pa.Table:
-    """Return ROWS of one kind with these columns, and nothing in the others. All hashes are asked for."""
+def _table(part: int, topic: Topic, **columns: Any) -> pa.Table:
+    """Return ROWS of one topic with these columns, and nothing in the others. All hashes are asked for."""
     length = len(next(iter(columns.values())))
     zeros = np.zeros(length, np.uint64)
     values: dict[str, Any] = {
-        **dict.fromkeys(("hash", "part", "source", "original", "count"), zeros),
+        **dict.fromkeys(("hash", "source", "original", "count"), zeros),
         "kind": np.full(length, int(topic)),
+        "part": np.full(length, part),
         "asked": np.ones(length, bool),
         "payload": pa.nulls(length, pa.binary()),
         **columns,
     }
-    return pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
+    rows = pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
+    return rows.take(pa.array(np.argsort(values["hash"], kind="stable"))) if topic in ASKED else rows

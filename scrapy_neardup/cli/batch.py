@@ -21,7 +21,7 @@ from scrapy_neardup.cli.command import (
     number,
     option,
 )
-from scrapy_neardup.cli.dedup_records import Rejects, Tally, describe_outcome
+from scrapy_neardup.cli.dedup import Rejects, Tally, describe_outcome
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError

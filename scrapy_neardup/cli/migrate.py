@@ -13,7 +13,7 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import FileEngine
-from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
+from scrapy_neardup.kv.exchange import draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.lab.documents import make_page
 from scrapy_neardup.maintenance.migrate import Migration, Way
@@ -95,7 +95,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
                 f"Only {pages:,} of {old.pages:,} pages were converted, so the state at {old.location} is unchanged. "
                 "Find the cause with: scrapy neardup check"
             )
-    kept = exchange(kind, place, as_left(kind, place))
+    kept = exchange(kind, place, old.kv.tally if source == place else None)
     data = {
         "store": place,
         "from": source,

@@ -102,7 +102,7 @@ class ServerCrawl:
         await self._upkeep
         await self.crawl.finish()
         if self._waits:
-            self._store.wait_longer()
+            self._store.kv.link.wait_longer()
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()

@@ -95,11 +95,11 @@ class RemoteCrawl(RemoteState):
 
     def roll_back(self, id: int) -> None:
         """Roll back a committed page."""
-        self.start(self._roll_back(id, list(self._writes)))
+        self.start(self.transact(lambda: self.detector.roll_back(id), RemoteTransaction()), follows=True)
 
     def seal(self, ids: Iterable[int]) -> None:
         """The feeds that hold these pages are stored."""
-        self.start(self._seal(list(ids), list(self._writes)))
+        self.start(self._seal(list(ids)), follows=True)
 
     async def _commit(self, reservation: Reservation, sealed: bool) -> None:
         judgement = self.reserved.pop(reservation)
@@ -126,14 +126,7 @@ class RemoteCrawl(RemoteState):
         finally:
             reservation.settle()
 
-    async def _roll_back(self, id: int, before: list[asyncio.Task[None]]) -> None:
-        if before:
-            await asyncio.wait(before)
-        await self.transact(lambda: self.detector.roll_back(id), RemoteTransaction())
-
-    async def _seal(self, ids: list[int], before: list[asyncio.Task[None]]) -> None:
-        if before:
-            await asyncio.wait(before)
+    async def _seal(self, ids: list[int]) -> None:
         rest = iter(ids)
         while some := list(islice(rest, BATCH)):
             transaction = RemoteTransaction()
@@ -280,7 +273,7 @@ class RemoteJudgement:
                 del crawl.judgements[self.pending.place]
                 await self._link.wait(error, len(lost))
                 lost.append(self.pending)
-        self._store.raise_for(found)
+        self._store.kv.raise_for(found)
         answers = iter(found[1:])
         self._earlier = places_in(next(answers), self.pending.place)
         take(answers)
@@ -368,11 +361,11 @@ class RemoteJudgement:
     async def _write_dropped(self) -> None:
         """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
         transaction = self.transaction
-        program = self._store.write_program(transaction.changes, transaction.read_set)
+        program = self._store.kv.write_program(transaction.changes, transaction.read_set)
         self.pending.unregister(program, self._store.hashes)
         found = await self._link.run(program)
         try:
-            self._store.raise_for(found)
+            self._store.kv.raise_for(found)
         except OvertakenError:
             await self.unregister()
         else:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
 from scrapy_neardup.server.counting import FEW
 from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
@@ -43,10 +44,10 @@ class RemoteState:
 
     # Work that nobody awaits.
 
-    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True) -> None:
-        """Start work that nobody awaits. What needs an order waits for the work that ``writes``."""
+    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True, follows: bool = False) -> None:
+        """Start work that nobody awaits. If it ``follows``, the started work that ``writes`` is done first."""
         running = self._writes if writes else self._other_tasks
-        task = asyncio.ensure_future(self._report_errors(work))
+        task = asyncio.ensure_future(self._report_errors(work, list(self._writes) if follows else []))
         running.add(task)
         task.add_done_callback(running.discard)
 
@@ -55,7 +56,9 @@ class RemoteState:
         while running := self._writes | self._other_tasks:
             await asyncio.wait(running)
 
-    async def _report_errors(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _report_errors(self, work: Coroutine[Any, Any, None], before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
         try:
             await work
         except StoreError as error:
@@ -75,10 +78,10 @@ class RemoteState:
         """
         for _ in range(TRIES):
             result = await self.run(work, transaction)
-            program = self.store.write_program(transaction.changes, transaction.read_set)
+            program = self.store.kv.write_program(transaction.changes, transaction.read_set)
             extend(program)
             try:
-                self.store.raise_for(await self.link.run(program))
+                self.store.kv.raise_for(await self.link.run(program))
             except OvertakenError:
                 transaction.discard_read_set()
                 continue
@@ -95,18 +98,21 @@ class RemoteState:
             except NotFetched as error:
                 missing = error
             if missing.scan:  # rare, and may take long
-                rows = await self.link.in_thread(partial(self.store.read_rows, missing.scan))
+                rows = await self.link.in_thread(partial(self._fetch_all, missing.scan))
                 transaction.scans[missing.scan] = rows
             else:
                 await self.fetch(transaction, missing.rows, missing.postings)
 
+    def _fetch_all(self, prefix: bytes) -> list[Row]:
+        return list(self.store.kv.fetch_all(prefix))
+
     def run_once(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
         """Return the result of synchronous work that finds all rows in the transaction; raises NotFetched."""
-        self.store.transaction = transaction
+        self.store.kv.transaction = transaction
         try:
             return work()
         finally:
-            self.store.transaction = None
+            self.store.kv.transaction = None
 
     async def fetch(
         self, transaction: RemoteTransaction, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()

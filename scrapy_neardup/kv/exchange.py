@@ -11,6 +11,8 @@ from pathlib import Path
 from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import FileEngine
+from scrapy_neardup.kv.integrity import open_witness
+from scrapy_neardup.kv.tally import RowTally
 
 # No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the
 # state, and running the migration again completes the moves.
@@ -55,20 +57,18 @@ def remove_draft(kind: type[FileEngine], location: str) -> None:
     _tidy(kind, draft)
 
 
-def as_left(kind: type[FileEngine], location: str) -> list[tuple[int, int]]:
-    """Return a fingerprint that shows later whether a closed state was used."""
-    found = [piece.stat() for piece in kind.pieces(location) if piece.exists()]
-    return [(one.st_mtime_ns, one.st_size) for one in found]
-
-
-def exchange(kind: type[FileEngine], location: str, left: list[tuple[int, int]]) -> str:
+def exchange(kind: type[FileEngine], location: str, left: RowTally | None) -> str:
     """Put the closed draft in the place of the closed state; return where the old one is, empty if there was none.
 
-    ``left``: result of ``as_left`` at the close. Raises StoreLocked or StoreError if the state is or was used, or if
-    moves fail; ``finish`` completes these.
+    ``left``: the tally of the state at its close; None for a new place. Raises StoreLocked or StoreError if the state
+    is or was used, or if moves fail; ``finish`` completes these.
     """
-    with kind(location).locked():
-        if as_left(kind, location) != left:
+    engine = kind(location)
+    with engine.locked():
+        witness = open_witness(engine, writable=False)
+        if witness is not None:
+            witness.release()
+        if left is not None and witness is not None and witness.newest != left:
             raise StoreError(
                 f"A crawl used the state at {location} during the migration, so the state is unchanged. Stop the "
                 "crawl, then run scrapy neardup migrate again."

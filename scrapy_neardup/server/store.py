@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import NUMBER_BITS, Leases
-from scrapy_neardup.server.transaction import RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
@@ -122,7 +121,7 @@ class RedisStore(PageStore):
 
     def _make_parts(self, pages: int) -> None:
         kv = self.kv
-        self.leases, self.write_program, self.raise_for = kv.leases, kv.write_program, kv.raise_for
+        self.leases = kv.leases
         self.clock = SharedClock(kv.leases)
         newest = next(kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
@@ -132,15 +131,6 @@ class RedisStore(PageStore):
         self._cursors = Cursors.load(kv)
         self.journal = SharedJournal(self._rows, self._cursors)
         self._expiry = Expiry(self._rows, self._cursors, self.journal.is_unsealed)
-
-    @property
-    def transaction(self) -> RemoteTransaction | None:
-        """The transaction that answers synchronous code while it runs; None: the server answers."""
-        return self.kv.transaction
-
-    @transaction.setter
-    def transaction(self, transaction: RemoteTransaction | None) -> None:
-        self.kv.transaction = transaction
 
     def note_rollback(self, rolled_back: RolledBack) -> None:
         super().note_rollback(rolled_back)
@@ -157,14 +147,6 @@ class RedisStore(PageStore):
 
     def is_pending(self, id: int) -> bool:
         return self.journal.is_unsealed(id)
-
-    def wait_longer(self) -> None:
-        """From now on, wait half a minute for a server that does not answer."""
-        self.kv.link.wait_longer()
-
-    def read_rows(self, prefix: bytes) -> list[Row]:
-        """Return the rows that begin with ``prefix``, from the server even during a transaction."""
-        return list(self.kv.fetch_all(prefix))
 
     def close(self) -> None:
         if not self._closed:

@@ -79,11 +79,6 @@ def test_an_unknown_url_is_shown_with_similar_ones(sqlite: str, invoke: Invoke, 
         assert (done.code, first, second["found"]) == (1, {"url": typed, "found": False, "near": near}, True)
 
 
-def test_the_newest_pages_of_a_group_are_listed(sqlite: str, invoke: Invoke) -> None:
-    [page] = invoke("explain", PEAR, "--store", sqlite, "--limit", "1", "--json").data["pages"]
-    assert (page["group"]["size"], [one["url"] for one in page["group"]["pages"]]) == (3, [SAME])
-
-
 def test_a_copy_whose_original_is_gone_says_so(sqlite: str, invoke: Invoke) -> None:
     with open_state(sqlite) as store:
         assert judge_pages(store, [(PEAR, "A new page", WINTER)]) == ["updated"]

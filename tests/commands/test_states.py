@@ -91,19 +91,6 @@ def _crawl(store: PageStore) -> tuple[int, list[int]]:
     return generation, list(store.unsealed(generation))
 
 
-def test_an_unsealed_update_is_exported_in_its_former_version(state: str, at_work: PageStore, tmp_path: Path) -> None:
-    before = at_work.find(BREAD)
-    changed = join_text(
-        "The bakery has been closed for good", "Its oven was taken to a museum in the capital last week"
-    )
-    judge_pages(at_work, [(BREAD, "The end of a bakery", changed)], sealed=False)
-    assert at_work.find(BREAD) != before
-    file = tmp_path / "pages.jsonl.gz"
-    assert run("export", "--store", state, "-o", file) == 0
-    [bread] = [filed.record for filed in ExportFile(file).pages() if filed.record.url == BREAD]
-    assert bread == before
-
-
 def test_groups_and_reports_need_no_lock(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     page = tmp_path / "page.txt.html"
     page.write_text(f"<html><body><article><p>{NEW_TEXT * 3}</p></article></body></html>", encoding="utf-8")

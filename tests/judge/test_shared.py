@@ -421,7 +421,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
     monkeypatch.setattr(drops, "_STEP", 2)
     async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
         with monkeypatch.context() as patched:
-            patched.setattr(crawler.store, "read_rows", None)
+            patched.setattr(crawler.store.kv, "fetch_all", None)
             await crawler.kept(page("first"))
             for number in range(7):
                 assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE

@@ -387,15 +387,13 @@ def test_a_migration_that_fails_before_leaves_the_state_alone(state: str, monkey
 def test_nobody_may_use_the_state_in_the_meantime(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(state):
         pass
-    real = replacement.as_left
 
-    def used(*where: Any) -> list[tuple[int, int]]:
-        said = real(*where)
+    def used(*where: Any) -> str:
         crawl(state, [("https://late.example/", "Late", join_text(*BAKERY[:3]))])
-        return said
+        return replacement.exchange(*where)
 
     with monkeypatch.context() as late:
-        late.setattr(migrate, "as_left", used)
+        late.setattr(migrate, "exchange", used)
         with pytest.raises(StoreError, match=r"A crawl used the state at .* during the migration"):
             run("migrate", "--store", state, **MINHASH)
     assert run("migrate", "--store", state, **MINHASH) == 0
