@@ -19,7 +19,7 @@ from scrapy_neardup.untrusted import one_line
 NO_SENTENCES: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Page:
     """A page to be judged: its article, with as little as possible of the site around it.
 
