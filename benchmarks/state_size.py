@@ -1,8 +1,6 @@
 """Bytes of state a page on disk: for originals, then for titles and for copies.
 
-    python benchmarks/state_size.py [PAGES [leveldb|sqlite [METHOD]]]
-
-With a METHOD it measures originals alone, and each kind of row before compression.
+python benchmarks/state_size.py [PAGES [leveldb|sqlite]]
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import resource
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -18,7 +15,7 @@ from synthetic import pages
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
@@ -28,9 +25,6 @@ from scrapy_neardup.state.urls import STORES
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    if len(sys.argv) > 3:
-        print_parts(count, sys.argv[2], make_method(sys.argv[3], {}))
-        return
     for name in [sys.argv[2]] if len(sys.argv) > 2 else ["leveldb", "sqlite"]:
         with tempfile.TemporaryDirectory() as directory:
             store: PageStore = open_at(STORES[name], f"{directory}/state", {})
@@ -50,23 +44,9 @@ def main() -> None:
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
-def print_parts(count: int, name: str, method: Method) -> None:
-    """Bytes a page of a state of this method, in all and by kind of row."""
-    with tempfile.TemporaryDirectory() as directory:
-        store: PageStore = open_at(STORES[name], f"{directory}/state", method.recipe())
-        found = fill(store, pages(count), Keep.NOTHING, method)
-        print(f"{method.name}, {name}: {packed(store) / store.pages:.0f} bytes a page ({store.pages}, {found} copies)")
-        parts = Counter[str]()
-        for key, value in store.rows(b""):
-            parts[chr(key[0])] += len(key) + len(value)
-        for letter, size in parts.most_common():
-            print(f"  {letter}: {size / store.pages:.1f}")
-        store.close()
-
-
-def fill(store: PageStore, found: Iterable[Page], keep: Keep, method: Method | None = None) -> int:
+def fill(store: PageStore, found: Iterable[Page], keep: Keep) -> int:
     """Judge the pages and keep them; returns how many are copies."""
-    detector = Detector(method or make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=keep))
+    detector = Detector(make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=keep))
     copies = sum(detector.judge_now(page, sealed=False).is_copy for page in found)
     detector.seal()
     detector.end()

@@ -16,9 +16,9 @@ from typing import Any
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
-from scrapy_neardup.judge.in_flight import Blocked, Ruling
+from scrapy_neardup.judge.in_flight import Blocked, Ruled, Ruling
+from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX
@@ -197,12 +197,11 @@ class Deduplicator:
             return Verdict(Kind.UNJUDGED, url, reason="method_failed")
 
     def _by_bytes(self, draft: UnreadPage, *, remember: bool) -> Verdict | None:
-        """Return the verdict on a page whose bytes are known."""
-        url = draft.url
-        if remember:
-            return self._judge.judge_bytes(url, site_of(url), draft.body)
-        ruling = self._detector.check_bytes(url, site_of(url), draft.body, writes=False)
-        return None if ruling is None else self._as_seen(url, ruling)
+        """Return the verdict on a page whose bytes are known; None if it must be read."""
+        ruling = self._detector.check_bytes(draft.url, site_of(draft.url), draft.body, writes=remember)
+        if not isinstance(ruling, Ruled):
+            return None
+        return ruling.verdict if remember else self._as_seen(draft.url, ruling)
 
     def _as_seen(self, url: str, ruling: Ruling) -> Verdict:
         if isinstance(ruling, Blocked):

@@ -11,23 +11,21 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.history import FORMER_KEY, pack_former, pack_former_sketch
-from scrapy_neardup.state.layout import former_key, pack_seen, url_key
+from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -157,14 +155,6 @@ def find_record(store: PageStore, of: Page) -> Record:
     found = store.find(of.url)
     assert found is not None
     return found
-
-
-def make_former(store: PageStore, method: Method, wanted: Page) -> None:
-    """Leave of a page what ``migrate`` leaves without its text, as if another recipe had judged it."""
-    record = find_record(store, wanted)
-    sketches = {FORMER_KEY: pack_former([state_recipe(method, None)])}
-    store.write(Changes({**sketches, former_key(record.id): pack_former_sketch(0, record.sketch)}))
-    store.add(replace(record, keys=(), sketch=b"", former=True), replaces=record.id)
 
 
 # A state on disk: eight pages, with copies

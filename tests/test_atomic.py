@@ -62,16 +62,6 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_an_unwritable_place_is_an_error(tmp_path: Path) -> None:
-    def write(path: Path) -> None:
-        with replace_file(path) as draft:
-            draft.write_text("x")
-
-    for path in (tmp_path / "missing" / "out", tmp_path):
-        with pytest.raises(NearDupError, match="cannot be written"):
-            write(path)
-
-
 def test_a_missing_folder_or_a_full_disk_has_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "reports"
     with (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import configparser
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 import yaml
 
 import scrapy_neardup
-from tests.conftest import pytest_collection_modifyitems
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -185,24 +183,3 @@ def test_the_quick_subset_is_documented(pytestconfig: pytest.Config) -> None:
     assert "-m 'not slow'" in markers["slow"]
     assert "soak" in markers
     assert 'pytest -m "not slow"' in read("CONTRIBUTING.md")
-
-
-@dataclass
-class Collected:
-    """A collected test, as far as the hook looks at it."""
-
-    marks: set[str]
-    fixturenames: tuple[str, ...] = ()
-
-    def get_closest_marker(self, name: str) -> bool:
-        return name in self.marks
-
-    def add_marker(self, name: str) -> None:
-        self.marks.add(name)
-
-
-def test_soak_tests_and_crawls_are_slow_too() -> None:
-    """``-m "not slow"`` replaces the ``-m`` in pyproject.toml, and would run soak tests for hours."""
-    quick, soak, crawling = Collected(set()), Collected({"soak"}), Collected(set(), ("crawl",))
-    pytest_collection_modifyitems([quick, soak, crawling])  # type: ignore[list-item]  # it looks at no more
-    assert [one.marks for one in (quick, soak, crawling)] == [set(), {"soak", "slow"}, {"slow"}]

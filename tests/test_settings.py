@@ -213,40 +213,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
 
 @both_kinds
 def test_without_settings_the_defaults_hold(kind: Kind) -> None:
-    config = Config.from_settings(kind({"BOT_NAME": "ferry"}))
-    assert config == Config()
-    assert config == Config(
-        drop=True,
-        policy={
-            Likeness.IDENTICAL: "drop",
-            Likeness.NEAR: "drop",
-            Likeness.RETITLED: "drop",
-            Likeness.EXCERPT: "tag",
-            Likeness.SAME_TITLE: "tag",
-            Verdicts.MINOR_UPDATE: "drop",
-        },
-        store="",
-        scope="spider",
-        dry_run="",
-        method="cascade",
-        parameters={},
-        extractor="",
-        fields={name: name for name in ("url", "title", "keywords", "description", "text", "html")} | {"part": ""},
-        listings=True,
-        tag_field="neardup",
-        min_letters=40,
-        max_html=5_000_000,
-        max_text=400_000,
-        max_seconds=1.5,
-        keep=Keep.EVIDENCE,
-        keep_policy="first",
-        ttl=None,
-        max_pages=None,
-        commit="feed",
-        overwritten="warn",
-        wait=10.0,
-        on_store_error="close",
-    )
+    assert Config.from_settings(kind({"BOT_NAME": "ferry"})) == Config()
 
 
 @both_kinds
@@ -377,6 +344,8 @@ OUTCOMES = [
     (Verdicts.UNCHANGED, None, DROP, DROP, DROP, DROP),
     (Verdicts.UPDATED, None, PASS, PASS, PASS, PASS),
     (Verdicts.MINOR_UPDATE, None, DROP, DROP, TAG, PASS),
+    # The tag says what it supersedes.
+    (Verdicts.BETTER, Likeness.NEAR, TAG, TAG, TAG, TAG),
     (Verdicts.UNJUDGED, None, PASS, PASS, PASS, PASS),
 ]
 

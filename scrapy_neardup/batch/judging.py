@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from scrapy_neardup.batch.pages import BatchOptions, StoredPage, stored_pages
-from scrapy_neardup.batch.part_store import Call, PartStore, Question
+from scrapy_neardup.batch.part_store import PartQuestions, PartStore
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import Method
@@ -23,54 +23,23 @@ logger = line_logger(__name__)
 
 
 def judge_part(
-    options: BatchOptions,
-    part: int,
-    pages: Iterable[pa.RecordBatch],
-    given: pa.Table,
-    memory: dict[int, KnownJudgement] | None = None,
-) -> pa.Table:
-    """Judge the pages of a part, and return what they ask and leave behind.
+    options: BatchOptions, part: int, pages: Iterable[pa.RecordBatch], given: pa.Table, questions: PartQuestions
+) -> Iterator[pa.Table]:
+    """Judge the pages of a part, and return what they ask and leave behind, as ROWS of each topic.
 
-    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``memory``: the
-    judgements of an earlier round that compared pages, by rank. They are repeated if all answers are the same as then.
-    This function changes it.
+    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``questions``: of
+    these pages.
     """
     method = options.make_method()
-    store = PartStore(method, options, given)
+    store = PartStore(method, options, given, questions)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
     detector = Detector(method, store, who="batch", policy=policy)
-    memory = {} if memory is None else memory
     for batch in pages:
-        some = list(stored_pages(batch))
-        store.hash_sentences(some)
-        for stored in some:
-            store.begin_page(stored.rank)
-            known = memory.pop(stored.rank, None)
-            if known is not None and store.ask_again(known.questions):
-                store.repeat(known.effects)
-            else:
-                known = KnownJudgement(pack_verdict(_judge(detector, stored)), store.questions, store.effects)
-            if known.has_candidates:
-                memory[stored.rank] = known
-            store.verdicts[stored.rank] = known.verdict
+        for stored in stored_pages(batch):
+            made = stored.fingerprint
+            store.begin_page(stored.rank, made.sentences if made is not None else None)
+            store.end_page(pack_verdict(_judge(detector, stored)))
     return store.rows_of(part)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownJudgement:
-    """The verdict on a page, all that was asked for it with the answers, and what was written.
-
-    It stays true while the answers do.
-    """
-
-    verdict: bytes
-    questions: list[Question]
-    effects: list[Call]
-
-    @property
-    def has_candidates(self) -> bool:
-        """Whether earlier pages were compared, which takes most of the time."""
-        return any(call[0] == "records_of" for call, _ in self.questions)
 
 
 def _judge(detector: Detector, stored: StoredPage) -> Verdict:
@@ -96,7 +65,10 @@ class StoredFingerprint:
         made = self.fingerprint
         if counts.is_common(made.sentences).any():
             return method.for_state(page, counts)
-        return replace(made, site=counts, title=_LateTitle(page, counts, method))
+        title = _LateTitle(page, counts, method)
+        return Fingerprint(
+            made.keys, made.sketch, made.sentences, own=made.own, site=counts, title=title, quoted=made.quoted
+        )
 
 
 class _LateTitle:

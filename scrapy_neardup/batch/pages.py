@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrapy_neardup.batch.tables import PAGES, rank_of
+from scrapy_neardup.batch.tables import PAGES, rank_of, record_batch
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Page
+from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.page.source import ContentReader, PageSource
 from scrapy_neardup.settings import Config
@@ -169,10 +170,10 @@ def tabulate(records: Iterable[ReadRecord], options: BatchOptions) -> Iterator[p
         if record.page is not None:
             rows.append(_pack(record, record.page, None if record.failed else fingerprint(method, record.page, least)))
         if len(rows) == _ROWS:
-            yield _as_batch(rows)
+            yield record_batch(rows, PAGES)
             rows = []
     if rows:
-        yield _as_batch(rows)
+        yield record_batch(rows, PAGES)
 
 
 #: The values of a row of PAGES.
@@ -180,21 +181,21 @@ _PackedPage = tuple[Any, ...]
 _NOTHING = Fingerprint((), b"")
 
 
-def _as_batch(rows: list[_PackedPage]) -> pa.RecordBatch:
-    columns = zip(PAGES, zip(*rows, strict=True), strict=True)
-    return pa.record_batch([pa.array(column, field.type) for field, column in columns], PAGES)
-
-
 def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPage:
     fields = {name: value for name in _FIELDS if (value := getattr(page, name))}
-    strings = (record.failed, page.url, page.reader, json.dumps(fields, ensure_ascii=False))
+    others = json.dumps(fields, ensure_ascii=False) if fields else ""
+    strings = (record.failed, page.url, page.reader, page.site, page.canonical, page.text, others)
     of = made or _NOTHING
     packed = (one.encode("utf-8", "surrogatepass") for one in strings)
-    return (record.rank, *packed, of.keys, made and made.sketch, of.sentences.tolist(), of.own, of.quoted)
+    return (record.rank, *packed, page.html, of.keys, made and made.sketch, of.sentences, of.own, of.quoted)
 
 
 #: The fields of a page, without those that records lack or that have a column of their own.
-_FIELDS = [one.name for one in fields(Page) if one.name not in ("url", "reader", "row", "body", "letters")]
+_FIELDS = [
+    one.name
+    for one in fields(Page)
+    if one.name not in ("url", "reader", "site", "canonical", "text", "html", "row", "body", "letters")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +209,27 @@ class StoredPage:
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
-    """Return the pages of a batch of PAGES; without the later columns, pages with URL and reader alone."""
-    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "sentences"}
-    is_whole = "sentences" in batch.schema.names
-    offsets = batch.column("sentences").offsets.to_pylist() if is_whole else []
-    sentences = batch.column("sentences").values.to_numpy() if is_whole else NO_SENTENCES
-    for at, rank in enumerate(columns["rank"]):
-        row = {name: values[at] for name, values in columns.items()}
-        url, reader = (row[name].decode("utf-8", "surrogatepass") for name in ("url", "reader"))
-        about, made = json.loads(row["page"]) if is_whole else {}, None
+    """Return the pages of a batch of PAGES."""
+    lists = ("keys", "sentences")
+    columns = [batch.column(name).to_pylist() for name in PAGES.names if name not in lists]
+    keys, sentences = (_slices(batch.column(name)) for name in lists)
+    rows = zip(*columns, keys, sentences, strict=True)
+    for rank, failed, url, reader, site, canonical, text, others, html, sketch, own, quoted, its_keys, counted in rows:
+        about = json.loads(others) if others else {}
         about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
-        if row.get("sketch") is not None:
-            counted = sentences[offsets[at] : offsets[at + 1]]
-            made = Fingerprint(tuple(row["keys"]), row["sketch"], counted, own=row["own"], quoted=row["quoted"])
-        yield StoredPage(rank, Page(url, reader=reader, **about), row["failed"].decode(), made)
+        about.update(site=decode(site), canonical=decode(canonical), text=decode(text), reader=decode(reader))
+        made = None
+        if sketch is not None:
+            made = Fingerprint(tuple(its_keys.tolist()), sketch, counted, own=own, quoted=quoted)
+        yield StoredPage(rank, Page(decode(url), html=html, **about), failed.decode(), made)
+
+
+def decode(packed: bytes) -> str:
+    """Return a string of PAGES."""
+    return packed.decode("utf-8", "surrogatepass")
+
+
+def _slices(column: pa.ListArray) -> Iterator[npt.NDArray[Any]]:
+    """Return the list of each row as an array."""
+    ends, values = column.offsets.to_pylist(), column.values.to_numpy()
+    return (values[low:high] for low, high in pairwise(ends))

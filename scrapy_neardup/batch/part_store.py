@@ -2,138 +2,204 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, TypeVar
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.pages import BatchOptions, StoredPage
-from scrapy_neardup.batch.tables import ROWS, Topic
+from scrapy_neardup.batch.pages import BatchOptions
+from scrapy_neardup.batch.tables import ASKED, ROWS, Topic
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import NO_SENTENCES
+from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.exact_counts import ExactCounts, numbers_on_site, numbers_on_sites
-from scrapy_neardup.state.layout import last_id
+from scrapy_neardup.state.exact_counts import ExactCounts, number_of_form_pages, numbers_of_forms, numbers_on_sites
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Sentences
 
-N = TypeVar("N", np.uint16, np.bool_)
-#: A call of a method of ``PartStore`` or its counts: name and arguments.
-Call = tuple[str, tuple[Any, ...]]
-#: A question, and its answer.
-Question = tuple[Call, Any]
+Hashes = npt.NDArray[np.uint64]
 #: Flags in ``count`` of a verdict's row: the sentences of the page count for its site, and everywhere; the page counts
 #: among the forms of its site or the others, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
 
 
-class AskedCounts(ExactCounts):
-    """Exact counts that note all that is asked: each number, with 0 for an unknown one, and each question.
+class PartQuestions:
+    """What the pages of a part ask by their addresses, keys and sentences, before anything is known of other pages.
 
-    ``hash_sentences`` takes those of many pages together, in a tenth of the time. In questions None stands
-    for the sentences of the page itself.
+    ``hashes``: of each topic, sorted, each once.
     """
 
-    def __init__(self, hashes: Keyed) -> None:
-        super().__init__()
+    #: The columns of PAGES that it takes.
+    COLUMNS = ("url", "site", "canonical", "keys", "sentences")
+
+    def __init__(self, hashes: Keyed, pages: Iterable[pa.RecordBatch]) -> None:
+        self._keyed = hashes
+        urls, keys, sites = list[bytes](), [np.zeros(0, np.uint64)], list[bytes]()
+        sentences, lengths = [NO_SENTENCES], [np.zeros(0, np.int64)]
+        for batch in pages:
+            urls += batch.column("url").to_pylist()
+            urls += filter(None, batch.column("canonical").to_pylist())
+            sites += batch.column("site").to_pylist()
+            keys.append(batch.column("keys").flatten().to_numpy())
+            sentences.append(batch.column("sentences").flatten().to_numpy())
+            lengths.append(np.diff(batch.column("sentences").offsets.to_numpy()))
+        each = np.concatenate(lengths)
+        site_numbers = {one: number_of_site(one.decode("utf-8", "surrogatepass"), hashes) for one in set(sites)}
+        by_site = np.array([site_numbers[one] for one in sites], np.uint64)
+        joined = np.concatenate(sentences)
+        here = numbers_on_sites(joined, np.repeat(by_site, each), hashes)
+        pages_of_sites = numbers_on_sites(np.repeat(ALL_PAGES, len(sites)), by_site, hashes)
+        self._sites = [*{one.decode("utf-8", "surrogatepass") for one in set(sites)}]
+        #: The numbers that count pages by their form, which are odd.
+        self.forms = np.array(sorted(number_of_form_pages(site, hashes) for site in self._sites), np.uint64)
+        self.counted, places = _unique(np.concatenate((here, pages_of_sites)))
+        self.sentences, self._bit_places = _unique(joined)
+        #: Of each page the first of its sentences among all; the places of their numbers, and of the sites' own.
+        self._starts = np.concatenate(([0], np.cumsum(each))).tolist()
+        self._places, self._site_places = places[: len(here)], places[len(here) :].tolist()
+        of_urls = hashes.each([layout.kept_url(one.decode("utf-8", "surrogatepass")) for one in urls])
+        self.hashes: dict[Topic, Hashes] = {
+            Topic.KEY: sorted_set(np.concatenate(keys)),
+            Topic.URL: sorted_set(of_urls),
+            Topic.COUNT: np.sort(np.concatenate((self.counted, self.forms))),
+            Topic.BITS: self.sentences.astype(np.uint64),
+        }
+
+    def places(self, page: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
+        """Return where the numbers of a page's sentences stand, their bits, and the number of its site's pages."""
+        low, high = self._starts[page], self._starts[page + 1]
+        return self._places[low:high], self._bit_places[low:high], self._site_places[page]
+
+    def of_forms(self, given: pa.Table) -> dict[Topic, Hashes]:
+        """Return what the pages ask about forms, once it is known how many pages of their sites were counted so."""
+        rows = given.filter(pc.equal(given["kind"], int(Topic.COUNT)))
+        known = dict(zip(rows["hash"].to_pylist(), rows["count"].to_pylist(), strict=True))
+        numbers = [
+            number
+            for site in self._sites
+            if (pages := known.get(number_of_form_pages(site, self._keyed), 0))
+            for number in numbers_of_forms(site, pages, self._keyed)
+        ]
+        return {Topic.COUNT: np.unique(np.array(numbers, np.uint64))}
+
+
+def sorted_set(hashes: Hashes) -> Hashes:
+    """Return the different hashes in order; faster than ``numpy.unique``, which fills a table first."""
+    hashes = np.sort(hashes)
+    is_new = np.ones(len(hashes), bool)
+    is_new[1:] = hashes[1:] != hashes[:-1]
+    return hashes[is_new]
+
+
+def _unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]]:
+    """Return the different values in order, and the place of each value among them."""
+    different, places = np.unique(values, return_inverse=True)
+    return different, places.astype(np.uint32)
+
+
+class NotedCounts:
+    """Counts by hash. It holds each hash that was asked for, with 0 for an unknown one.
+
+    Those that the pages of the part are known to ask for stand in an array, in order; others in a dictionary.
+    """
+
+    def __init__(self, hashes: npt.NDArray[Any], others: Iterable[int] = ()) -> None:
+        self.counts = np.zeros(len(hashes), np.uint32)
         self._hashes = hashes
-        self.questions: list[Question] = []
+        self._others = dict.fromkeys(others, 0)
+        self._given: tuple[npt.NDArray[np.uint32], dict[int, int]] = self.counts.copy(), {}
+
+    def begin(self, hashes: Hashes, counts: Hashes) -> None:
+        """Begin with the counts that earlier parts leave."""
+        places = np.minimum(np.searchsorted(self._hashes, hashes), max(0, len(self._hashes) - 1))
+        is_known = self._hashes[places] == hashes if len(self._hashes) else np.zeros(len(hashes), bool)
+        self.counts[places[is_known]] = counts[is_known]
+        self._others.update(zip(hashes[~is_known].tolist(), counts[~is_known].tolist(), strict=True))
+        self._given = self.counts.copy(), dict(self._others)
+
+    def get(self, hash: int, default: int = 0) -> int:
+        """Return the count of a hash."""
+        known = self._others.get(hash)
+        if known is not None:
+            return known
+        place = self._place(hash)
+        return int(self.counts[place]) if place >= 0 else self._others.setdefault(hash, default)
+
+    def __setitem__(self, hash: int, count: int) -> None:
+        place = -1 if hash in self._others else self._place(hash)
+        if place >= 0:
+            self.counts[place] = count
+        else:
+            self._others[hash] = count
+
+    def _place(self, hash: int) -> int:
+        place = int(np.searchsorted(self._hashes, self._hashes.dtype.type(hash)))
+        return place if place < len(self._hashes) and self._hashes[place] == hash else -1
+
+    def added(self, less: np.ufunc) -> tuple[Hashes, Hashes]:
+        """Return all hashes, and the counts ``less`` what they were in the beginning."""
+        given, given_others = self._given
+        hashes = np.fromiter(self._others, np.uint64, len(self._others))
+        more = [int(less(count, given_others.get(one, 0))) for one, count in self._others.items()]
+        counts = less(self.counts, given).astype(np.uint64), np.array(more, np.uint64)
+        return np.concatenate((self._hashes.astype(np.uint64), hashes)), np.concatenate(counts)
+
+
+class PartCounts(ExactCounts):
+    """Exact counts of a part. The sentences of the judged page have known places, so they need no search."""
+
+    numbers: NotedCounts
+    bits: NotedCounts
+
+    def __init__(self, questions: PartQuestions) -> None:
+        super().__init__()
+        self._questions = questions
+        self.numbers = NotedCounts(questions.counted, questions.forms.tolist())
+        self.bits = NotedCounts(questions.sentences)
         self._own: Sentences | None = None
-        self._own_numbers: list[int] = []
-        self._prepared: dict[int, tuple[Sentences, list[int]]] = {}
 
-    def hash_sentences(self, pages: Sequence[StoredPage]) -> None:
-        """Hash the sentences of the next pages."""
-        made = [(one.rank, one.page.site, one.fingerprint.sentences) for one in pages if one.fingerprint is not None]
-        lengths = [len(sentences) for _, _, sentences in made]
-        sites = np.array([number_of_site(site, self._hashes) for _, site, _ in made], np.uint64)
-        joined = np.concatenate([NO_SENTENCES, *(sentences for _, _, sentences in made)])
-        numbers, end = numbers_on_sites(joined, np.repeat(sites, lengths), self._hashes), 0
-        self._prepared.clear()
-        for (rank, _, sentences), length in zip(made, lengths, strict=True):
-            self._prepared[rank] = sentences, numbers[end : end + length]
-            end += length
+    def by_topic(self) -> tuple[tuple[Topic, NotedCounts], ...]:
+        """Return the counts of both kinds."""
+        return (Topic.COUNT, self.numbers), (Topic.BITS, self.bits)
 
-    def begin_page(self, rank: int, questions: list[Question]) -> None:
-        """The page that is judged has this rank; note its questions in this list."""
-        self.questions = questions
-        self._own, self._own_numbers = self._prepared.get(rank, (None, []))
-
-    def get(self, numbers: Iterable[int]) -> list[int]:
-        note = self.numbers.setdefault
-        return [note(number, 0) for number in numbers]
-
-    def get_bits(self, sentences: Iterable[int]) -> list[int]:
-        note = self.bits.setdefault
-        return [note(sentence, 0) for sentence in sentences]
+    def begin_page(self, page: int, sentences: Sentences | None) -> None:
+        """The page with this number in the part is judged next; these are its sentences, if it has any."""
+        self._own = sentences
+        self._places, self._bit_places, self._site_place = self._questions.places(page)
 
     def note(
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
     ) -> bool:
         if sentences is not self._own:
             return super().note(sentences, site, hashes, everywhere=everywhere)
-        self.add({*self._own_numbers, _all_pages(site, hashes)})
+        self.numbers.counts[self._places] += 1  # a sentence that stands twice counts once
+        self.numbers.counts[self._site_place] += 1
         if everywhere:
-            self.add_bits(sentences.tolist(), 1 << site_bit(site, hashes))
+            self.bits.counts[self._bit_places] |= 1 << site_bit(site, hashes)
         return True
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        return self._note(super().stood_on(sentences, site, hashes), "stood_on", sentences, site)
-
-    def is_own(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        return self._note(super().stood_on(sentences, site, hashes) >= COMMON_HERE, "is_own", sentences, site)
+        if sentences is not self._own:
+            return super().stood_on(sentences, site, hashes)
+        return np.minimum(self.numbers.counts[self._places], COMMON_HERE).astype(np.uint16)
 
     def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        if sentences is self._own and len(sentences):
-            here, bits = self.get(self._own_numbers), self.get_bits(sentences.tolist())
-            is_any = max(here) >= COMMON_HERE or max(map(int.bit_count, bits)) >= COMMON_BITS
-        else:
-            is_any = True
-        if is_any:
-            common = super().stood_on(sentences, site, hashes) >= COMMON_HERE
-            common |= self.is_common_everywhere(sentences)
-        else:
-            common = np.zeros(len(sentences), np.bool_)
-        return self._note(common, "is_common", sentences, site)
-
-    def share_of_forms(self, site: str, hashes: Keyed) -> float:
-        share = super().share_of_forms(site, hashes)
-        self.questions.append((("share_of_forms", (site,)), share))
-        return share
-
-    def _note(self, answer: npt.NDArray[N], name: str, sentences: Sentences, site: str) -> npt.NDArray[N]:
-        self.questions.append(((name, (self.noted(sentences), site)), answer.tobytes()))
-        return answer
-
-    def noted(self, sentences: Sentences) -> Sentences | None:
-        """Return sentences as questions have them: None for those of the page."""
-        return None if sentences is self._own else sentences
-
-    def own(self, noted: Sentences | None) -> Sentences:
-        """Return the sentences that ``noted`` returned."""
-        return noted if noted is not None else NO_SENTENCES if self._own is None else self._own
-
-    def ask(self, name: str, *arguments: Any) -> Any:
-        """Ask a question that was noted."""
-        if name == "share_of_forms":
-            return self.share_of_forms(arguments[0], self._hashes)
-        answer = getattr(self, name)(self.own(arguments[0]), arguments[1], self._hashes)
-        return answer.tobytes()
-
-
-@lru_cache(maxsize=10_000)
-def _all_pages(site: str, hashes: Keyed) -> int:
-    """Return the number that counts the pages of a site."""
-    return numbers_on_site(ALL_PAGES, site, hashes)[0]
+        if sentences is not self._own:
+            return super().is_common(sentences, site, hashes)
+        common: npt.NDArray[np.bool_] = self.numbers.counts[self._places] >= COMMON_HERE
+        bits = self.bits.counts[self._bit_places]
+        if bits.any():
+            common |= np.array([one.bit_count() >= COMMON_BITS for one in bits.tolist()])
+        return common
 
 
 class PartStore(PageStore):
@@ -142,16 +208,18 @@ class PartStore(PageStore):
     The id of a page is its rank. Pages are neither sealed nor removed; nobody reads when they were seen.
     """
 
-    def __init__(self, method: Method, options: BatchOptions, given: pa.Table) -> None:
-        self._counts = AskedCounts(method.hashes)
+    def __init__(self, method: Method, options: BatchOptions, given: pa.Table, questions: PartQuestions) -> None:
         super().__init__(Memory(), method.recipe(), options.secret, 0)
-        self.use_exact_counts(self._counts)
-        self.begin_page(0)
-        #: The verdicts by rank, packed; empty for a unique page that is like no other.
-        self.verdicts: dict[int, bytes] = {}
-        self._written: dict[int, tuple[Record, int]] = {}
+        self._questions = questions
+        self.part_counts = PartCounts(questions)
+        self.use_exact_counts(self.part_counts)
+        self.rank = 0
+        #: The ranks of the judged pages, and their verdicts, packed; empty for a unique page that is like no other.
+        self.ranks, self.verdicts = array("Q"), list[bytes]()
         self._flags: dict[int, int] = {}
-        self._keys: list[Sequence[int]] = []
+        #: By the rank of the page that wrote it: id, original unless that is the id, replaced record, packed record.
+        self._written: dict[int, tuple[int, int, int, bytes]] = {}
+        self._asked_keys, self._filed_keys, self._filed_by = array("Q"), array("Q"), array("Q")
         self._urls: dict[int, int] = {}
         self._seed(given)
 
@@ -161,36 +229,22 @@ class PartStore(PageStore):
             changes = Changes()
             self._rows.file(Record.unpack(id, packed), changes, 0)
             self._rows.write(changes, sync=False)
-        for topic, known in ((Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits)):
+        for topic, counts in self.part_counts.by_topic():
             rows = given.filter(pc.equal(given["kind"], int(topic)))
-            known.update(zip(rows["hash"].to_pylist(), rows["count"].to_pylist(), strict=True))
-        self._given = dict(self._counts.numbers), dict(self._counts.bits)
+            counts.begin(rows["hash"].to_numpy(), rows["count"].to_numpy())
 
     def begin(self, who: str, job: str = "") -> int:
         return 0
 
-    def begin_page(self, rank: int) -> None:
-        """The next page to be judged has this rank."""
+    def begin_page(self, rank: int, sentences: Sentences | None) -> None:
+        """The next page to be judged has this rank, and these sentences, if it has any."""
         self.rank = rank
-        self.questions: list[Question] = []
-        self.effects: list[Call] = []
-        self._counts.begin_page(rank, self.questions)
+        self.part_counts.begin_page(len(self.ranks), sentences)
 
-    def hash_sentences(self, pages: Sequence[StoredPage]) -> None:
-        """Hash the sentences of the next pages together, which takes less time."""
-        self._counts.hash_sentences(pages)
-
-    def ask_again(self, questions: Sequence[Question]) -> bool:
-        """Ask the questions again, note them, and return whether all answers are the same."""
-        return all(self._ask(*call) == answer for call, answer in questions)
-
-    def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        return (getattr(self, name, None) or partial(self._counts.ask, name))(*arguments)
-
-    def repeat(self, effects: Iterable[Call]) -> None:
-        """Write what a page wrote when it was judged."""
-        for name, arguments in effects:
-            getattr(self, name)(*arguments)
+    def end_page(self, verdict: bytes) -> None:
+        """The page got this verdict, packed."""
+        self.ranks.append(self.rank)
+        self.verdicts.append(verdict)
 
     # What is asked.
 
@@ -199,25 +253,11 @@ class PartStore(PageStore):
 
     def find(self, url: str) -> Record | None:
         self._urls.setdefault(self._hash(url), 0)
-        found = super().find(url)
-        self.questions.append((("find", (url,)), found))
-        return found
-
-    def record(self, id: int) -> Record | None:
-        found = super().record(id)
-        self.questions.append((("record", (id,)), found))
-        return found
-
-    def records_of(self, ids: Sequence[int]) -> list[Record | None]:
-        found = super().records_of(ids)
-        self.questions.append((("records_of", (ids,)), found))
-        return found
+        return super().find(url)
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        self._keys.append(keys)
-        found = super().all_postings(keys, limit)
-        self.questions.append((("all_postings", (keys, limit)), found))
-        return found
+        self._asked_keys.extend(keys)
+        return super().all_postings(keys, limit)
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return nothing: only groups are asked for so, and no page replaces the first one of its group."""
@@ -233,91 +273,75 @@ class PartStore(PageStore):
             self._write(renewed, 0)
 
     def _write(self, record: Record, replaces: int) -> None:
-        changes = Changes()
+        changes, id, rank = Changes(), record.id, self.rank
         self._rows.file(record, changes, 0)
         self._rows.write(changes, sync=False)
-        self._written[self.rank] = record, replaces
-        self._urls[self._hash(record.url)] = self.rank
-        self.effects.append(("_write", (record, replaces)))
+        original = record.original if record.original != id else 0
+        self._written[rank] = id, original, replaces, changes.puts[layout.record_key(id)]
+        if id == rank:
+            self._filed_keys.extend(record.keys)
+            self._filed_by.extend([rank] * len(record.keys))
+        self._urls[self._hash(record.url)] = rank
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        self._count(sentences, site, everywhere)
-
-    def _count(self, sentences: Sentences | None, site: str, everywhere: bool) -> None:
-        counted = self._counts.own(sentences)
-        super().note(counted, site, everywhere=everywhere)
+        super().note(sentences, site, everywhere=everywhere)
         self._flag(HERE | EVERYWHERE * everywhere)
-        self.effects.append(("_count", (self._counts.noted(counted), site, everywhere)))
 
     def note_form(self, site: str, *, in_form: bool) -> None:
-        self._count_form(site, in_form)
-
-    def _count_form(self, site: str, in_form: bool) -> None:
         super().note_form(site, in_form=in_form)
         self._flag(FORMED | FORM * in_form)
-        self.effects.append(("_count_form", (site, in_form)))
 
     def _flag(self, flags: int) -> None:
         self._flags[self.rank] = self._flags.get(self.rank, 0) | flags
 
     def _hash(self, url: str) -> int:
-        return last_id(self._rows.url_key(url))
+        return layout.last_id(self._rows.url_key(url))
 
     # The table.
 
-    def rows_of(self, part: int) -> pa.Table:
-        """Return ROWS."""
-        written = self._written
-        originals = {rank: one.original * (one.original != one.id) for rank, (one, _) in written.items()}
-        filed = [(key, rank) for rank, (one, _) in written.items() if one.id == rank for key in one.keys]
-        asked = set().union(*self._keys).difference(key for key, _ in filed)
-        urls, verdicts = self._urls, self.verdicts
-        tables = [
-            _table(
-                Topic.RECORD,
-                hash=[one.id for one, _ in written.values()],
-                source=[*written],
-                original=[*originals.values()],
-                count=[replaces for _, replaces in written.values()],
-                payload=[one.pack() for one, _ in written.values()],
-            ),
-            _table(
-                Topic.KEY,
-                hash=[*(key for key, _ in filed), *asked],
-                source=[*(rank for _, rank in filed), *(0 for _ in asked)],
-                original=[*(originals[rank] for _, rank in filed), *(0 for _ in asked)],
-            ),
-            _table(
-                Topic.URL,
-                hash=[*urls],
-                source=[*urls.values()],
-                original=[originals.get(rank, 0) for rank in urls.values()],
-            ),
-            _table(
-                Topic.VERDICT,
-                source=[*verdicts],
-                count=[self._flags.get(rank, 0) for rank in verdicts],
-                payload=[*verdicts.values()],
-            ),
-            _count_table(Topic.COUNT, self._counts.numbers, self._given[0], np.subtract),
-            _count_table(Topic.BITS, self._counts.bits, self._given[1], np.bitwise_xor),
-        ]
-        rows = pa.concat_tables(tables)
-        return rows.set_column(ROWS.get_field_index("part"), "part", pa.array(np.full(len(rows), part, np.uint32)))
+    def rows_of(self, part: int) -> Iterator[pa.Table]:
+        """Yield the ROWS of each topic, in the order of their hashes, or else of the pages that wrote them."""
+        written, asked = self._written, self._questions.hashes[Topic.KEY]
+        ids, originals, replaced, packed = zip(*written.values(), strict=True) if written else ((), (), (), ())
+        ranks, of_ranks = np.fromiter(written, np.uint64, len(written)), np.array([*originals, 0], np.uint64)
+        filed, by = (np.array(column, np.uint64) for column in (self._filed_keys, self._filed_by))
+        asked = sorted_set(np.concatenate((asked, np.array(self._asked_keys, np.uint64))))
+        asked = np.setdiff1d(asked, sorted_set(filed), assume_unique=True)
+        yield _table(
+            part,
+            Topic.KEY,
+            hash=np.concatenate((filed, asked)),
+            source=np.concatenate((by, np.zeros(len(asked), np.uint64))),
+            original=np.concatenate((of_ranks[np.searchsorted(ranks, by)], np.zeros(len(asked), np.uint64))),
+        )
+        urls, by = (np.fromiter(column, np.uint64, len(self._urls)) for column in (self._urls, self._urls.values()))
+        originals_of_urls = np.where(by > 0, of_ranks[np.searchsorted(ranks, by)], 0)
+        yield _table(part, Topic.URL, hash=urls, source=by, original=originals_of_urls)
+        for topic, counts in self.part_counts.by_topic():
+            hashes, added = counts.added(np.subtract if topic is Topic.COUNT else np.bitwise_xor)
+            yield _table(part, topic, hash=hashes, count=added)
+        records = {"hash": ids, "source": ranks, "original": originals, "count": replaced, "payload": packed}
+        yield _table(part, Topic.RECORD, **records)
+        flags = [self._flags.get(rank, 0) for rank in self.ranks]
+        yield _table(part, Topic.VERDICT, source=np.array(self.ranks), count=flags, payload=self.verdicts)
 
 
-def _count_table(topic: Topic, known: Mapping[int, int], given: Mapping[int, int], less: np.ufunc) -> pa.Table:
-    """Return what a part adds to the counts that it was given."""
-    hashes, counts = (np.fromiter(values, np.uint64, len(known)) for values in (known, known.values()))
-    if given:
-        counts = less(counts, np.fromiter((given.get(one, 0) for one in known), np.uint64, len(known)))
-    return _table(topic, hash=hashes, count=counts)
+def mere_questions(part: int, hashes: Mapping[Topic, Hashes]) -> pa.Table:
+    """Return ROWS by which a part asks for hashes, and leaves nothing behind."""
+    return pa.concat_tables([_table(part, topic, hash=some) for topic, some in hashes.items()])
 
 
-def _table(topic: Topic, **columns: Any) -> pa.Table:
-    """Return ROWS of one kind with these columns, and nothing in the others. All hashes are asked for."""
+def _table(part: int, topic: Topic, **columns: Any) -> pa.Table:
+    """Return ROWS of one topic with these columns, and nothing in the others. All hashes are asked for."""
     length = len(next(iter(columns.values())))
-    columns |= {"kind": [int(topic)] * length, "asked": [True] * length}
-    zeros = {name: [0] * length for name in ("hash", "part", "source", "original", "count")}
-    values = {**zeros, "payload": [None] * length, **columns}
-    return pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
+    zeros = np.zeros(length, np.uint64)
+    values: dict[str, Any] = {
+        **dict.fromkeys(("hash", "source", "original", "count"), zeros),
+        "kind": np.full(length, int(topic)),
+        "part": np.full(length, part),
+        "asked": np.ones(length, bool),
+        "payload": pa.nulls(length, pa.binary()),
+        **columns,
+    }
+    rows = pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
+    return rows.take(pa.array(np.argsort(values["hash"], kind="stable"))) if topic in ASKED else rows

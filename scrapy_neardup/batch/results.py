@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.judging import unpack_verdict
-from scrapy_neardup.batch.local import record_rows, verdict_rows
-from scrapy_neardup.batch.pages import StoredPage, stored_pages
+from scrapy_neardup.batch.local import rows_of
+from scrapy_neardup.batch.pages import StoredPage, decode, stored_pages
 from scrapy_neardup.batch.part_store import EVERYWHERE, FORM, FORMED, HERE
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
-from scrapy_neardup.batch.tables import PAGES, place_of, rank_of
+from scrapy_neardup.batch.tables import Topic, rank_of, record_batch
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
@@ -52,36 +53,41 @@ class JudgedRecord:
     counted: int
 
 
-def judged_records(parts: Sequence[ArchivePart], columns: Sequence[str] = PAGES.names) -> Iterator[JudgedRecord]:
-    """Return the pages of parts, with these columns of PAGES and nothing in the others, and their verdicts."""
+def judged_records(parts: Iterable[ArchivePart]) -> Iterator[JudgedRecord]:
+    """Return the pages of parts and their verdicts."""
     for part in parts:
-        rows = verdict_rows(part)
+        rows = rows_of(part, Topic.VERDICT)
         verdicts = zip(rows["source"].to_pylist(), rows["payload"].to_pylist(), rows["count"].to_pylist(), strict=True)
-        for file in part.files:
-            for batch in pq.ParquetFile(file).iter_batches(1000, columns=list(columns)):
-                for stored in stored_pages(batch):
-                    rank, packed, counted = next(verdicts)
-                    assert rank == stored.rank
-                    page = stored.page
-                    yield JudgedRecord(stored, unpack_verdict(rank, page.url, page.reader, packed), counted)
+        for stored in chain.from_iterable(map(stored_pages, part.batches())):
+            rank, packed, counted = next(verdicts)
+            assert rank == stored.rank
+            page = stored.page
+            yield JudgedRecord(stored, unpack_verdict(rank, page.url, page.reader, packed), counted)
 
 
 def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = lambda verdict: None) -> None:
     """Write VERDICTS to a parquet file; ``see`` gets each verdict."""
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
-        rows = list[dict[str, Any]]()
-        for judged in judged_records(run.own_parts, ("rank", "failed", "url", "reader")):
-            tag, rank = judged.verdict.as_tag(), judged.stored.rank
-            see(judged.verdict)
-            tag["shared"] = [_valid(one) for one in tag["shared"]]
-            names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
-            input, record = place_of(rank)
-            place = {"input": run.inputs[input - run.first_input], "record": record}
-            rows.append({**tag, **names, **place, "url": _valid(judged.verdict.url)})
-            if len(rows) == 10_000:
-                writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
-                rows.clear()
-        writer.write_table(pa.Table.from_pylist(rows, VERDICTS))
+        for part in run.own_parts:
+            packed = chain.from_iterable(rows_of(part, Topic.VERDICT)["payload"].chunks)
+            for batch in part.batches(("rank", "url", "reader"), 10_000):
+                rows = list[tuple[Any, ...]]()
+                columns = (batch.column(name).to_pylist() for name in ("rank", "url", "reader"))
+                for rank, url, reader in zip(*columns, strict=True):
+                    verdict = unpack_verdict(rank, decode(url), decode(reader), next(packed).as_py())
+                    see(verdict)
+                    rows.append(_row(run, rank, verdict))
+                writer.write_batch(record_batch(rows, VERDICTS))
+
+
+def _row(run: BatchRun, rank: int, verdict: Verdict) -> tuple[Any, ...]:
+    """Return the values of a row of VERDICTS."""
+    tag = verdict.as_tag()
+    tag["input"], tag["record"] = run.place_of(rank)
+    tag["url"], tag["shared"] = _valid(verdict.url), [_valid(one) for one in tag["shared"]]
+    names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
+    tag |= names
+    return tuple([tag[name] for name in VERDICTS.names])
 
 
 def _valid(text: str) -> str:
@@ -121,7 +127,7 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     generation = store.begin(f"batch {run.folder}")
     ids = _Ids(run.parts, store.new_id())
     for part in run.parts:
-        rows = record_rows(part)
+        rows = rows_of(part, Topic.RECORD)
         columns = (rows[name].to_pylist() for name in ("source", "hash", "count", "payload"))
         written = {rank: about for rank, *about in zip(*columns, strict=True)}
         for judged in judged_records([part]):
@@ -137,7 +143,9 @@ class _Ids:
     """The ids of pages in a state, in the order of their ranks."""
 
     def __init__(self, parts: Sequence[ArchivePart], first: int) -> None:
-        self._ranks = np.concatenate([record_rows(part)["source"].to_numpy() for part in parts] or [np.zeros(0)])
+        self._ranks = np.concatenate(
+            [rows_of(part, Topic.RECORD)["source"].to_numpy() for part in parts] or [np.zeros(0)]
+        )
         self._first = first
 
     def of(self, rank: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from scrapy_neardup.batch.runs import ArchivePart
 from scrapy_neardup.batch.tables import GIVEN, NEEDED, Topic
 from scrapy_neardup.state.exact_counts import MOST
 
@@ -99,6 +101,18 @@ def needed_records(given: pa.Table) -> pa.Table:
     originals = given.filter(pc.greater(given["original"], 0)).select(["part", "original"])
     pairs = pa.concat_tables([given.select(["part", "source"]), originals.rename_columns(NEEDED.names)])
     return pairs.filter(pc.greater(pairs["source"], 0)).group_by(NEEDED.names).aggregate([]).cast(NEEDED)
+
+
+def source_parts(needed: pa.Table, parts: Sequence[ArchivePart]) -> _Indices:
+    """Return the numbers of the parts that hold the NEEDED records."""
+    firsts = np.array([part.first for part in parts], np.uint64)
+    numbers: _Indices = np.searchsorted(firsts, needed["source"].to_numpy(), "right") - 1
+    return numbers
+
+
+def counts_of(given: pa.Table) -> pa.Table:
+    """Return the GIVEN rows that name no records."""
+    return given.filter(pc.is_in(given["kind"], pa.array([Topic.COUNT, Topic.BITS], pa.uint8())))
 
 
 def attach(records: pa.Table, needed: pa.Table) -> pa.Table:

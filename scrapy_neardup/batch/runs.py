@@ -7,19 +7,23 @@ ranks, and ``rows`` what each part left behind. A file is written completely or 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.batch.pages import BatchOptions
+from scrapy_neardup.batch.tables import place_of, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.recipe import Secret
 
 _MANIFEST = "run.json"
+#: Records of an input in one file, and pages of the first part, at most.
+_RECORDS, _FIRST = 10_000, 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,19 @@ class ArchivePart:
     first: int
     files: tuple[Path, ...]
     rows: Path
+
+    def batches(self, columns: Sequence[str] | None = None, pages: int = 1000) -> Iterator[pa.RecordBatch]:
+        """Return its pages, so many at a time, as PAGES or with these columns alone."""
+        for file in self.files:
+            yield from pq.ParquetFile(file).iter_batches(pages, columns=columns and list(columns))
+
+
+class Stretch(NamedTuple):
+    """What one process reads: the number and name of an input, and which of its ``strides``."""
+
+    input: int
+    name: str
+    stride: int
 
 
 class BatchRun:
@@ -100,26 +117,55 @@ class BatchRun:
 
     @property
     def own_parts(self) -> list[ArchivePart]:
-        """The parts of this run alone. Small files make one part together."""
-        first = len(self.previous.parts) if self.previous else 0
-        groups: list[list[Path]] = []
-        size = 0
-        for file in sorted(self.folder.glob("pages/[0-9]*.parquet")):
+        """The parts of this run alone, once its inputs are read."""
+        return [*self.group(sorted(self.folder.glob("pages/[0-9]*.parquet")))]
+
+    def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
+        """Return files of pages, in their order, as parts.
+
+        The first parts are small, so that judging begins early. Each further part is at most as large as all before it.
+        """
+        number = len(self.previous.parts) if self.previous else 0
+        group, size, before = list[Path](), 0, 0
+        for file in files:
             pages = pq.read_metadata(file).num_rows
-            if not groups or size + pages > self.pages:
-                groups.append([])
-                size = 0
-            groups[-1].append(file)
+            if group and size + pages > min(self.pages, max(_FIRST, before)):
+                yield self._part(number, group)
+                number, before = number + 1, before + size
+                group, size = [], 0
+            group.append(file)
             size += pages
-        return [
-            ArchivePart(number, _first_rank(files[0]), tuple(files), self.folder / "rows" / f"{number:06}.arrow")
-            for number, files in enumerate(groups, first)
-        ]
+        if group:
+            yield self._part(number, group)
 
+    def _part(self, number: int, files: Sequence[Path]) -> ArchivePart:
+        input, group = map(int, files[0].stem.split("-"))
+        first = rank_of(input, group * self.records_of_file)
+        return ArchivePart(number, first, tuple(files), self.folder / "rows" / f"{number:06}.arrow")
 
-def _first_rank(file: Path) -> int:
-    rank: int = pq.ParquetFile(file).read_row_group(0, ["rank"])["rank"][0].as_py()
-    return rank
+    def stretches(self) -> list[Stretch]:
+        """Return what is left to read."""
+        named = enumerate(self.inputs, self.first_input)
+        every = (Stretch(number, name, stride) for number, name in named for stride in range(self.strides))
+        return [one for one in every if not self.marker(one).exists()]
+
+    def place_of(self, rank: int) -> tuple[str, int]:
+        """Return the name of the input of a page, and the number of its record there."""
+        input, record = place_of(rank)
+        return self.inputs[input - self.first_input], record
+
+    def marker(self, stretch: Stretch) -> Path:
+        """Return the file that is there once a stretch is read."""
+        return self.folder / "pages" / f"{stretch.input:06}-{stretch.stride:03}.json"
+
+    def pages_file(self, input: int, group: int) -> Path:
+        """Return the file with the pages of a group of records of an input."""
+        return self.folder / "pages" / f"{input:06}-{group:09}.parquet"
+
+    @property
+    def records_of_file(self) -> int:
+        """How many records of an input are read into one file."""
+        return min(self.pages, _RECORDS)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:

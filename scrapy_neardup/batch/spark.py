@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.local import LocalRunner, R, T, asked_rows, record_rows, rejudge, source_parts
+from scrapy_neardup.batch.local import LocalRunner, asked_rows, judge_if_new, questions_of, read_stretch, rows_of
 from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.routing import answer, attach, needed_records
+from scrapy_neardup.batch.routing import answer, attach, counts_of, needed_records, source_parts
 from scrapy_neardup.batch.runs import ArchivePart
 from scrapy_neardup.batch.tables import GIVEN, NEEDED, ROWS, Topic
 from scrapy_neardup.errors import NearDupError
@@ -43,6 +43,19 @@ class SparkRunner(LocalRunner):
     """Does what is left to do of a run, in tasks of Spark. The session is the active one, or a new one."""
 
     _session: SparkSession
+
+    def _complete(self) -> None:
+        run = self._run
+        with self._open():
+            reading = run.stretches()
+            if reading:
+                tasks = self._session.sparkContext.parallelize(reading, len(reading))
+                self._inform(f"{tasks.map(partial(read_stretch, run)).sum():,} records read")
+            parts, own = run.parts, run.own_parts
+            rounds, judged = 0, -1
+            while own and judged:
+                rounds, judged = rounds + 1, self._round(parts, own)
+                self._inform(f"round {rounds}: {judged} of {len(own)} parts judged")
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -68,19 +81,11 @@ class SparkRunner(LocalRunner):
             if active is None:
                 self._session.stop()
 
-    def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        tasks = list(tasks)
-        if not tasks:
-            return iter(())
-        return iter(self._session.sparkContext.parallelize(tasks, len(tasks)).map(function).collect())
-
     def _round(self, parts: Sequence[ArchivePart], own: Sequence[ArchivePart]) -> int:
-        if not own:
-            return 0
         session, options = self._session, self._run.options
         given_type, flags = _spark_type(GIVEN), "part int, judged boolean"
         number, own_number, first = len(parts), len(own), own[0].number
-        rows = session.range(0, number, 1, number).mapInArrow(partial(_load, parts), _spark_type(ROWS))
+        rows = session.range(0, number, 1, number).mapInArrow(partial(_load, options, parts), _spark_type(ROWS))
         named = rows.repartition(number, "hash").mapInArrow(
             partial(_answer, parts, options.make_method().common), given_type
         )
@@ -155,17 +160,17 @@ def _by_part(batches: _Batches) -> Iterator[tuple[int, pa.Table]]:
 # What tasks do.
 
 
-def _load(parts: Sequence[ArchivePart], numbers: _Batches) -> _Batches:
+def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches) -> _Batches:
     """Yield what parts ask and leave behind."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from _to_spark(asked_rows(parts[number]))
+            yield from _to_spark(asked_rows(options, parts[number]))
 
 
 def _answer(parts: Sequence[ArchivePart], common: int, rows: _Batches) -> _Batches:
     """Answer what is asked by some hashes: yield counts, and which records are needed."""
     given = answer(_from_spark(rows, ROWS), common)
-    yield from _to_spark(given.filter(pc.is_in(given["kind"], pa.array([Topic.COUNT, Topic.BITS], pa.uint8()))))
+    yield from _to_spark(counts_of(given))
     needed = needed_records(given)
     count = len(needed)
     zeros = pa.array(np.zeros(count, np.uint64))
@@ -181,7 +186,7 @@ def _attach(parts: Sequence[ArchivePart], rows: _Batches) -> _Batches:
     for owner, table in _by_part(rows):
         needed = pa.table([table["count"].cast(pa.uint32()), table["source"]], NEEDED)
         needed = needed.group_by(NEEDED.names).aggregate([])
-        yield from _to_spark(attach(record_rows(parts[owner]), needed))
+        yield from _to_spark(attach(rows_of(parts[owner], Topic.RECORD), needed))
 
 
 def _name_parts(first: int, numbers: _Batches) -> _Batches:
@@ -196,5 +201,6 @@ def _name_parts(first: int, numbers: _Batches) -> _Batches:
 def _judge(options: BatchOptions, parts: Sequence[ArchivePart], rows: _Batches) -> _Batches:
     """Judge parts by what they are given; yield each with whether it was judged."""
     for number, given in _by_part(rows):
-        judged = rejudge(options, parts[number], given.filter(pc.not_equal(given["kind"], _NOTHING)))
+        part, has_content = parts[number], pc.not_equal(given["kind"], _NOTHING)
+        judged = judge_if_new(options, part, given.filter(has_content), questions_of(options, part))
         yield pa.record_batch([pa.array([number], pa.int32()), pa.array([judged])], ["part", "judged"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 import pyarrow as pa
 
@@ -28,6 +30,14 @@ def place_of(rank: int) -> tuple[int, int]:
     return rank >> RECORD_BITS, rank & ((1 << RECORD_BITS) - 1)
 
 
+def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows as a batch."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.record_batch(
+        [pa.array(column, field.type) for field, column in zip(schema, columns, strict=True)], schema
+    )
+
+
 class Topic(IntEnum):
     """What a row of ``ROWS`` or ``GIVEN`` is about."""
 
@@ -46,12 +56,14 @@ class Topic(IntEnum):
 
 
 #: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``page``: its fields, as JSON. ``keys``, ``sketch``, ``sentences``, ``own``, ``quoted``: the fingerprint without
-#: boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of surrogate pairs.
+#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences``, ``own`` and ``quoted`` are
+#: the fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves
+#: of surrogate pairs.
 PAGES = pa.schema(
     [
         ("rank", pa.uint64()),
-        *((name, pa.binary()) for name in ("failed", "url", "reader", "page")),
+        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
+        ("html", pa.uint64()),
         ("keys", pa.list_(pa.uint64())),
         ("sketch", pa.binary()),
         ("sentences", pa.list_(pa.uint32())),
@@ -82,3 +94,6 @@ GIVEN = pa.schema([field for field in ROWS if field.name != "asked"])
 
 #: The records that parts need: ``part`` needs what the page ``source`` wrote.
 NEEDED = pa.schema([("part", pa.uint32()), ("source", pa.uint64())])
+
+#: What parts ask for, by hash.
+ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS)

@@ -21,15 +21,15 @@ from scrapy_neardup.cli.command import (
     number,
     option,
 )
-from scrapy_neardup.cli.dedup_records import Rejects, Tally, describe_outcome
+from scrapy_neardup.cli.dedup import Rejects, Tally, describe_outcome
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.policy import FIRST
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.options import parse_size
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import Config
@@ -91,12 +91,13 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
     options = BatchOptions(config, config.secret, fields_of(arguments, config), arguments.id, arguments.format)
-    processes, pages = plan(_memory(arguments.memory), arguments.workers)
+    on_spark = arguments.runner == SPARK
+    processes, pages = plan(_memory(arguments.memory), arguments.workers, arguments.workers if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
     runner = LocalRunner
-    if arguments.runner == SPARK:
+    if on_spark:
         from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark
 
         runner = SparkRunner

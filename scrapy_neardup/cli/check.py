@@ -12,9 +12,9 @@ from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, flag, option
 from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
-from scrapy_neardup.cli.output import format_data, format_rest, present, progress, to_line
+from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.maintenance.repair import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
@@ -128,15 +128,16 @@ def _repair_data(repaired: RepairResult) -> dict[str, Any]:
 
 
 def _lines(data: dict[str, Any], place: str) -> Iterator[str]:
-    found = "is sound" if data["sound"] else "is not sound"
-    yield f"The state at {place} {found}.\n"
-    yield format_data(data, "store", "sound", "problems")
+    found = "is sound" if data["sound"] else f"is not sound: {format_counts(data['counts'])}"
+    yield f"The state at {place} {found} ({format_counts(data) or 'nothing is readable'})."
     yield from (f"  {one['kind']}: {to_line(one['what'])}" for one in data["problems"])
     yield format_rest(sum(data["counts"].values()) - len(data["problems"]))
 
 
 def _repair_lines(data: dict[str, Any], url: str) -> Iterator[str]:
-    yield f"The state at {data['source']} is unchanged. The repaired copy is at {data['store']}.\n"
-    yield format_data(data, "source", "store", "check")
+    yield f"The state at {data['source']} is unchanged. The repaired copy is at {data['store']}."
+    yield f"  {format_counts(data)}"
+    if data["recipe_assumed"]:
+        yield "  The recipe is taken from the settings here, because that of the state is unreadable."
     yield from _lines(data["check"], data["store"])
     yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."

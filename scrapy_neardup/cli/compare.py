@@ -30,19 +30,22 @@ from scrapy_neardup.cli.output import (
     to_line,
 )
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.inspect import as_data
 from scrapy_neardup.inspect.pair import (
     KnownPair,
     PairSide,
     inspect_pair,
 )
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.methods import Method
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark
 
+#: Values that stand in the sentence of a verdict, or below.
+_SAID = ("sentence", "verdict", "kind", "reason", "similarity", "containment", "certain", "parameters", "a", "b")
 #: Before each line of a page, so that none looks like a line of the command.
 _INDENT = "  | "
 
@@ -130,7 +133,13 @@ def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
     sides = (("A", pair.a), ("B", pair.b))
     yield from (_name_line(name, side.name, side.title) for name, side in sides)
     yield ""
-    yield format_data(pair, "sentence", "parameters", "a", "b")
+    data = as_data(pair)
+    if pair.compared is not None:
+        keys = pair.compared.keys
+        common = f" ({keys.common} keys of too many pages do not count)" if keys.common else ""
+        data["keys"] = f"{keys.shared} of B's {keys.of} keys are keys of A{common}"
+        data["compared_in_a_crawl"] = "yes" if pair.compared.compared_in_a_crawl else "no"
+    yield format_data(data, *_SAID)
     yield from _note_lines(pair, coloured=coloured)
     for name, side in sides:
         if side.parts is not None:

@@ -18,7 +18,6 @@ from twisted.python.failure import Failure
 from scrapy_neardup.cli.command import JSON, STATE, STRICT, command, config_of, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
-    format_count,
     format_data,
     format_parts,
     is_coloured,
@@ -27,26 +26,16 @@ from scrapy_neardup.cli.output import (
 )
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.inspect import as_data
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
-from scrapy_neardup.judge.former import state_recipe
-from scrapy_neardup.page.reading import LineRole, Reading
+from scrapy_neardup.judge.recipes import state_recipe
+from scrapy_neardup.page.reading import LineRole
 from scrapy_neardup.page.source import PageResponse
-from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.report.words import ENGLISH
+from scrapy_neardup.text.marking import Part
 from scrapy_neardup.untrusted import one_line
 
 _STDIN = "-"
-_MAIN = "trafilatura's main text has {held} of {letters} of the visible prose"
-#: Why a page was read in its way; see ``Reading.explain``.
-_READINGS = {
-    "extractor": "NEARDUP_EXTRACTOR gave {letters}, which are judged unchanged.",
-    "no_prose": "none of its {many} visible lines is prose.",
-    "no_text": "it shows no text.",
-    "no_main": "trafilatura finds no main text, so only the {letters} of visible prose are judged.",
-    "article": "{main}, and is also judged on its own.",
-    "menu": "{main}, but it is ignored: more than {share} of it are links, as in a menu.",
-    "too_few": "{main}, so it is ignored: it would need {least} letters.",
-    "too_little": "{main}, so it is ignored: it would need {share} of them.",
-}
 #: Length of the longest role.
 _WIDTH = max(len(role.value) for role in LineRole)
 
@@ -92,8 +81,7 @@ def extract_text(arguments: argparse.Namespace) -> int:
                 f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
                 f"({error.reason}). In a crawl its items pass unjudged."
             ) from None
-    data = _data(found)
-    present(arguments, data, _lines(found, data, coloured=is_coloured()))
+    present(arguments, found, _lines(found, coloured=is_coloured()))
     return 0
 
 
@@ -115,60 +103,18 @@ def _read_source(arguments: argparse.Namespace) -> PageResponse:
         ) from None
 
 
-def _data(found: ExtractedPage) -> dict[str, Any]:
-    page = found.page
-    return {
-        "url": page.url,
-        "title": page.title,
-        "headline": page.headline,
-        "keywords": list(page.keywords),
-        "description": page.description,
-        "canonical": page.canonical or None,
-        "site": page.site or None,
-        "reader": page.reader,
-        "why": _describe_reading(found.reading),
-        "judged": not found.reason,
-        "reason": found.reason or None,
-        "letters": found.letters,
-        "own_letters": found.own,
-        "quoted_letters": found.quoted,
-        "store": found.location,
-        "why_no_store": found.why_no_state or None,
-        "pages_of_site": (found.site.pages if found.site else 0) if found.location else None,
-        "text": page.text,
-        "main": page.main,
-        "lines": [
-            {
-                "role": one.role.value,
-                "text": one.text,
-                "boilerplate": [part.text for part in one.parts if part.mark is Mark.BOILERPLATE],
-                "pages": one.pages or None,
-            }
-            for one in found.lines
-        ],
-    }
-
-
-def _lines(found: ExtractedPage, data: dict[str, Any], *, coloured: bool) -> Iterator[str]:
-    yield to_line(found.page.url) or "standard input"
+def _lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
+    yield to_line(found.url) or "standard input"
+    data = {**as_data(found), "judged": "yes" if found.judged else f"no: {ENGLISH(f'reason.{found.reason}')}"}
     yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
         # Without colours the role says that all of a line is boilerplate.
-        parts = [Part(one.text)] if one.role is LineRole.BOILERPLATE and not coloured else one.parts
-        text = " ".join(format_parts(parts, coloured=coloured).split())
-        yield f"{one.role.value:<{_WIDTH}}  {text}{pages}"
+        is_marked = coloured or one.role != LineRole.BOILERPLATE.value
+        text = " ".join(format_parts(one.parts if is_marked else (Part(one.text),), coloured=coloured).split())
+        yield f"{one.role:<{_WIDTH}}  {text}{pages}"
     if not found.lines:
         yield "It shows no text."
-
-
-def _describe_reading(reading: Reading) -> str:
-    """Return why the page was read in this way."""
-    name, numbers = reading.explain()
-    shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
-    if "letters" in numbers:
-        shown["letters"] = format_count(int(numbers["letters"]), "letter")
-    return _READINGS[name].format(**shown, main=_MAIN.format(**shown) if "held" in shown else "")
 
 
 #: A crawl of one page must leave no trace.

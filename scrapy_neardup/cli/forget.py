@@ -14,9 +14,9 @@ from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of,
 from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
-from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_expired, select_unseen
+from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_unseen
 from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
-from scrapy_neardup.report.formats import format_size
+from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
@@ -93,7 +93,7 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
         return lambda store, _: select_overwritten(store, progress)
     if arguments.before is not None:
         seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
-        return lambda store, _: select_unseen(store, seconds, progress)
+        return lambda store, _: select_unseen(store, seconds, watch=progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
             raise SettingsError(f"--host is {arguments.host!r}. Give the host name only, such as a.example.")
@@ -167,7 +167,8 @@ def expire(arguments: argparse.Namespace) -> int:
             "No bound is given. Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES."
         )
     with open_state(arguments.store, config) as store:
-        found = _forget(store, select_expired(store, bounds, progress), [], dry=dry)
+        before = None if bounds.ttl is None else store.clock.now() - bounds.ttl
+        found = _forget(store, select_unseen(store, before, bounds.max_pages, progress), [], dry=dry)
         left = store.pages - (found["pages"] if dry else 0)
     data = {"ttl": bounds.ttl, "max_pages": bounds.max_pages, **found, "pages_left": left}
     present(arguments, data, _as_text(found))

@@ -11,9 +11,9 @@ from scrapy_neardup.cli.output import format_data, present, progress, warn, writ
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.inspect.sources import open_source
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import FileEngine
-from scrapy_neardup.kv.exchange import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
+from scrapy_neardup.kv.exchange import draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.lab.documents import make_page
 from scrapy_neardup.maintenance.migrate import Migration, Way
@@ -43,9 +43,8 @@ the new fingerprint of a page:
   1. comes from a feed (--from) that has its URL: any format that 'dedup' reads, texts or HTML;
   2. else comes from the text in the state (NEARDUP_KEEP = "texts");
   3. else stays, if only a tool differs (extractor, segmenter): a page that both read alike is unchanged;
-  4. else is made when the page comes again. Until then the state knows only its URL. If it is the same by the earlier
-     method, it is not delivered again. Otherwise it is judged like a new page, and passes as updated if it is no copy.
-     A copy at a new URL that comes before it passes.
+  4. else is made when the page comes again. Until then the state knows only its URL. The page passes once as updated,
+     also if it is unchanged; --from FEED avoids that. A copy at a new URL that comes before it passes.
 
 examples:
   scrapy neardup migrate
@@ -96,7 +95,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
                 f"Only {pages:,} of {old.pages:,} pages were converted, so the state at {old.location} is unchanged. "
                 "Find the cause with: scrapy neardup check"
             )
-    kept = exchange(kind, place, as_left(kind, place))
+    kept = exchange(kind, place, old.kv.tally if source == place else None)
     data = {
         "store": place,
         "from": source,
@@ -106,11 +105,16 @@ def convert_state(arguments: argparse.Namespace) -> int:
         "records_used": found.used,
     }
     known_by_url = (
-        "Pages known only by URL get a fingerprint when they come again. If a feed has their texts, convert them now: "
-        "scrapy neardup migrate --from FEED\n"
+        "Pages known only by URL pass once as updated when they come again. If a feed has their texts, convert them "
+        "now: scrapy neardup migrate --from FEED\n"
     )
     advice = known_by_url if found.pages[Way.URL] else ""
-    present(arguments, data, f"{format_data(data)}\n{advice}{_describe_old_state(kept and kind.url(kept))}")
+    ways = "\n".join(f"{found.pages[way]:,} {way.value}" for way in Way if found.pages[way])
+    present(
+        arguments,
+        data,
+        f"{format_data({**data, 'pages': ways})}\n{advice}{_describe_old_state(kept and kind.url(kept))}",
+    )
     return 0
 
 

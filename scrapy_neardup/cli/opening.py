@@ -15,8 +15,8 @@ from scrapy_neardup.cli.output import to_line, warn
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.urls import near_urls
-from scrapy_neardup.judge.former import check_tools
+from scrapy_neardup.inspect.sources import near_urls
+from scrapy_neardup.judge.recipes import check_tools
 from scrapy_neardup.kv.base import SETTING, Engine
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config

@@ -22,7 +22,7 @@ from scrapy_neardup.cli.command import Option, flag, limit_option, option
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.report.formats import format_size
+from scrapy_neardup.report.words import format_size
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 
@@ -172,19 +172,20 @@ def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: s
 def format_data(data: Any, *hidden: str, indent: str = "") -> str:
     """Return a JSON object as text: names and values in two columns, then a table for each list of objects.
 
-    Empty values and ``hidden`` names are left out. A name that begins with "bytes" is a size.
+    Values that say nothing (null, false, 0, empty) and ``hidden`` names are left out. A name that begins with "bytes"
+    is a size.
     """
     facts, tables = [], []
     for name, value in _as_dict(data).items():
-        if name in hidden or (not value and value != 0):
+        if name in hidden or not value:
             continue
         if isinstance(value, (list, tuple)) and not isinstance(value[0], str):
             rows = [_as_dict(one) for one in value]
-            cells = [[_format_value(*item) for item in row.items()] for row in rows]
-            tables.append(f"\n{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells, words=2)}\n")
+            cells = [[_format_value(*item).replace("\n", " ") for item in row.items()] for row in rows]
+            tables.append(f"\n{_spaced(name)}:\n\n{format_table([*map(_spaced, rows[0])], cells)}\n")
         else:
             facts.append((_spaced(name), _format_value(name, value)))
-    width = max(len(name) for name, _ in facts) + 2
+    width = max((len(name) for name, _ in facts), default=0) + 2
     return "".join([format_facts(facts, width, indent), *tables])
 
 
@@ -196,14 +197,17 @@ def _format_value(name: str, value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "\n".join(map(to_line, value))
     if value is None or isinstance(value, bool):
-        return "" if value is None else "yes" if value else "no"
+        return "yes" if value else "" if value is None else "no"
     if isinstance(value, str):
-        return to_line(value.value if isinstance(value, Enum) else value)
+        return "\n".join(map(to_line, (value.value if isinstance(value, Enum) else value).split("\n")))
     if isinstance(value, (int, float)):
         return format_size(int(value)) if name.startswith("bytes") else f"{value:,}"
-    parts = _as_dict(value)
-    entries = [f"{key}: {_format_value(key, one)}" for key, one in parts.items() if one is not None]
-    is_flat = isinstance(value, dict) and not any(isinstance(one, dict) for one in parts.values())
+    parts = {key: _format_value(key, one) for key, one in _as_dict(value).items() if one}
+    if "url" in parts:  # a page
+        title = [f'"{parts.pop("title")}"'] if "title" in parts else []
+        return "\n".join([parts.pop("url"), *title, *(f"{_spaced(key)} {one}" for key, one in parts.items())])
+    entries = [f"{key}: {one}" for key, one in parts.items()]
+    is_flat = isinstance(value, dict) and not any(isinstance(one, dict) for one in value.values())
     return fill(", ".join(entries), 100, break_on_hyphens=False) if is_flat else "\n".join(entries)
 
 

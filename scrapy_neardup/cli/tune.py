@@ -22,8 +22,10 @@ from scrapy_neardup.cli.command import (
 from scrapy_neardup.cli.documents import read_documents
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import (
+    BRACKETS,
     ask,
     format_count,
+    format_parts,
     format_table,
     is_coloured,
     present,
@@ -41,14 +43,14 @@ from scrapy_neardup.lab.exact import Alike, GramFile
 from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, AnswerFile, Pair, compare_documents, read_answers
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES
-from scrapy_neardup.text.marking import Mark, Part, mark_differences, truncate
+from scrapy_neardup.text.marking import Mark, mark_sentences, sentence_letters, truncate
 from scrapy_neardup.untrusted import clean_text
 
 #: Words that a reader may type, and their labels.
 _LABELS = {"y": COPY, "yes": COPY, "n": DIFFERENT, "no": DIFFERENT, "s": SKIP, "skip": SKIP}
 _QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
-#: Characters of a text that are compared, and shown at most.
-_COMPARED = 6_000
+#: Characters of a text that are shown at most.
+_MOST_SHOWN = 6_000
 #: A value is better if it is so probable.
 _CLEAR = 0.9
 
@@ -152,13 +154,12 @@ def _ask_for_labels(arguments: argparse.Namespace, documents: Spool, drawn: list
     if known:
         write(f"{arguments.output} has answers to {known} of {format_count(len(pairs), 'pair')}.\n")
     if left:
-        write("Text of both pages is grey.\n" if is_coloured() else "Text of one page alone is in [[brackets]].\n")
-    for place, (pair, both) in enumerate(left):
+        marks = "green" if is_coloured() else "between {} and {}".format(*BRACKETS[Mark.SHARED])
+        write(f"Common sentences: {marks}.\n")
+    for place, (pair, (earlier, later)) in enumerate(left):
         write(f"\n{'─' * 72}\nPair {known + place + 1} of {len(pairs)}\n")
-        texts = [clean_text(one.page.text) for one in both]
-        parts = mark_differences(*(text[:_COMPARED] for text in texts))
-        for when, document, text, own in zip(("EARLIER", "LATER"), both, texts, parts, strict=True):
-            write(_format_side(when, document, len(text), truncate(own, arguments.limit or _COMPARED)))
+        write(_format_side("EARLIER", earlier, later, arguments.limit))
+        write(_format_side("LATER", later, earlier, arguments.limit))
         answer = _read_label()
         if answer is None:
             warn(f"tune: {format_count(len(left) - place, 'pair')} left. To go on, run the same command again.")
@@ -179,19 +180,15 @@ def _read_label() -> str | None:
             return None
 
 
-def _format_side(when: str, document: Document, length: int, parts: list[Part]) -> str:
-    more = length - sum(len(part.text) for part in parts)
+def _format_side(when: str, document: Document, other: Document, limit: int) -> str:
+    """Return the beginning of a page, with the sentences that the other page has too."""
+    text, shared = clean_text(document.page.text), sentence_letters(other.page.text)
+    parts = mark_sentences(text[:_MOST_SHOWN], lambda own: Mark.SHARED if own in shared else Mark.NONE)
+    shown = truncate(parts, limit or _MOST_SHOWN)
+    more = len(text) - sum(len(part.text) for part in shown)
     rest = f"… ({more:,} more characters)\n" if more else ""
-    text = "".join(_format_part(part, is_coloured()) for part in parts)
-    return f"\n{when}: {to_line(document.page.title)}\n{to_line(document.url or document.id)}\n\n{text}\n{rest}\n"
-
-
-def _format_part(part: Part, coloured: bool) -> str:
-    """Return text of both pages in grey; without colours, put text of one page in brackets."""
-    is_shared, text = part.mark is Mark.SHARED, part.text
-    if coloured:
-        return f"\x1b[90m{text}\x1b[0m" if is_shared else text
-    return text if is_shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"
+    head = f"\n{when}: {to_line(document.page.title)}\n{to_line(document.url or document.id)}\n\n"
+    return f"{head}{format_parts(shown, coloured=is_coloured())}\n{rest}\n"
 
 
 def _data(tuning: Tuning) -> dict[str, Any]:
@@ -234,21 +231,13 @@ def _strata_lines(tuning: Tuning) -> Iterator[str]:
 
 def _estimate_lines(tuning: Tuning) -> Iterator[str]:
     tried = tuning.tried
-    yield (
-        f"What each {tried.parameter} of {tried.name} would have done, by {format_count(tuning.labels, 'label')} "
-        "(95 % intervals in brackets):\n"
-    )
-    cells = [
-        (
-            f"{one.value:g}{' (now)' if at == tried.now else ''}",
-            one.called,
-            _format_number(one.wrong),
-            _format_number(one.missed),
-            f"{one.best:.0%}",
-        )
-        for at, one in enumerate(tuning.outlook.estimates)
-    ]
-    yield format_table([tried.parameter, "called", "wrong", "missed", "best"], cells) + "\n"
+    labels = format_count(tuning.labels, "label")
+    yield f"What each {tried.parameter} of {tried.name} would have done, by {labels} (95 % intervals in brackets):\n"
+    rows = []
+    for at, one in enumerate(tuning.outlook.estimates):
+        value = f"{one.value:g}{' (now)' if at == tried.now else ''}"
+        rows.append((value, one.called, _format_number(one.wrong), _format_number(one.missed), f"{one.best:.0%}"))
+    yield format_table([tried.parameter, "called", "wrong", "missed", "best"], rows) + "\n"
     unlabelled = [one for one in tuning.strata if not tuning.answers.get(one.name)]
     if unlabelled:
         pages = format_count(sum(one.size for one in unlabelled), "page")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -23,8 +22,8 @@ from scrapy_neardup.cli.output import (
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN, Entry, read_input
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.dropped import dropped, originals_of
-from scrapy_neardup.inspect.urls import near_urls
+from scrapy_neardup.inspect.pages import dropped, originals_of
+from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -98,33 +97,17 @@ def keep(arguments: argparse.Namespace) -> int:
 
 def _read_urls(arguments: argparse.Namespace) -> list[str]:
     """Return the URLs, each once; raises NearDupError if there is none, or if a list cannot be read."""
-    urls = [one for url in arguments.urls for one in (_urls_of_lines() if url == STDIN else [url])]
+    urls = [one for url in arguments.urls for one in (map(str.strip, sys.stdin) if url == STDIN else [url])]
     for record in read_input(arguments.file, arguments.format) if arguments.file else ():
         if not isinstance(record, Entry):
             raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
-        urls.append(_url_of(record.fields, record.place))
-    if not urls:
+        url = record.fields.get("url")
+        if not isinstance(url, str) or not url.strip():
+            raise NearDupError(f"{record.place} has no url, but each record needs one. Nothing is changed.")
+        urls.append(url.strip())
+    if not any(urls):
         raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
-    return list(dict.fromkeys(urls))
-
-
-def _urls_of_lines() -> Iterator[str]:
-    """Read standard input, where a line is a URL or a JSON object."""
-    for text in sys.stdin:
-        if text.lstrip().startswith("{"):
-            try:
-                yield _url_of(json.loads(text), "standard input")
-            except ValueError:
-                raise NearDupError(f"{text.strip()[:80]!r} is no JSON. Give one URL or JSON object per line.") from None
-        elif text.strip():
-            yield text.strip()
-
-
-def _url_of(fields: object, place: str) -> str:
-    url = fields.get("url") if hasattr(fields, "get") else None
-    if not isinstance(url, str) or not url.strip():
-        raise NearDupError(f"{place} has no url, but each record needs one. Nothing is changed.")
-    return url.strip()
+    return list(dict.fromkeys(filter(None, urls)))
 
 
 def _lines(verdicts: list[ManualVerdict]) -> Iterator[str]:

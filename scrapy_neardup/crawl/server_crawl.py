@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -39,26 +39,18 @@ def need_asyncio() -> None:
         )
 
 
-@dataclass
-class ServerWatch:
-    """Logs once that the server is gone, and once that it is back: NEARDUP_ON_STORE_ERROR = 'wait'."""
-
-    location: str
-    notes: Notes
-
-    def gone(self, why: str) -> None:
-        """Log that pages wait."""
-        self.notes.count(stats.SERVER_GONE)
-        logger.warning(
-            "The server of the state at %s does not answer (%s). Pages wait for it, because "
-            "NEARDUP_ON_STORE_ERROR is 'wait'.",
-            self.location,
-            why,
-        )
-
-    def back(self) -> None:
-        """Log that the crawl goes on."""
-        logger.info("The server of the state at %s answers again. Pages are judged again.", self.location)
+def log_outage(location: str, notes: Notes, why: str) -> None:
+    """Log that pages wait for their server, or, without a reason, that the crawl goes on: see ``Patience``."""
+    if not why:
+        logger.info("The server of the state at %s answers again. Pages are judged again.", location)
+        return
+    notes.count(stats.SERVER_GONE)
+    logger.warning(
+        "The server of the state at %s does not answer (%s). Pages wait for it, because NEARDUP_ON_STORE_ERROR is "
+        "'wait'.",
+        location,
+        why,
+    )
 
 
 async def wait_for_server(url: str, notes: Notes) -> None:
@@ -68,7 +60,7 @@ async def wait_for_server(url: str, notes: Notes) -> None:
     from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
 
     _, location = parse_url(url)
-    link = AsyncLink(location, ServerWatch(location, notes))
+    link = AsyncLink(location, partial(log_outage, location, notes))
     program = link.program()
     program.count()
     try:
@@ -99,8 +91,8 @@ class ServerCrawl:
         self._bounds = bounds
         self._waits = waits
         self._notes = notes
-        watch = ServerWatch(store.location, notes) if waits else None
-        self.crawl = RemoteCrawl(detector, on_error, self._note_lost, watch)
+        patience = partial(log_outage, store.location, notes) if waits else None
+        self.crawl = RemoteCrawl(detector, on_error, self._note_lost, patience)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
@@ -110,7 +102,7 @@ class ServerCrawl:
         await self._upkeep
         await self.crawl.finish()
         if self._waits:
-            self._store.wait_longer()
+            self._store.kv.link.wait_longer()
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()

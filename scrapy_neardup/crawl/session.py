@@ -26,7 +26,7 @@ from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import need_lasting_method, state_recipe, take_over
+from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_drops
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource

@@ -86,7 +86,7 @@ class Kernels(Protocol):
         """
 
     def words(
-        self, known: Any, text: str, lexicon: Any, singles: bool, core: int, unknown: float, /
+        self, known: Any, text: str, lexicon: Any, singles: bool, core: int, unknown: float, all_words: bool, /
     ) -> tuple[list[str], list[str]]:
         """See ``Segmenter.words``; words without a weight weigh ``unknown``."""
 

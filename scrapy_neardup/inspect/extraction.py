@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from scrapy_neardup.errors import AnyReason, LexiconNeeded
-from scrapy_neardup.inspect.pages import KnownSite, inspect_site
+from scrapy_neardup.inspect import HIDDEN
 from scrapy_neardup.inspect.sources import fingerprint_page, limit_text, read_html
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.page.extraction import analyse
 from scrapy_neardup.page.limits import is_risky
 from scrapy_neardup.page.reading import Line, Reading, classify_lines
@@ -19,32 +19,66 @@ from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import own_letters
+from scrapy_neardup.text.marking import Mark, Part, own_letters
+
+_MAIN = "trafilatura's main text has {held} of {letters} of the visible prose"
+#: Why a page was read in its way; see ``Reading.explain``.
+_READINGS = {
+    "extractor": "NEARDUP_EXTRACTOR gave {letters}, which are judged unchanged.",
+    "no_prose": "none of its {many} visible lines is prose.",
+    "no_text": "it shows no text.",
+    "no_main": "trafilatura finds no main text, so only the {letters} of visible prose are judged.",
+    "article": f"{_MAIN}, and is also judged on its own.",
+    "menu": f"{_MAIN}, but it is ignored: more than {{share}} of it are links, as in a menu.",
+    "too_few": f"{_MAIN}, so it is ignored: it would need {{least}} letters.",
+    "too_little": f"{_MAIN}, so it is ignored: it would need {{share}} of them.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedLine:
+    """A line, its role, and its boilerplate, which is on so many ``pages``."""
+
+    role: str
+    text: str
+    boilerplate: tuple[str, ...]
+    pages: int | None
+    parts: tuple[Part, ...] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedPage:
     """A page, how it was read, and its lines.
 
-    ``letters`` counts letters and digits of its text, ``quoted`` those in quotes, ``own`` those that are neither quotes
-    nor boilerplate (None: unknown). ``reason``: why the page cannot be judged; empty if it can.
-    ``site``: what the state knows of its site. ``location``: the state, or None and ``why_no_state``.
+    ``letters`` counts letters and digits of its text, ``quoted_letters`` those in quotes, ``own_letters`` those that
+    are neither quotes nor boilerplate (None: unknown). ``reason``: why the page cannot be judged. ``pages_of_site``:
+    pages of its site that the state has counted, 256 at most.
     """
 
-    page: Page
-    reading: Reading
-    lines: list[Line]
+    url: str
+    title: str
+    headline: str
+    keywords: tuple[str, ...]
+    description: str
+    canonical: str | None
+    site: str | None
+    reader: str
+    why: str
+    judged: bool
+    reason: AnyReason | None
     letters: int
-    own: int | None
-    quoted: int
-    reason: AnyReason
-    site: KnownSite | None
-    location: str | None
-    why_no_state: str
+    own_letters: int | None
+    quoted_letters: int
+    store: str | None
+    why_no_store: str | None
+    pages_of_site: int | None
+    text: str
+    main: str
+    lines: tuple[ExtractedLine, ...]
 
 
 def inspect_extraction(
-    served: PageResponse, method: Method, config: Config, store: PageStore | None, why_no_state: str = ""
+    served: PageResponse, method: Method, config: Config, store: PageStore | None, why_no_store: str = ""
 ) -> ExtractedPage:
     """Read a page as a crawl would now. The state is only read, for its boilerplate.
 
@@ -63,18 +97,43 @@ def inspect_extraction(
         reason = error.reason
     simplified = method.parameters.simplified
     count_pages = _boilerplate_counts(fingerprint, page.site, method, store)
+    lines = classify_lines(found.blocks, found.reading, count_pages, simplified=simplified)
     return ExtractedPage(
-        page=page,
-        reading=found.reading,
-        lines=classify_lines(found.blocks, found.reading, count_pages, simplified=simplified),
+        url=page.url,
+        title=page.title,
+        headline=page.headline,
+        keywords=page.keywords,
+        description=page.description,
+        canonical=page.canonical or None,
+        site=page.site or None,
+        reader=page.reader,
+        why=_describe_reading(found.reading),
+        judged=not reason,
+        reason=reason or None,
         letters=len(own_letters(page.text, simplified=simplified)),
-        own=fingerprint.own if fingerprint else None,
-        quoted=fingerprint.quoted if fingerprint else 0,
-        reason=reason,
-        site=inspect_site(store, page.site) if store and page.site else None,
-        location=store.location if store else None,
-        why_no_state=why_no_state,
+        own_letters=fingerprint.own if fingerprint else None,
+        quoted_letters=fingerprint.quoted if fingerprint else 0,
+        store=store.location if store else None,
+        why_no_store=why_no_store or None,
+        pages_of_site=store.on_site(page.site).pages() if store and page.site else 0 if store else None,
+        text=page.text,
+        main=page.main,
+        lines=tuple(map(_inspect_line, lines)),
     )
+
+
+def _describe_reading(reading: Reading) -> str:
+    """Return why the page was read in this way."""
+    name, numbers = reading.explain()
+    shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
+    if "letters" in numbers:
+        shown["letters"] += " letter" if numbers["letters"] == 1 else " letters"
+    return _READINGS[name].format(**shown)
+
+
+def _inspect_line(line: Line) -> ExtractedLine:
+    boilerplate = tuple(part.text for part in line.parts if part.mark is Mark.BOILERPLATE)
+    return ExtractedLine(line.role.value, line.text, boilerplate, line.pages or None, tuple(line.parts))
 
 
 def _boilerplate_counts(

@@ -1,4 +1,4 @@
-"""The knowledge of a state on a page (verdict, evidence, group, why it passed), and on a group."""
+"""The knowledge of a state on a page (verdict, evidence, group, why it passed), on a group, and on dropped pages."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
-from scrapy_neardup.judge.former import former_method
+from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import Searcher, filed_fingerprint
+from scrapy_neardup.judge.recipes import decisions_of, method_of
 from scrapy_neardup.maintenance.scan import Watch, unwatched
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
-
-ORIGINAL, SUPERSEDED = "original", "superseded"
-#: A state counts so many pages of a site at most.
-MOST_COUNTED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +74,11 @@ class GivenVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GroupPage:
-    """A page of a group. ``role``: whether it is the original, or was superseded; empty for a copy."""
+    """A page of a group."""
 
     url: str
     first_seen: str | None
     kind: str | None
-    role: str = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +127,6 @@ class StatePage:
     passed: str | None
     site: KnownSite | None
     sealed: bool
-    is_row: bool = field(metadata=HIDDEN)
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether the page is a copy of an earlier one. Its item was dropped unless it was delivered."""
-        return self.verdict in (Kind.DUPLICATE, Kind.BETTER)
 
 
 def inspect_pages(
@@ -200,13 +191,12 @@ def _inspect(
         delivered=not is_copy or record.delivered,
         judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
-        group=GroupSummary(size, tuple(_group_page(store, one, standing) for one in reversed(newest))),
+        group=GroupSummary(size, tuple(_group_page(store, one) for one in reversed(newest))),
         near_miss=inspect_near_miss(store, record),
         nearest=nearest,
         passed=passed,
         site=inspect_site(store, site_of(record.url)) if record.is_original else None,
         sealed=not store.is_pending(record.id),
-        is_row=record.is_row,
     )
 
 
@@ -220,14 +210,8 @@ def _other_page(store: PageStore, record: Record) -> OtherPage:
     return OtherPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[1])
 
 
-def _role(record: Record, original: int) -> str:
-    """Return the role of a page whose group ``original`` stands for."""
-    return ORIGINAL if record.id == original else SUPERSEDED if record.original == record.id else ""
-
-
-def _group_page(store: PageStore, record: Record, standing: Record | None) -> GroupPage:
-    role = _role(record, standing.id if standing else 0)
-    return GroupPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[0], role)
+def _group_page(store: PageStore, record: Record) -> GroupPage:
+    return GroupPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[0])
 
 
 def inspect_site(store: PageStore, site: str) -> KnownSite:
@@ -276,13 +260,13 @@ def state_method(store: PageStore, own: Method) -> Method | None:
     """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
     if is_method_of(store.recipe, own.recipe()):
         return own.with_hashes(store.hashes)
-    method = former_method({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
+    method = method_of({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
     return method and method.with_hashes(store.hashes)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A page of a group. ``judged``: the manual verdict. ``role``: original, superseded, or empty for a copy."""
+    """A page of a group. ``judged``: the manual verdict."""
 
     url: str
     first_seen: str | None
@@ -290,7 +274,6 @@ class GroupMember:
     kind: str | None
     title: str | None
     judged: str | None
-    role: str = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +295,11 @@ def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None =
         len(ids),
         original.url if original else None,
         utc_time(original.first_seen) if original else None,
-        tuple(_members(store, ids[:limit], original.id if original else 0)),
+        tuple(_members(store, ids[:limit])),
     )
 
 
-def _members(store: PageStore, ids: list[int], original: int) -> Iterator[GroupMember]:
+def _members(store: PageStore, ids: list[int]) -> Iterator[GroupMember]:
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         assert record is not None  # its id comes from a scan of the same snapshot
@@ -331,5 +314,77 @@ def _members(store: PageStore, ids: list[int], original: int) -> Iterator[GroupM
             kind=kind if is_copy else None,
             title=title,
             judged=verdict.kind.value if verdict else None,
-            role=_role(record, original),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A dropped page as the state knows it now: its original, and the crawl that dropped it.
+
+    ``url``, ``original``, ``record``: None if the page was forgotten or rolled back. ``judged``: the manual verdict.
+    """
+
+    url: str | None
+    title: str | None
+    original: str | None
+    kind: str | None
+    similarity: float
+    when: str | None
+    crawl: str | None
+    begun: str | None
+    judged: str | None
+    drop: Drop = field(metadata=HIDDEN)
+    record: Record | None = field(metadata=HIDDEN)
+
+    @property
+    def came_since(self) -> bool:
+        """Whether a person kept the page, and it passed in a later crawl."""
+        record, is_kept = self.record, self.judged == ManualKind.KEEP.value
+        return is_kept and record is not None and record.original == record.id > self.drop.id
+
+
+def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
+    """Yield the drops of a crawl in their order; without ``generation`` those of all crawls.
+
+    Raises StoreDamaged.
+    """
+    crawls = {crawl.generation: crawl.who for crawl in CRAWLS.read(store)}
+    for drop in _drops(store, generation):
+        record, original = _at(store, drop.page), _at(store, drop.original)
+        given = find_manual_verdict(store, record.url) if record is not None else None
+        yield Dropped(
+            url=record.url if record else None,
+            title=kind_and_title(store.evidence(record.id))[1] if record else None,
+            original=original.url if original else None,
+            kind=drop.likeness or None,
+            similarity=round(drop.similarity, 4),
+            when=utc_time(drop.id / 1e9),
+            crawl=crawls.get(drop.generation),
+            begun=utc_time(drop.generation / 1e9),
+            judged=given.kind.value if given else None,
+            drop=drop,
+            record=record,
+        )
+
+
+def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:
+    """Return the page that each record was dropped for: its original, or that of its last drop; None if unknown."""
+    last: dict[int, int] = {}
+    if any(record.original == record.id for record in records):
+        last = {drop.page: drop.original for drop in _drops(store)}
+    return [
+        store.record(record.original)
+        if record.original != record.id
+        else _at(store, last.get(last_id(url_key(record.url, store.hashes)), 0))
+        for record in records
+    ]
+
+
+def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
+    return store.unpacked(drops_prefix(generation) if generation else b"d", Drop.of_row)
+
+
+def _at(store: PageStore, url: int) -> Record | None:
+    """Return the page at a hash of a URL."""
+    seen = store.value(b"u" + url.to_bytes(8, "big"))
+    return store.record(unpack_seen(seen)[0] if seen else 0)

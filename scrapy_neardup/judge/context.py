@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.drops import Drops
-from scrapy_neardup.judge.former import FormerComparison, FormerMethods
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, find_manual_verdict
 from scrapy_neardup.judge.matching import Searcher, SearchResult, SimilarPage
@@ -48,11 +46,10 @@ class CrawlContext:
     #: The id of the crawl: the time at which it began, in nanoseconds since 1970.
     generation: int
     searcher: Searcher
-    former_methods: FormerMethods
     #: False saves a look-up for each page.
     has_manual_verdicts: bool
-    #: The list of dropped pages, if the state keeps one.
-    drops: Drops | None
+    #: Whether the state keeps a list of dropped pages.
+    lists_drops: bool
     #: The method and all settings that decide, as text to be hashed: see ``copies.drop_mark``.
     settings_text: str
 
@@ -107,12 +104,13 @@ class Context:
         found = self.in_flight.at_url(self.page.url)
         return self.first(found) if found else None
 
-    # The earlier versions of the page.
-
     @lazy
-    def former_comparison(self) -> FormerComparison | None:
-        """The page fingerprinted and compared by a former method; None if no record was made by one."""
-        return self.crawl.former_methods.compare(self.page, self.known)
+    def content_hashes(self) -> str:
+        """The hashes of title and text."""
+        hashes = self.method.hashes
+        return f"{hashes.of(self.page.title)} {hashes.of(self.page.text)}"
+
+    # The earlier versions of the page.
 
     @lazy
     def known_comparison(self) -> Comparison:
@@ -124,19 +122,14 @@ class Context:
     def previous(self) -> Match | None:
         """The version of the page that this one updates: the delivered one; None if none was delivered.
 
-        A record of a former recipe always counts: such a page is updated unless it is unchanged or a copy. That is what
-        ``migrate`` promises, also for a copy that was dropped.
+        A record of a former recipe always counts, though it cannot be compared: such a page is updated unless it is a
+        copy. That is what ``migrate`` promises, also for a copy that was dropped.
         """
         known = self.known
         if known is None:
             return None
         if known.former:
-            comparison = self.former_comparison.comparison if self.former_comparison else None
-            return match_with(
-                known,
-                similarity=comparison.similarity if comparison else 0.0,
-                containment=comparison.containment if comparison else 0.0,
-            )
+            return match_with(known, similarity=0.0, containment=0.0)
         if not known.is_delivered:
             return None
         return self.match(SimilarPage(comparison=self.known_comparison, original=known, compared=known))

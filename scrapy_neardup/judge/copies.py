@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 
 from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.drops import drop_row
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.matching import SimilarPage, describe_decision, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
@@ -72,8 +73,8 @@ def drop_again(
 
 def _list_drop(context: Context, id: int, verdict: Verdict) -> tuple[Row, ...]:
     """The row for the list of dropped pages, to be written with the page; nothing if the state keeps no list."""
-    drops = context.crawl.drops
-    return drops.rows(id, verdict) if drops is not None else ()
+    crawl = context.crawl
+    return (drop_row(crawl.store, crawl.generation, id, verdict),) if crawl.lists_drops else ()
 
 
 def count_sentences(
@@ -157,13 +158,8 @@ def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprin
 
 def drop_mark(context: Context, likeness: Likeness | None) -> int:
     """The mark of a page that is dropped as a copy of this kind; never 0."""
-    hashes, page = context.method.hashes, context.page
-    return _drop_mark(context, hashes.of(page.title), hashes.of(page.text), likeness)
-
-
-def _drop_mark(context: Context, title: int, text: int, likeness: Likeness | None) -> int:
     kind = likeness and likeness.value
-    return context.method.hashes.of(f"{title} {text} {kind} {context.crawl.settings_text}") or 1
+    return context.method.hashes.of(f"{context.content_hashes} {kind} {context.crawl.settings_text}") or 1
 
 
 def judge_returned_copy(context: Context) -> Ruled | None:
@@ -171,8 +167,7 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     known, page, store = context.known, context.page, context.store
     if known is None or context.person_says_keep or not known.dropped:
         return None
-    title, text = context.method.hashes.of(page.title), context.method.hashes.of(page.text)
-    kinds = [kind for kind in (None, *Likeness) if _drop_mark(context, title, text, kind) == known.dropped]
+    kinds = [kind for kind in (None, *Likeness) if drop_mark(context, kind) == known.dropped]
     if not kinds:
         return None
     original = representative_of(store, known, except_url=page.url)

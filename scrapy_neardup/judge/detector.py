@@ -11,8 +11,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
-from scrapy_neardup.judge.drops import Drops
-from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
 from scrapy_neardup.judge.matching import Searcher
@@ -89,9 +87,8 @@ class Detector:
             policy=policy,
             generation=self.generation,
             searcher=Searcher(method, store, policy.also_copies),
-            former_methods=FormerMethods(store),
             has_manual_verdicts=may_have_manual_verdicts(store),
-            drops=Drops(store, self.generation) if store.is_persistent and policy.keep is not Keep.NOTHING else None,
+            lists_drops=store.is_persistent and policy.keep is not Keep.NOTHING,
             settings_text=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
         )
 

@@ -63,20 +63,12 @@ def trim(store: PageStore, count: int) -> int:
     return count
 
 
-class Drops:
-    """Makes the rows of the pages that one crawl drops."""
-
-    def __init__(self, store: PageStore, generation: int) -> None:
-        self._store = store
-        self._generation = generation
-
-    def rows(self, id: int, verdict: Verdict) -> tuple[Row, ...]:
-        """The row of a drop, to be written with the page; now and then this removes the oldest rows."""
-        if not self._store.is_shared:  # on a server this may run twice for one page, and maintenance trims the list
-            count = _COUNTS.get(self._store)
-            _COUNTS[self._store] = trim(self._store, self._store.count_rows(b"d") if count is None else count) + 1
-        hashes, match = self._store.hashes, verdict.match
-        assert match is not None
-        page, original = (last_id(url_key(url, hashes)) for url in (verdict.url, match.url))
-        likeness = verdict.likeness.value if verdict.likeness else ""
-        return (Drop(self._generation, id, page, original, match.similarity, likeness).row(),)
+def drop_row(store: PageStore, generation: int, id: int, verdict: Verdict) -> Row:
+    """The row of a drop, to be written with the page; now and then this removes the oldest rows."""
+    if not store.is_shared:  # on a server this may run twice for one page, and maintenance trims the list
+        count = _COUNTS.get(store)
+        _COUNTS[store] = trim(store, store.count_rows(b"d") if count is None else count) + 1
+    match = verdict.match
+    assert match is not None
+    page, original = (last_id(url_key(url, store.hashes)) for url in (verdict.url, match.url))
+    return Drop(generation, id, page, original, match.similarity, verdict.kind_of_likeness or "").row()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked, Ruled
+from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Page, Verdict
 
 if TYPE_CHECKING:
@@ -31,21 +31,12 @@ class ImmediateJudge:
         """Judge a page, which counts from then on, permanently if ``sealed``."""
         return self.detector.judge_now(page, sealed=sealed)
 
-    def may_know(self, url: str, body: int) -> bool:
-        """Whether ``judge_bytes`` may give a verdict, so that reading the page can wait."""
-        return self.detector.may_know(url, body)
-
-    def judge_bytes(self, url: str, site: str, body: int) -> Verdict | None:
-        """Judge a page by the digest of its bytes; None if it must be read."""
-        ruling = self.detector.check_bytes(url, site, body)
-        return ruling.verdict if isinstance(ruling, Ruled) else None  # nobody waits for a page in flight
-
     def close(self) -> None:
         """Release all but the state."""
 
 
 class ServerImmediateJudge(ImmediateJudge):
-    """Judges pages on a state that other crawlers share; it reads every page.
+    """Judges pages on a state that other crawlers share.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
     and callers here are not, so it runs on an event loop in a thread of its own. A caller waits for that thread.
@@ -69,12 +60,6 @@ class ServerImmediateJudge(ImmediateJudge):
     def judge(self, page: Page, *, sealed: bool) -> Verdict:
         """As above; the page is unjudged (``in_flight``) if another crawler takes too long."""
         return self._run(self._judge(page, sealed=sealed))
-
-    def may_know(self, url: str, body: int) -> bool:
-        return False
-
-    def judge_bytes(self, url: str, site: str, body: int) -> Verdict | None:
-        return None
 
     def close(self) -> None:
         if not self._loop.is_closed():

@@ -11,6 +11,7 @@ from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.files import Entry
 from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
+from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
@@ -91,7 +92,7 @@ class Batch:
         ``RecordReader`` and ``PageSource``.
         """
         self._now = now
-        detector = now.detector
+        self._detector = detector = now.detector
         self._passes = detector.policy.passes
         source = PageSource(
             fields,
@@ -121,7 +122,7 @@ class Batch:
             made = self._reader.draft(entry, name)
             if isinstance(made, Page):
                 return None
-            is_known = made.body and (self._upcoming[made.body] or self._now.may_know(name, made.body))
+            is_known = made.body and (self._upcoming[made.body] or self._detector.may_know(name, made.body))
         except Exception:  # it happens again when the record is judged, and is reported then
             return None
         self._upcoming[made.body] += 1
@@ -166,7 +167,8 @@ class Batch:
             self._upcoming[made.body] -= 1
         else:
             del self._upcoming[made.body]
-        return self._now.judge_bytes(name, site_of(self._reader.url(entry, name)), made.body)
+        ruling = self._detector.check_bytes(name, site_of(self._reader.url(entry, name)), made.body)
+        return ruling.verdict if isinstance(ruling, Ruled) else None  # nobody waits for a page in flight
 
 
 def output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:

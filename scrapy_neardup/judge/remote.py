@@ -19,16 +19,15 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judge.matching import candidates
-from scrapy_neardup.judge.remote_state import RemoteState, add_reads
+from scrapy_neardup.judge.remote_state import RemoteState
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import NoAnswer, Patience
 from scrapy_neardup.server.engine import OvertakenError
 from scrapy_neardup.server.in_flight import PendingPage, PendingPlace, heads_of, places_in
-from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import PageLost
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import BATCH, RedisStore
+from scrapy_neardup.server.transaction import RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
@@ -78,8 +77,7 @@ class RemoteCrawl(RemoteState):
     async def _remove_revived(self) -> None:
         """Remove pages of ours that are in flight again because the server lost their outcome: copies wait for them."""
         crawl = self.detector.generation
-        for id, packed in (await self.link.fields(pending_name(crawl))).items():
-            page = PendingPage(Record.unpack(int.from_bytes(id, "big"), packed), crawl)
+        for page in await asyncio.to_thread(self.store.journal.pages_in_flight, crawl):
             if page.place not in self.judgements:
                 program = self.link.program()
                 page.unregister(program, self.store.hashes)
@@ -97,11 +95,11 @@ class RemoteCrawl(RemoteState):
 
     def roll_back(self, id: int) -> None:
         """Roll back a committed page."""
-        self.start(self._roll_back(id, list(self._writes)))
+        self.start(self.transact(lambda: self.detector.roll_back(id), RemoteTransaction()), follows=True)
 
     def seal(self, ids: Iterable[int]) -> None:
         """The feeds that hold these pages are stored."""
-        self.start(self._seal(list(ids), list(self._writes)))
+        self.start(self._seal(list(ids)), follows=True)
 
     async def _commit(self, reservation: Reservation, sealed: bool) -> None:
         judgement = self.reserved.pop(reservation)
@@ -128,14 +126,7 @@ class RemoteCrawl(RemoteState):
         finally:
             reservation.settle()
 
-    async def _roll_back(self, id: int, before: list[asyncio.Task[None]]) -> None:
-        if before:
-            await asyncio.wait(before)
-        await self.transact(lambda: self.detector.roll_back(id), RemoteTransaction())
-
-    async def _seal(self, ids: list[int], before: list[asyncio.Task[None]]) -> None:
-        if before:
-            await asyncio.wait(before)
+    async def _seal(self, ids: list[int]) -> None:
         rest = iter(ids)
         while some := list(islice(rest, BATCH)):
             transaction = RemoteTransaction()
@@ -270,6 +261,7 @@ class RemoteJudgement:
             for page in lost:
                 page.unregister(program, hashes)
             self.pending.register(program, hashes)
+            program.in_flight(self.pending.heads(hashes))
             take = self._add_look_up(program)
             crawl.judgements[self.pending.place] = self
             self.breaks = self._link.breaks
@@ -281,7 +273,7 @@ class RemoteJudgement:
                 del crawl.judgements[self.pending.place]
                 await self._link.wait(error, len(lost))
                 lost.append(self.pending)
-        self._store.raise_for(found)
+        self._store.kv.raise_for(found)
         answers = iter(found[1:])
         self._earlier = places_in(next(answers), self.pending.place)
         take(answers)
@@ -298,7 +290,7 @@ class RemoteJudgement:
         rows.append(layout.judgement_key(page.url, hashes))
         keys = self._fingerprint.keys if self._fingerprint else ()
         self.transaction = RemoteTransaction()
-        return add_reads(program, self.transaction, rows, [(key, common) for key in keys])
+        return self.transaction.add_reads(program, rows, [(key, common) for key in keys])
 
     # Second request: what the first one found.
 
@@ -307,7 +299,7 @@ class RemoteJudgement:
         program = self._link.program()
         for place in self._earlier:
             place.add_reads(program)
-        take = add_reads(program, self.transaction, *self._wanted())
+        take = self.transaction.add_reads(program, *self._wanted())
         if program.is_empty:
             return []
         answers = iter((await self._link.run(program))[1:])
@@ -352,7 +344,7 @@ class RemoteJudgement:
         program = self._link.program()
         claimed.register(program, hashes)
         program.in_flight(heads_of(more))
-        found = places_in((await self._link.run(program))[2], claimed.place)
+        found = places_in((await self._link.run(program))[1], claimed.place)
         others = [place for place in found if place not in self._given_up]
         if others:
             program = self._link.program()
@@ -369,11 +361,11 @@ class RemoteJudgement:
     async def _write_dropped(self) -> None:
         """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
         transaction = self.transaction
-        program = self._store.write_program(transaction.changes, transaction.read_set)
+        program = self._store.kv.write_program(transaction.changes, transaction.read_set)
         self.pending.unregister(program, self._store.hashes)
         found = await self._link.run(program)
         try:
-            self._store.raise_for(found)
+            self._store.kv.raise_for(found)
         except OvertakenError:
             await self.unregister()
         else:

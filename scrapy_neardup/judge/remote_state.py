@@ -6,19 +6,19 @@ The code runs in a transaction. If a row is missing there, it is fetched, and th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keys import pack_key
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
 from scrapy_neardup.server.counting import FEW
 from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.rows import NotFetched, RemoteTransaction, newest_of
 from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.server.transaction import NotFetched, RemoteTransaction
 
 T = TypeVar("T")
 
@@ -44,10 +44,10 @@ class RemoteState:
 
     # Work that nobody awaits.
 
-    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True) -> None:
-        """Start work that nobody awaits. What needs an order waits for the work that ``writes``."""
+    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True, follows: bool = False) -> None:
+        """Start work that nobody awaits. If it ``follows``, the started work that ``writes`` is done first."""
         running = self._writes if writes else self._other_tasks
-        task = asyncio.ensure_future(self._report_errors(work))
+        task = asyncio.ensure_future(self._report_errors(work, list(self._writes) if follows else []))
         running.add(task)
         task.add_done_callback(running.discard)
 
@@ -56,7 +56,9 @@ class RemoteState:
         while running := self._writes | self._other_tasks:
             await asyncio.wait(running)
 
-    async def _report_errors(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _report_errors(self, work: Coroutine[Any, Any, None], before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
         try:
             await work
         except StoreError as error:
@@ -76,10 +78,10 @@ class RemoteState:
         """
         for _ in range(TRIES):
             result = await self.run(work, transaction)
-            program = self.store.write_program(transaction.changes, transaction.read_set)
+            program = self.store.kv.write_program(transaction.changes, transaction.read_set)
             extend(program)
             try:
-                self.store.raise_for(await self.link.run(program))
+                self.store.kv.raise_for(await self.link.run(program))
             except OvertakenError:
                 transaction.discard_read_set()
                 continue
@@ -96,27 +98,28 @@ class RemoteState:
             except NotFetched as error:
                 missing = error
             if missing.scan:  # rare, and may take long
-                rows = await self.link.in_thread(partial(self.store.read_rows, missing.scan))
+                rows = await self.link.in_thread(partial(self._fetch_all, missing.scan))
                 transaction.scans[missing.scan] = rows
-            elif missing.postings:
-                await self.fetch(transaction, postings=[missing.postings])
             else:
-                await self.fetch(transaction, [missing.row])
+                await self.fetch(transaction, missing.rows, missing.postings)
+
+    def _fetch_all(self, prefix: bytes) -> list[Row]:
+        return list(self.store.kv.fetch_all(prefix))
 
     def run_once(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
         """Return the result of synchronous work that finds all rows in the transaction; raises NotFetched."""
-        self.store.transaction = transaction
+        self.store.kv.transaction = transaction
         try:
             return work()
         finally:
-            self.store.transaction = None
+            self.store.kv.transaction = None
 
     async def fetch(
         self, transaction: RemoteTransaction, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()
     ) -> None:
         """Fetch missing rows and postings in one request."""
         program = self.link.program()
-        take = add_reads(program, transaction, rows, postings)
+        take = transaction.add_reads(program, rows, postings)
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
@@ -138,29 +141,6 @@ class RemoteState:
         await self._publish()
         many = FEW
         while many == FEW:
-            entries = await self.link.read_stream(self.store.boilerplate.stream_position)
+            entries = await asyncio.to_thread(self.store.boilerplate.fetch_entries, FEW)
             self.store.boilerplate.count_entries(entries)
             many = len(entries)
-
-
-def add_reads(
-    program: Program, transaction: RemoteTransaction, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
-) -> Callable[[Iterator[Any]], None]:
-    """Have a program read what is missing. Return the function that takes its answers into the transaction."""
-    new_rows = [row for row in dict.fromkeys(rows) if row not in transaction.rows]
-    by_limit: dict[int, list[int]] = {}
-    for key, limit in dict.fromkeys(postings):
-        if (key, limit) not in transaction.filed:
-            by_limit.setdefault(limit, []).append(key)
-    for row in new_rows:
-        program.get(row)
-    for limit, keys in by_limit.items():
-        program.newest([pack_key(key) for key in keys], limit)
-
-    def take(answers: Iterator[Any]) -> None:
-        transaction.rows.update((row, next(answers)) for row in new_rows)
-        for limit, keys in by_limit.items():
-            found = newest_of(next(answers), limit)
-            transaction.filed.update(((key, limit), found.get(pack_key(key), [])) for key in keys)
-
-    return take

@@ -13,8 +13,6 @@ from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import Context, match_with
 from scrapy_neardup.judge.copies import (
     Role,
-    count_sentences,
-    drop_again,
     find_role,
     judge_returned_copy,
     newest_original,
@@ -105,36 +103,6 @@ def wait_for_same_url(context: Context) -> Blocked | None:
     """Another version of the page is in flight."""
     in_flight = context.same_url_in_flight
     return None if in_flight is None else Blocked(in_flight)
-
-
-def judge_former(context: Context) -> Ruled | None:
-    """A former recipe judged this URL, and by that recipe the page is unchanged, or still a copy of its original."""
-    known, store, former = context.known, context.store, context.former_comparison
-    if known is None or former is None:
-        return None
-    comparison = former.comparison
-    representative = representative_of(store, former.record) or former.record
-    match = match_with(representative, similarity=comparison.similarity, containment=comparison.containment)
-    if known.former:  # the known page itself is of the former recipe: the page must be the same
-        if not comparison.identical:
-            return None
-        verdict = context.verdict(Kind.UNCHANGED, known.id, match)
-        return Ruled(verdict, write=lambda: _file_anew(context, known))
-    if not context.counts_as_copy(comparison):  # its original is: the page must still be a copy of that
-        return None
-    verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=comparison.likeness)
-    if context.policy.passes(verdict):
-        return None  # the policy lets it pass, so a later rule files it like a new page
-    return drop_again(context, known, verdict, (representative,))
-
-
-def _file_anew(context: Context, known: Record) -> None:
-    """File a page of a former recipe by the present one, under its id."""
-    store, page, fingerprint = context.store, context.page, context.fingerprint
-    keys = without_overused_keys(fingerprint, _overused_keys(context)).keys if known.is_original else ()
-    record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False, body=page.body)
-    store.add(record, store.evidence(known.id), replaces=known.id)
-    count_sentences(store, page.url, page.site, fingerprint, everywhere=known.is_original)
 
 
 def judge_unchanged(context: Context) -> Ruled | None:
@@ -262,7 +230,6 @@ Rule = Callable[[Context], Ruling | None]
 RULES: tuple[Rule, ...] = (
     judge_uncompared,
     wait_for_same_url,
-    judge_former,
     judge_unchanged,
     judge_minor_update,
     judge_manual_copy,
@@ -277,7 +244,6 @@ RULES: tuple[Rule, ...] = (
 
 #: Rules that never apply to a new URL. Most URLs are new, so skipping these saves time.
 _FOR_KNOWN_URLS: tuple[Rule, ...] = (
-    judge_former,
     judge_unchanged,
     judge_minor_update,
     keep_group,

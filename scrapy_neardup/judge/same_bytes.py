@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.context import Context, match_with
 from scrapy_neardup.judge.copies import Role, drop_again, find_role, newest_original, pass_or_drop
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Ruled, Ruling
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
@@ -21,8 +21,11 @@ from scrapy_neardup.state.record import Record
 
 
 def knows_bytes(store: PageStore, in_flight: InFlight, url: str, body: int) -> bool:
-    """Whether a page with this digest of its bytes was judged or is in flight, so ``judge_bytes`` may answer."""
-    if not body:
+    """Whether a page with this digest of its bytes was judged or is in flight, so ``judge_bytes`` may answer.
+
+    Every page of a state on a server is read: to ask the server takes as long.
+    """
+    if not body or store.is_shared:
         return False
     known = store.find(url)
     return (known is not None and known.body == body) or bool(in_flight.with_body(body)) or bool(store.by_body(body))
@@ -59,15 +62,9 @@ def _judge_dropped(context: Context, known: Record) -> Ruled | None:
         return None
     if evidence is None or not evidence.likeness:
         return None
-    comparison = Comparison(
-        similarity=evidence.similarity,
-        containment=evidence.containment,
-        duplicate=True,
-        certain=False,
-        identical=False,
+    match = match_with(
+        original, similarity=evidence.similarity, containment=evidence.containment, shared=evidence.shared
     )
-    similar = SimilarPage(comparison=comparison, original=original, compared=original)
-    match = replace(context.match(similar), shared=evidence.shared)
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=Likeness(evidence.likeness))
     if context.policy.passes(verdict):
         return None  # it is delivered, so its text must be known

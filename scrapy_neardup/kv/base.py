@@ -6,7 +6,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
@@ -290,6 +290,15 @@ class FileEngine(Engine):
             ) from error
         self._lock = lock(path, self.location)
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock within."""
+        self.lock()
+        try:
+            yield
+        finally:
+            self.unlock()
+
     def unlock(self) -> None:
         """Release the lock. A second call does nothing."""
         if self._lock is not None:
@@ -298,6 +307,16 @@ class FileEngine(Engine):
     def is_held(self) -> bool:
         """Whether somebody, even this process, holds the lock."""
         return is_held(self.lock_of(self.location))
+
+    @abstractmethod
+    def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
+        """Yield the rows from ``low`` to before ``high``, or to the last one, in byte order."""
+
+    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self.rows(prefix, after(prefix), reverse=reverse)
+
+    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self.rows(max(low, prefix), after(prefix))
 
     @abstractmethod
     def is_new(self) -> bool:
@@ -350,15 +369,31 @@ class Moving(Exception):
     """Files changed while they were read; try again."""
 
 
-class UnreadableError(Exception):
-    """A row cannot be read."""
-
-
 class DamagedCopy(Protocol):
     """Rows of a damaged state in byte order."""
 
     def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Yield the rows from ``low`` to before ``high``. Raises UnreadableError at the first unreadable row."""
+        """Yield the rows from ``low`` to before ``high``. Raises StoreError at the first unreadable row."""
+
+
+@contextmanager
+def copying(kind: type[FileEngine], location: str) -> Iterator[None]:
+    """Hold the lock while a damaged state is copied, and translate errors into StoreError."""
+    held = lock(kind.lock_of(location), location)
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"The state at {location} cannot be copied: {error}. Check that its files can be read and that the disk "
+            "has room for two copies next to the new state."
+        ) from None
+    finally:
+        held.release()
+
+
+def hopeless(location: str, why: object) -> StoreError:
+    """Return the error for a damaged state whose copy cannot even be opened."""
+    return StoreError(f"Nothing in the state at {location} can be read ({why}). Restore it from a backup.")
 
 
 def after(prefix: bytes) -> bytes | None:

@@ -6,7 +6,6 @@ import os
 import shutil
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapy_neardup.kv.base import Moving
@@ -21,32 +20,20 @@ _PIECE = struct.Struct("<IHB")
 _WHOLE, _FIRST, _LAST = 1, 2, 4
 #: The contents of an edit by tag: n a number, s bytes.
 _EDITS = {1: "s", 2: "n", 3: "n", 4: "n", 5: "ns", 6: "nn", 7: "nnnss", 9: "n"}
-_LOG, _NEXT, _DELETED, _NEW = 2, 3, 6, 7
+_LOG, _NEXT = 2, 3
 
 
-@dataclass(slots=True)
-class Manifest:
-    """``tables``: number and size of each. ``next``: above all file numbers. ``log``: number of the first log."""
+def read_manifest(packed: bytes) -> tuple[int, int]:
+    """Return the number of the first log, and the number above all files, by the edits up to an incomplete one.
 
-    tables: dict[int, int] = field(default_factory=dict)
-    next: int = 0
-    log: int = 0
-
-
-def read_manifest(packed: bytes) -> Manifest:
-    """Sum up the edits, up to an incomplete one. Raises ValueError for another file."""
-    found = Manifest()
+    Raises ValueError for another file.
+    """
+    found = {_LOG: 0, _NEXT: 0}
     for record in _records(packed):
-        for tag, values in _edit(record):
-            if tag == _LOG:
-                found.log = values[0]
-            elif tag == _NEXT:
-                found.next = values[0]
-            elif tag == _DELETED:
-                found.tables.pop(values[1], None)
-            elif tag == _NEW:
-                found.tables[values[1]] = values[2]
-    return found
+        for tag, number in _edit(record):
+            if tag in found:
+                found[tag] = number
+    return found[_LOG], found[_NEXT]
 
 
 def _records(packed: bytes) -> Iterator[bytes]:
@@ -67,21 +54,18 @@ def _records(packed: bytes) -> Iterator[bytes]:
             yield record
 
 
-def _edit(record: bytes) -> Iterator[tuple[int, list[int]]]:
-    """Yield tags with their numbers; skip bytes."""
-    at = 0
+def _edit(record: bytes) -> Iterator[tuple[int, int]]:
+    """Yield tags with the last of their numbers; skip bytes."""
+    at = number = 0
     while at < len(record):
         tag, at = _number(record, at)
         if tag not in _EDITS:
             raise ValueError(f"its manifest holds an edit of an unknown kind, {tag}")
-        values = []
         for kind in _EDITS[tag]:
-            value, at = _number(record, at)
-            if kind == "n":
-                values.append(value)
-            else:
-                at += value
-        yield tag, values
+            number, at = _number(record, at)
+            if kind == "s":
+                at += number
+        yield tag, number
 
 
 def _number(packed: bytes, at: int) -> tuple[int, int]:
@@ -99,8 +83,8 @@ def _number(packed: bytes, at: int) -> tuple[int, int]:
 
 # Tables never change, so hard links will do. Logs and the manifest only grow, so a copy is a state of an earlier
 # moment. A log goes once the manifest names its table. So if the manifest is equal before and after copying, the copy
-# is the database at one write in between; LevelDB drops an incomplete last write, as after a kill. Tables outside the
-# manifest are not linked: LevelDB would reuse their numbers for the copy and write into the original.
+# is the database at one write in between; LevelDB drops an incomplete last write, as after a kill. Tables above the
+# numbers in the manifest are not linked: LevelDB would use their numbers for the copy and write into the original.
 
 
 _CURRENT = "CURRENT"
@@ -119,13 +103,13 @@ def checkpoint(files: Path, copy: Path) -> None:
         packed = (files / name).read_bytes()
         (copy / _CURRENT).write_bytes(current)
         (copy / name).write_bytes(packed)
-        manifest = read_manifest(packed)
+        first_log, next_file = read_manifest(packed)
         for file in sorted(files.iterdir()):
             number = int(file.stem) if file.stem.isdigit() else -1
-            if file.suffix == ".log" and number >= manifest.log:
-                _copy(file, copy / file.name)
-            elif file.suffix in _TABLES and number in manifest.tables:
-                (_link if number < manifest.next else _copy)(file, copy / file.name)
+            if file.suffix == ".log" and number >= first_log:
+                shutil.copyfile(file, copy / file.name)
+            elif file.suffix in _TABLES and number < next_file:
+                _link(file, copy / file.name)
         if (files / _CURRENT).read_bytes() != current or (files / name).stat().st_size != len(packed):
             raise Moving
     except (FileNotFoundError, IsADirectoryError):
@@ -136,10 +120,6 @@ def _link(file: Path, other: Path) -> None:
     try:
         os.link(file, other)
     except FileNotFoundError:
-        raise
+        pass  # it was merged into others; if not, LevelDB misses it
     except OSError:  # another disk, a file of somebody else's, a file system that knows no second names
-        _copy(file, other)
-
-
-def _copy(file: Path, other: Path) -> None:
-    shutil.copyfile(file, other)
+        shutil.copyfile(file, other)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import FileEngine
-from scrapy_neardup.kv.lock import lock
+from scrapy_neardup.kv.integrity import open_witness
+from scrapy_neardup.kv.tally import RowTally
 
 # No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the
 # state, and running the migration again completes the moves.
@@ -46,34 +46,29 @@ def refuse_unfinished(location: str) -> None:
 def remove_draft(kind: type[FileEngine], location: str) -> None:
     """Remove the unused draft of an interrupted migration. Raises StoreError."""
     draft = draft_of(location)
-    held = lock(kind.lock_of(draft), draft) if kind.lock_of(draft).parent.exists() else None
     try:
-        for piece in kind.pieces(draft):
-            shutil.rmtree(piece) if piece.is_dir() else piece.unlink(missing_ok=True)
-        for log in ("-wal", "-shm", "-journal"):  # SQLite's
-            Path(draft + log).unlink(missing_ok=True)
+        with kind(draft).locked():
+            for piece in kind.pieces(draft):
+                shutil.rmtree(piece) if piece.is_dir() else piece.unlink(missing_ok=True)
+            for log in ("-wal", "-shm", "-journal"):  # SQLite's
+                Path(draft + log).unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(f"The unfinished migration {draft} cannot be removed: {error}. Remove it by hand.") from error
-    finally:
-        if held is not None:
-            held.release()
     _tidy(kind, draft)
 
 
-def as_left(kind: type[FileEngine], location: str) -> list[tuple[int, int]]:
-    """Return a fingerprint that shows later whether a closed state was used."""
-    found = [piece.stat() for piece in kind.pieces(location) if piece.exists()]
-    return [(one.st_mtime_ns, one.st_size) for one in found]
-
-
-def exchange(kind: type[FileEngine], location: str, left: list[tuple[int, int]]) -> str:
+def exchange(kind: type[FileEngine], location: str, left: RowTally | None) -> str:
     """Put the closed draft in the place of the closed state; return where the old one is, empty if there was none.
 
-    ``left``: result of ``as_left`` at the close. Raises StoreLocked or StoreError if the state is or was used, or if
-    moves fail; ``finish`` completes these.
+    ``left``: the tally of the state at its close; None for a new place. Raises StoreLocked or StoreError if the state
+    is or was used, or if moves fail; ``finish`` completes these.
     """
-    with _locked(kind, location):
-        if as_left(kind, location) != left:
+    engine = kind(location)
+    with engine.locked():
+        witness = open_witness(engine, writable=False)
+        if witness is not None:
+            witness.release()
+        if left is not None and witness is not None and witness.newest != left:
             raise StoreError(
                 f"A crawl used the state at {location} during the migration, so the state is unchanged. Stop the "
                 "crawl, then run scrapy neardup migrate again."
@@ -92,24 +87,10 @@ def exchange(kind: type[FileEngine], location: str, left: list[tuple[int, int]])
 
 def finish(kind: type[FileEngine], location: str) -> str:
     """Complete the moves of an exchange."""
-    with _locked(kind, location):
+    with kind(location).locked():
         kept = _move_all(kind, location)
     _tidy(kind, draft_of(location))
     return kept
-
-
-@contextmanager
-def _locked(kind: type[FileEngine], location: str) -> Iterator[None]:
-    path = kind.lock_of(location)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"The directory {path.parent} cannot be made: {error}. Name another place.") from error
-    held = lock(path, location)
-    try:
-        yield
-    finally:
-        held.release()
 
 
 def _move_all(kind: type[FileEngine], location: str) -> str:

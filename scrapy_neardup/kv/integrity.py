@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, WrappedStore
+from scrapy_neardup.kv.base import Changes, FileEngine, WrappedStore
 from scrapy_neardup.kv.tally import DERIVED, KEY, MASK, RECORD, RowTally, Witness, of_row, of_rows
 
 
@@ -29,7 +28,7 @@ class CheckedStore(WrappedStore):
         self._is_closing = False
         engine.lock()
         try:
-            self._witness = _open_witness(engine, is_new=engine.is_new())
+            self._witness = _begin_witness(engine, is_new=engine.is_new())
             engine.open(self._witness)
             try:
                 self.tally: RowTally = read_tally(engine, self._witness)
@@ -99,34 +98,31 @@ class CheckedStore(WrappedStore):
         self._engine.unlock()
 
 
-def _open_witness(engine: FileEngine, *, is_new: bool) -> Witness | None:
+def _begin_witness(engine: FileEngine, *, is_new: bool) -> Witness | None:
     """Open the witness before the database, or make both. None if only the database is there."""
-    path = engine.witness_of(engine.location)
-    try:
-        witness = Witness(path)
-    except FileNotFoundError:
-        if not is_new:
-            return None
+    witness = open_witness(engine, writable=True)
+    if witness is None and is_new:
         try:
-            return Witness.create(path, RowTally.new())
+            return Witness.create(engine.witness_of(engine.location), RowTally.new())
         except OSError as error:
-            raise _cannot_open_witness(engine, error) from error
-    except ValueError as error:
-        raise engine.damaged(f"its witness {path} cannot be read: {error}") from None
-    except OSError as error:
-        raise _cannot_open_witness(engine, error) from error
-    if is_new and witness.newest.sequence:
+            raise engine.out_of_reach(error) from error
+    if witness is not None and is_new and witness.newest.sequence:
         witness.release()
         raise engine.gone(witness)
     return witness
 
 
-def _cannot_open_witness(engine: FileEngine, error: OSError) -> StoreError:
-    return StoreError(
-        f"The witness {engine.witness_of(engine.location)} of the state at {engine.location} cannot be opened: "
-        f"{error}. Check its permissions and the disk, restore {engine.parts(engine.location)} from a backup, or set "
-        f"{SETTING} to a new path to begin another state."
-    )
+def open_witness(engine: FileEngine, *, writable: bool) -> Witness | None:
+    """Open the witness of a state; None if there is none. Raises StoreDamaged, StoreError."""
+    path = engine.witness_of(engine.location)
+    try:
+        return Witness(path, writable=writable)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise engine.damaged(f"its witness {path} cannot be read: {error}") from None
+    except OSError as error:
+        raise engine.out_of_reach(error) from error
 
 
 def read_tally(engine: FileEngine, witness: Witness | None) -> RowTally:

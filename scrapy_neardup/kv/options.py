@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,17 +12,6 @@ from scrapy_neardup.errors import SettingsError
 
 _UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?B|)", re.IGNORECASE)
-_MB = 2**20
-
-
-def _size(default: int, low: int, high: int) -> int:
-    found: int = field(default=default, metadata={"low": low, "high": high, "size": True})
-    return found
-
-
-def _number(default: int, low: int, high: int) -> int:
-    found: int = field(default=default, metadata={"low": low, "high": high, "size": False})
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +22,47 @@ class Options:
     """
 
     #: Bytes of cache for reads (LevelDB, SQLite).
-    cache: int = _size(8 * _MB, 0, 2**40)
+    cache: int = 8 * 2**20
     #: Bytes of writes in memory, and in the log, before they are sorted into files (LevelDB).
-    write_buffer: int = _size(16 * _MB, 64 * 2**10, 2**30)
+    write_buffer: int = 16 * 2**20
     #: Bits per row of the Bloom filter; 0: none (LevelDB). Existing files keep theirs.
-    bloom: int = _number(10, 0, 64)
+    bloom: int = 10
     #: Files to keep open and mapped into memory (LevelDB).
-    open_files: int = _number(1000, 74, 50_000)
+    open_files: int = 1000
     #: Bytes of neighbouring rows that are compressed together (LevelDB). Existing files keep theirs.
-    block: int = _size(16 * 2**10, 2**10, 2**20)
+    block: int = 16 * 2**10
 
 
+#: The smallest and largest value of each option.
+_LIMITS = {
+    "cache": (0, 2**40),
+    "write_buffer": (64 * 2**10, 2**30),
+    "bloom": (0, 64),
+    "open_files": (74, 50_000),
+    "block": (2**10, 2**20),
+}
+#: The options that are no sizes in bytes.
+_NUMBERS = ("bloom", "open_files")
 #: The fastest values that we measured.
 DEFAULT = Options()
 
 
 def read_options(name: str, value: Mapping[str, Any]) -> Options:
     """Read the options. Raises SettingsError."""
-    known = {one.name: one for one in fields(Options)}
     found: dict[str, int] = {}
     for option, said in value.items():
-        if option not in known:
-            close = get_close_matches(str(option), known, 1)
+        if option not in _LIMITS:
+            close = get_close_matches(str(option), _LIMITS, 1)
             raise SettingsError(
                 f"{name} has no option {option!r}.{f' Did you mean {close[0]!r}?' if close else ''} "
-                f"The options are: {', '.join(known)}."
+                f"The options are: {', '.join(_LIMITS)}."
             )
-        limits = known[option].metadata
-        number = parse_size(said) if limits["size"] else said
-        if type(number) is not int or not limits["low"] <= number <= limits["high"]:
-            kind = "a size" if limits["size"] else "a whole number"
-            low, high = (format_size(limits[end]) if limits["size"] else f"{limits[end]:,}" for end in ("low", "high"))
-            such = ", such as '64MB'" if limits["size"] else ""
-            raise SettingsError(f"{name} has {option!r}: {said!r}. Set it to {kind} from {low} to {high}{such}.")
+        (low, high), is_size = _LIMITS[option], option not in _NUMBERS
+        number = parse_size(said) if is_size else said
+        if type(number) is not int or not low <= number <= high:
+            kind = "a size" if is_size else "a whole number"
+            ends = f"{format_size(low)} to {format_size(high)}, such as '64MB'" if is_size else f"{low:,} to {high:,}"
+            raise SettingsError(f"{name} has {option!r}: {said!r}. Set it to {kind} from {ends}.")
         found[option] = number
     return Options(**found)
 

@@ -6,7 +6,7 @@ import time
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv.base import Changes, FileEngine, Moving, WrappedStore
-from scrapy_neardup.kv.integrity import read_tally, was_closed
+from scrapy_neardup.kv.integrity import open_witness, read_tally, was_closed
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.kv.tally import KEY, RowTally, Witness
 
@@ -39,7 +39,8 @@ class Snapshot(WrappedStore):
             self.is_held = self._engine.is_held()
             witness = None
             try:
-                witness = self._read_witness()
+                # First the witness: the state is written before it, so the state must be as new.
+                witness = open_witness(self._engine, writable=False)
                 self._open(witness)
                 return
             except (Moving, StoreDamaged) as error:
@@ -75,18 +76,6 @@ class Snapshot(WrappedStore):
             return RowTally.unpack(self._engine.get(KEY) or b"").sequence >= witness.newest.sequence
         except ValueError:
             return False
-
-    def _read_witness(self) -> Witness | None:
-        """Read the witness first: the state is written before it, so it must be as new."""
-        path = self._engine.witness_of(self.location)
-        try:
-            return Witness(path, writable=False)
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise self.damaged(f"its witness {path} cannot be read: {error}") from None
-        except OSError as error:
-            raise self.out_of_reach(error) from error
 
     def _restless(self) -> StoreError:
         if self.is_held:

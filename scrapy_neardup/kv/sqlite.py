@@ -21,14 +21,13 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, after
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, copying, hopeless
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
-from scrapy_neardup.kv.salvage import damaged_sqlite
 from scrapy_neardup.kv.tally import Witness, check_bytes
 
 #: "ndup" in the header, so that we never write to another program's database.
@@ -38,6 +37,10 @@ VERSION = 2
 _MAGIC = b"SQLite format 3\0"
 #: At byte 60: user version, auto-vacuum, application.
 _VERSION_FIELDS = struct.Struct(">I4xI")
+#: The beginning of the file: unused bytes, page size (1: 65536), more, pages.
+_SIZE_FIELDS = struct.Struct(">16sH10xI")
+#: A header with a larger size in bytes is noise.
+_LARGEST = 2**42
 _CHUNK = 2**20
 #: Errors of the system; "locked": another program reads the file.
 _OUTSIDE = (
@@ -62,7 +65,7 @@ def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
             raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
         if witness.exists() or not path.exists() or not path.stat().st_size:
             return
-        application, version = _header(path)
+        application, version = _header(path) or (0, 0)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
@@ -83,12 +86,12 @@ def is_ours(path: Path) -> bool:
     return _header(path) == (APPLICATION, VERSION)
 
 
-def _header(path: Path) -> tuple[int, int]:
-    """Return application and version; zeros for another file."""
+def _header(path: Path) -> tuple[int, int] | None:
+    """Return application and version; None if the file does not begin like a database."""
     with path.open("rb") as file:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC):
-        return 0, 0
+        return None
     version, application = _VERSION_FIELDS.unpack_from(header, 60)
     return application, version
 
@@ -138,8 +141,26 @@ class SQLite(FileEngine):
         return Path(location), cls.witness_of(location)
 
     @classmethod
-    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
-        return damaged_sqlite(Path(location), folder)
+    @contextmanager
+    def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
+        path, copy = Path(location), folder / "copy.sqlite"
+        is_database = path.is_file() and _header(path) is not None
+        if not is_database and not cls.witness_of(location).exists():  # whatever it is, nothing is put beside it
+            raise hopeless(location, "it is no SQLite database")
+        with copying(cls, location):
+            shutil.copyfile(path, copy)
+            if _log_of(path).exists():
+                shutil.copyfile(_log_of(path), _log_of(copy))
+            _lengthen(copy)
+        with closing(sqlite3.connect(copy, isolation_level=None)) as db:
+            try:
+                db.execute("PRAGMA cell_size_check = ON")
+                tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            except sqlite3.Error as error:
+                raise hopeless(location, error) from None
+            if "kv" not in tables:
+                raise hopeless(location, "its table kv is missing")
+            yield _SQLiteCopy(db)
 
     def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
         super().__init__(location, named_by, options)
@@ -289,13 +310,7 @@ class SQLite(FileEngine):
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
 
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return self._between(max(low, prefix), after(prefix))
-
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return self._between(prefix, after(prefix), reverse=reverse)
-
-    def _between(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
+    def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         # In pages of their own query, so that no cursor stays open over a write.
         order = "DESC" if reverse else "ASC"
         rows = 16  # most scans want the first few
@@ -405,3 +420,28 @@ def _as_they_are(path: Path) -> list[tuple[int, int] | None]:
             stat = file.stat()
             found[-1] = (stat.st_size, stat.st_mtime_ns) if stat.st_size else None
     return found
+
+
+def _lengthen(copy: Path) -> None:
+    """Extend a truncated file to the length in its header, or SQLite refuses it."""
+    with copy.open("rb+") as file:
+        _, size, pages = _SIZE_FIELDS.unpack(file.read(_SIZE_FIELDS.size).ljust(_SIZE_FIELDS.size, b"\0"))
+        length = pages * (size if size > 1 else 65536)
+        if copy.stat().st_size < length <= _LARGEST:
+            file.truncate(length)
+
+
+class _SQLiteCopy:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        order = "DESC" if reverse else "ASC"
+        query = f"SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k {order}"  # noqa: S608 - nothing from outside
+        try:
+            for key, value in self._db.execute(query, (low, high)):
+                # A damaged row is left out. If it is a page, other rows name it.
+                if type(key) is type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
+                    yield key, value[:-_CHECK]
+        except sqlite3.Error as error:
+            raise StoreError(str(error)) from None

@@ -103,9 +103,8 @@ def check_bytes(key: bytes, value: bytes) -> bytes:
 
 #: Bytes of a slot: the smallest sector of a disk, which is written atomically.
 _SLOT = 512
-_SLOTS = 3
-_WRITTEN = 2
-_SECRET = 3
+_SLOTS = 4
+_WRITTEN, _SECRET = 2, 3
 _OPEN = "-"
 
 
@@ -117,15 +116,15 @@ class Witness:
         self.path = path
         self._file = path.open("r+b" if writable else "rb", buffering=0)
         try:
-            slots = [_read(self._file.read(_SLOT)) for _ in range(_SLOTS)]
+            *lines, secret = (self._file.read(_SLOT) for _ in range(_SLOTS))
+            slots = [_read(line) for line in lines]
             synced = [(at, *slot) for at, slot in enumerate(slots[:_WRITTEN]) if slot and slot[0] == "synced"]
             if not synced:
                 raise ValueError("none of its lines is whole")
         except BaseException:
             self._file.close()
             raise
-        self._file.seek(_SECRET * _SLOT)
-        self.secret = _read_secret(self._file.read(_SLOT))
+        self.secret = _read_secret(secret)
         #: The last tally that had surely reached the disk.
         # A kill within a close leaves one line open and one closed, of the same write.
         self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
@@ -216,13 +215,16 @@ def _checked(packed: bytes) -> bytes:
     return (b"%b %08x" % (packed, zlib.crc32(packed))).ljust(_SLOT - 1) + b"\n"
 
 
+def _content(line: bytes) -> bytes | None:
+    """Return what a line holds before its checksum; None if it is broken."""
+    packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
+    return packed if checksum == b"%08x" % zlib.crc32(packed) else None
+
+
 def _read(line: bytes) -> tuple[str, RowTally, str] | None:
     """Return kind, tally and rest of a line; None if it is broken."""
-    packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
     try:
-        if int(checksum, 16) != zlib.crc32(packed):
-            return None
-        kind, state, sequence, pages, total, closed, rest = packed.decode("ascii").split(" ")
+        kind, state, sequence, pages, total, closed, rest = (_content(line) or b"").decode("ascii").split(" ")
         tally = RowTally(bytes.fromhex(state), int(sequence), int(pages), int(total, 16), closed == "1")
     except ValueError:
         return None
@@ -232,18 +234,14 @@ def _read(line: bytes) -> tuple[str, RowTally, str] | None:
 def secret_at(path: Path) -> bytes | None:
     """Read the secret from a witness, however damaged the rest is; None if impossible."""
     try:
-        with path.open("rb") as file:
-            file.seek(_SECRET * _SLOT)
-            return _read_secret(file.read(_SLOT))
+        return _read_secret(path.read_bytes()[_SECRET * _SLOT :][:_SLOT])
     except OSError:
         return None
 
 
 def _read_secret(line: bytes) -> bytes | None:
-    packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
+    kind, _, secret = (_content(line) or b"").partition(b" ")
     try:
-        if not packed.startswith(b"secret ") or int(checksum, 16) != zlib.crc32(packed):
-            return None
-        return bytes.fromhex(packed.removeprefix(b"secret ").decode("ascii"))
+        return bytes.fromhex(secret.decode("ascii")) if kind == b"secret" else None
     except ValueError:
         return None

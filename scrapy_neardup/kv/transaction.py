@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
@@ -29,20 +31,13 @@ class Transaction(WrappedStore):
         return [*map(self._rows.get, keys, self.base.get_all(keys))]
 
     def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        above = [(key, self._rows[key]) for key in self._index.find(prefix, reverse=reverse)]
+        above = {key: self._rows[key] for key in self._index.find(prefix, reverse=reverse)}
         below = self.base.scan(prefix, reverse=reverse)
-        found = next(below, None)
-        for key, value in above:
-            while found is not None and (found[0] > key if reverse else found[0] < key):
-                yield found
-                found = next(below, None)
-            if found is not None and found[0] == key:
-                found = next(below, None)
-            if value is not None:
-                yield key, value
-        if found is not None:
-            yield found
-            yield from below
+        if not above:
+            return below
+        others = (row for row in below if row[0] not in above)
+        rows = merge(above.items(), others, key=itemgetter(0), reverse=reverse)
+        return ((key, value) for key, value in rows if value is not None)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         self._rows.update(dict.fromkeys(changes.deletes))

@@ -10,7 +10,6 @@ import numpy as np
 
 from scrapy_neardup.maintenance.scan import Flags, Ids, Members, Watch, columns, members, unwatched
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.layout import unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -43,22 +42,24 @@ def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Wa
     return select_pages(members(noted()), np.array(wanted, np.bool_))
 
 
-def select_unseen(store: PageStore, seconds: float, watch: Watch = unwatched) -> PageSelection:
-    """Select pages that were last seen before a time, in seconds since 1970.
+def select_unseen(
+    store: PageStore, before: float | None, max_pages: int | None = None, watch: Watch = unwatched
+) -> PageSelection:
+    """Select pages last seen before a time, in seconds since 1970, and then pages above a maximum, those seen longest
+    ago first. None: unbounded.
 
-    An original stays while one of its copies was seen since, because the next copy needs it.
+    A copy counts as a sight of its original: the next copy needs it, and no copy outlives it.
     """
-    found, seen = group_last_seen(store, watch)
-    return select_pages(found, seen < np.uint64(max(seconds, 0)))
-
-
-def group_last_seen(store: PageStore, watch: Watch = unwatched) -> tuple[Members, Ids]:
-    """Return all pages, and when each page or a copy of it was last seen, in seconds since 1970."""
     found = members(watch(store.records(), store.pages))
     seen = last_seen(store, found)
     at, there = found.place(found.originals)
     np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
-    return found, seen
+    going = seen < np.uint64(max(before or 0, 0))
+    if max_pages is not None and len(seen) - int(going.sum()) > max_pages:
+        # Seen at the same time: a copy goes before its original, and an older page before a newer one.
+        order = np.lexsort((found.ids, ~found.copies, seen, ~going))
+        going[order[: len(seen) - max_pages]] = True
+    return select_pages(found, going)
 
 
 def last_seen(store: PageStore, of: Members) -> Ids:
@@ -106,19 +107,3 @@ def select_pages(found: Members, wanted: Flags) -> PageSelection:
         int(others.sum()),
         int((own & ~found.judged).sum()),
     )
-
-
-def select_expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> PageSelection:
-    """Select pages older than the TTL, and then pages above the maximum, those seen longest ago first.
-
-    A copy counts as a sight of its original, so no copy outlives its original.
-    """
-    found, seen = group_last_seen(store, watch)
-    going = np.zeros(len(seen), np.bool_)
-    if bounds.ttl is not None:
-        going = seen < np.uint64(max(store.clock.now() - bounds.ttl, 0))
-    if bounds.exceeded(len(seen) - int(going.sum())):
-        # Seen at the same time: a copy goes before its original, and an older page before a newer one.
-        order = np.lexsort((found.ids, ~found.copies, seen, ~going))
-        going[order[: len(seen) - (bounds.max_pages or 0)]] = True
-    return select_pages(found, going)

@@ -16,22 +16,15 @@ from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence, wri
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import kept_page
-from scrapy_neardup.state.history import (
-    FORMER_KEY,
-    decisions_of,
-    former_recipes,
-    pack_former,
-    pack_former_sketch,
-)
-from scrapy_neardup.state.layout import former_key, meta_key
+from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import PARAMETERS, SAMPLES, fits
+from scrapy_neardup.state.recipe import SAMPLES, fits
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
 
 #: First letters of rows that are made anew: postings, records with evidence, URLs, counts, running crawls.
-_MADE_ANEW = frozenset(b"kreoubgjx")
-_META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER_KEY, TALLY_KEY))
+_MADE_ANEW = frozenset(b"kreubgjx")
+_META = frozenset((meta_key("recipe"), meta_key("secret"), TALLY_KEY))
 #: Parts of a recipe that name tools.
 _TOOLS = frozenset((SAMPLES, "extractor", "segmenter", "script"))
 #: Rows per batch, some ten for each page. Common keys are known from then on.
@@ -78,24 +71,15 @@ class Migration:
         if self.is_same_method:
             new.add_counts(OpenState(old).counts)
         write_rows(new, (row for row in old.rows(b"") if row[0][0] not in _MADE_ANEW and row[0] not in _META))
-        recipes = former_recipes(old)
-        own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
-        changes = Changes({FORMER_KEY: pack_former([*recipes, own])})
+        changes = Changes()
         for record, evidence in with_evidence(old, watch):
             # Its bytes would recognise it as the former tools read it.
             way, placed = self._place(replace(record, body=0), kept_page(record.url, evidence))
             self.found.pages[way] += 1
             new.file(placed, changes, old.last_seen(record.url), evidence)
-            if way is Way.URL:
-                packed = pack_former_sketch(len(recipes), record.sketch)
-                if record.former:  # its row says by what recipe it was judged
-                    packed = old.value(former_key(record.id)) or packed
-                changes.put(former_key(record.id), packed)
             if len(changes.puts) >= _ROWS:
                 new.write(changes)
                 changes = Changes()
-        if not self.found.pages[Way.URL]:
-            changes.delete(FORMER_KEY)
         new.write(changes)
 
     def take_feed(self, pages: Iterable[Page | None]) -> None:

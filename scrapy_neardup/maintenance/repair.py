@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, UnreadableError, after
+from scrapy_neardup.kv.base import Changes, DamagedCopy, Engine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.scan import Watch, columns, place_of, unwatched, write_rows
 from scrapy_neardup.maintenance.verify import (
@@ -27,7 +27,6 @@ from scrapy_neardup.maintenance.verify import (
     page_columns,
     unpack_record,
 )
-from scrapy_neardup.state.history import FORMER_KEY, unpack_former
 from scrapy_neardup.state.layout import last_id, meta_key, unpack_seen, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -75,21 +74,21 @@ class Salvage:
                 yield row
                 low = row[0] + b"\0"
             return None
-        except UnreadableError:
+        except StoreError:
             pass
         try:
             for row in self._ordered(low, high, reverse=True):
                 yield row
                 high = row[0]
             return None
-        except UnreadableError:
+        except StoreError:
             return low, high
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
         """Stop at rows out of order, because a damaged tree may have loops."""
         for key, value in self._copy.rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
-                raise UnreadableError("there is a row where it cannot be")
+                raise StoreError("there is a row where it cannot be")
             yield key, value
             if reverse:
                 high = key
@@ -152,10 +151,6 @@ class _Refiler:
         """File everything."""
         store, found = self._store, self.found
         self._file_records()
-        former = dict(self._salvage.rows(FORMER_KEY)).get(FORMER_KEY)
-        with suppress(ValueError):
-            if former is not None and unpack_former(former):
-                store.write(Changes({FORMER_KEY: former}))
         pages = page_columns(store.records(), store.hashes)
         for kind in ROW_KINDS:
             if kind.prefix != b"x":  # which records imply

@@ -17,14 +17,14 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.judge.recipes import DECISIONS_KEY
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.maintenance.scan import Flags, Ids, Members, Watch, columns, place_of, unwatched
+from scrapy_neardup.maintenance.scan import Ids, Members, Watch, columns, place_of, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import HANDS
-from scrapy_neardup.state.history import DECISIONS_KEY, FORMER_KEY, former_recipes, unpack_former_sketch
 from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
@@ -39,9 +39,9 @@ _ID_KEY, _BODY_KEY, _SEEN, _ID = 9, 6, 12, 8
 #: More postings than any key has.
 _ALL = 2**32
 #: First letters of keys; see ``scrapy_neardup.state.layout``.
-_PREFIXES = b"bcdefghjkmnorux"
+_PREFIXES = b"bcdefghjkmnrux"
 #: Names below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, FORMER_KEY, HANDS, KEY, COUNTED))
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, HANDS, KEY, COUNTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +84,15 @@ class Findings:
 
 @dataclass(frozen=True)
 class PageColumns(Members):
-    """More columns of all records: hash of the URL, number and sum of the keys, whether a former recipe judged it."""
+    """More columns of all records: hash of the URL, number and sum of the keys."""
 
     urls: Ids
     many: Ids
     sums: Ids
-    former: Flags
 
     def has(self, id: int) -> bool:
         """Whether there is a record with this id."""
         return place_of(self.ids, id) is not None
-
-    def is_former(self, id: int) -> bool:
-        """Whether there is a record with this id, of a former recipe."""
-        at = place_of(self.ids, id)
-        return at is not None and bool(self.former[at])
 
 
 def page_columns(records: Iterable[Record], hashes: Keyed) -> PageColumns:
@@ -107,9 +101,9 @@ def page_columns(records: Iterable[Record], hashes: Keyed) -> PageColumns:
     def row(record: Record) -> tuple[int, ...]:
         keys, url = keys_of(record.keys), last_id(url_key(record.url, hashes))
         sum_of_keys = sum(keys) & 0xFFFFFFFFFFFFFFFF
-        return record.id, record.original, not record.is_unjudged, url, len(keys), sum_of_keys, record.former
+        return record.id, record.original, not record.is_unjudged, url, len(keys), sum_of_keys
 
-    kinds = np.uint64, np.uint64, np.bool_, np.uint64, np.uint64, np.uint64, np.bool_
+    kinds = np.uint64, np.uint64, np.bool_, np.uint64, np.uint64, np.uint64
     return PageColumns(*columns(map(row, records), *kinds))
 
 
@@ -148,12 +142,6 @@ def _unpack_counts(counts: Counts, key: bytes, packed: bytes) -> None:
 ROW_KINDS = (
     RowKind(b"x", "body", lambda _: _unpack_body, lambda pages, _, packed: pages.has(unpack_id(packed))),
     RowKind(b"e", "evidence", lambda _: _unpack_evidence, lambda pages, key, _: pages.has(last_id(key))),
-    RowKind(
-        b"o",
-        "former sketch",
-        lambda store: partial(unpack_former_sketch, recipes=len(former_recipes(store))),
-        lambda pages, key, _: pages.is_former(last_id(key)),
-    ),
     RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
     RowKind(b"f", "feed", lambda _: FEEDS.unpack),
     RowKind(b"c", "crawl", lambda _: CRAWLS.unpack),
@@ -304,7 +292,7 @@ class _Checker:
 
     def _postings(self) -> Iterator[tuple[int, int]]:
         """Yield key and id of each posting, and report rows that are none or that no look-up reaches."""
-        has_heads, head = self._store.has_one_row_per_key, (b"", b"")
+        has_heads, head = not self._store.is_shared, (b"", b"")
         for row in self._watch(self._store.rows(b"k"), what="keys"):
             if not is_posting(row):
                 self.found.add("unknown row", f"the key {row[0]!r} is no posting key")

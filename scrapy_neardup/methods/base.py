@@ -20,65 +20,54 @@ from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
 from scrapy_neardup.text.normalize import SPELLING, converter_name
 
-# A field's metadata: "check" returns an empty string or the end of "... must be", and "limits" or "choices".
-_Check = Callable[[Any], str]
 _T = TypeVar("_T")
+
+
+def _declare(default: _T, is_valid: Callable[[Any], bool], valid: str, **metadata: object) -> _T:
+    """Declare a field. "check" in its metadata returns an empty string, or the end of "... must be"."""
+    return field(default=default, metadata={"check": lambda value: "" if is_valid(value) else valid, **metadata})
 
 
 def whole(default: int, low: int, high: int) -> int:
     """Declare a whole number from ``low`` to ``high``."""
-
-    def check(value: Any) -> str:
-        return "" if type(value) is int and low <= value <= high else f"a whole number from {low} to {high}"
-
-    return field(default=default, metadata={"check": check, "limits": (low, high)})
+    valid = f"a whole number from {low} to {high}"
+    return _declare(default, lambda value: type(value) is int and low <= value <= high, valid, limits=(low, high))
 
 
 def option(default: int, *choices: int) -> int:
     """Declare one of a few whole numbers."""
-
-    def check(value: Any) -> str:
-        return "" if type(value) is int and value in choices else f"one of {', '.join(map(str, choices))}"
-
-    return field(default=default, metadata={"check": check, "choices": choices})
+    valid = f"one of {', '.join(map(str, choices))}"
+    return _declare(default, lambda value: type(value) is int and value in choices, valid, choices=choices)
 
 
 def number(default: float, low: float = 0.0, high: float = 1.0) -> float:
     """Declare a number from ``low`` to ``high``; by default a share or a similarity."""
 
-    def check(value: Any) -> str:
-        right = type(value) in (int, float) and math.isfinite(value) and low <= value <= high
-        return "" if right else f"a number from {low:g} to {high:g}"
+    def is_valid(value: Any) -> bool:
+        return type(value) in (int, float) and bool(math.isfinite(value) and low <= value <= high)
 
-    return field(default=default, metadata={"check": check, "limits": (low, high)})
+    return _declare(default, is_valid, f"a number from {low:g} to {high:g}", limits=(low, high))
 
 
 def choice(default: str, *choices: str) -> str:
     """Declare one of a few names."""
-
-    def check(value: Any) -> str:
-        return "" if isinstance(value, str) and value in choices else f"one of {', '.join(choices)}"
-
-    return field(default=default, metadata={"check": check, "choices": choices})
+    valid = f"one of {', '.join(choices)}"
+    return _declare(default, lambda value: isinstance(value, str) and value in choices, valid, choices=choices)
 
 
 def names(default: str, *choices: str) -> str:
     """Declare some of a few names, with commas between them."""
 
-    def check(value: Any) -> str:
-        given = value.split(",") if isinstance(value, str) else [""]
-        return "" if set(given) <= set(choices) else f"one or more of {', '.join(choices)}, separated by commas"
+    def is_valid(value: Any) -> bool:
+        return isinstance(value, str) and set(value.split(",")) <= set(choices)
 
-    return field(default=default, metadata={"check": check, "choices": choices})
+    valid = f"one or more of {', '.join(choices)}, separated by commas"
+    return _declare(default, is_valid, valid, choices=choices)
 
 
 def flag(default: bool) -> bool:
     """Declare True or False."""
-
-    def check(value: Any) -> str:
-        return "" if type(value) is bool else "True or False"
-
-    return field(default=default, metadata={"check": check, "choices": (True, False)})
+    return _declare(default, lambda value: type(value) is bool, "True or False", choices=(True, False))
 
 
 def file(what: str, read: Callable[[str], object]) -> str:
@@ -87,14 +76,13 @@ def file(what: str, read: Callable[[str], object]) -> str:
     ``read`` reads the file and raises SettingsError for a wrong one.
     """
 
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or (value and not Path(value).is_file()):
-            return f"the path of {what}, or an empty string for none"
-        if value:
+    def is_valid(value: Any) -> bool:
+        if isinstance(value, str) and value and Path(value).is_file():
             read(value)
-        return ""
+            return True
+        return isinstance(value, str) and not value
 
-    return field(default="", metadata={"check": check, "file": True})
+    return _declare("", is_valid, f"the path of {what}, or an empty string for none", file=True)
 
 
 def decides(declared: _T) -> _T:
@@ -115,7 +103,7 @@ class Parameters:
     whole(5, 1, 64)``.
     """
 
-    #: The method's name, for errors.
+    #: The method's name, for errors; each method puts its own here.
     method: ClassVar[str] = "method"
 
     #: Read traditional Chinese characters as simplified ones, so that a copy in the other script is found too. Needs
@@ -187,6 +175,10 @@ class Method(ABC):
     variant_below: ClassVar[float] = 0.0
     #: Whether fingerprints are too large to keep on disk.
     memory_only: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if "parameters_type" in vars(cls):
+            cls.parameters_type.method = cls.name
 
     def __init__(self, parameters: Any = None) -> None:
         self.parameters: Any = self.parameters_type() if parameters is None else parameters

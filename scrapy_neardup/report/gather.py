@@ -1,28 +1,56 @@
-"""A state to the data of a report."""
+"""A state to the data of a report.
+
+Memory grows by nine bytes a page, a number for each copy, and a name for each site and each pair of sites.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
+from array import array
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
+from scrapy_neardup.maintenance.statistics import Census
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
-from scrapy_neardup.report.data import Count, CrawlLine, Group, Report, Similarities, Threshold
-from scrapy_neardup.report.figures import Figures
-from scrapy_neardup.report.pairs import GivenTexts, PageReader, choose_pairs, copy_lines
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.report.data import (
+    COPIES,
+    GONE,
+    NO_SITE,
+    OTHERS,
+    PASSED,
+    Count,
+    CrawlLine,
+    Group,
+    Report,
+    Similarities,
+    SiteFlow,
+    Threshold,
+    TimeBucket,
+    Times,
+    Totals,
+    kind_of,
+)
+from scrapy_neardup.report.pairs import GivenTexts, PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.report.words import ENGLISH
-from scrapy_neardup.state.history import decisions_of
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
-#: Groups to show, copies of each, and pairs in all; crawls to show, the last ones.
-GROUPS, PAGES_OF_GROUP, PAIRS, _LAST_CRAWLS = 100, 20, 24, 50
+#: Groups to show, and copies of each; crawls to show, the last ones.
+GROUPS, PAGES_OF_GROUP, _LAST_CRAWLS = 100, 20, 50
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
 #: Parameters of methods that are similarities. The words of the report explain them.
@@ -50,7 +78,7 @@ def gather(
         figures.add(record, evidence)
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
-    candidates = figures.candidates.best(2 * PAIRS)
+    candidates = figures.candidates.ids()
     remembered = list(CRAWLS.read(store))
     own = _parameters(store.recipe)
     decided = {**own, **decisions_of(store)}
@@ -69,7 +97,7 @@ def gather(
                 tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(decided)
             ),
             groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
-            pairs=choose_pairs(candidates, reader, PAIRS),
+            pairs=choose_pairs(candidates, reader),
             copies=tuple(copy_lines(reader, reversed(figures.newest))),
             unjudged=count_reasons(remembered),
             crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
@@ -161,3 +189,187 @@ def _has_converter() -> bool:
     except SettingsError:
         return False
     return True
+
+
+# Counts in one pass over the records.
+
+#: Bins of similarity.
+BINS = 50
+#: Sites with a row or a column of their own in the matrix.
+_SITES = 15
+#: Originals whose site is remembered.
+_REMEMBERED = 50_000
+_KANA = re.compile("[\u3040-\u30ff]")
+#: Suffixes of hosts; the last one is 中国.
+_CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
+
+#: Show at most this many buckets.
+SHOWN = 60
+#: Units of time, the finest first: name, unit of numpy, number of units, offset. Weeks begin on Mondays; the first day
+#: of 1970 was a Thursday.
+_UNITS = (
+    *(("second", "s", 1, 0), ("5 seconds", "s", 5, 0), ("15 seconds", "s", 15, 0)),
+    *(("minute", "m", 1, 0), ("5 minutes", "m", 5, 0), ("15 minutes", "m", 15, 0)),
+    *(("hour", "h", 1, 0), ("6 hours", "h", 6, 0), ("day", "D", 1, 0), ("week", "D", 7, 3)),
+    *(("month", "M", 1, 0), ("year", "Y", 1, 0), ("10 years", "Y", 10, 0)),
+)
+
+
+class Timeline:
+    """Pages over time."""
+
+    def __init__(self) -> None:
+        self._seconds = array("q")
+        self._columns = array("B")
+
+    def add(self, seconds: float, column: int) -> None:
+        """Count a page in ``column``: 0 original, 1 copy, 2 unjudged."""
+        self._seconds.append(int(seconds))
+        self._columns.append(column)
+
+    def times(self) -> Times:
+        """Return the buckets in the finest unit that gives few enough."""
+        if not self._seconds:
+            return Times()
+        seconds, columns = np.array(self._seconds).astype("M8[s]"), np.array(self._columns)
+        for name, unit, many, offset in _UNITS:
+            numbers = (seconds.astype(f"M8[{unit}]").astype(np.int64) + offset) // many
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < SHOWN:
+                starts = (np.arange(low, high + 1) * many - offset).astype(f"M8[{unit}]").astype("M8[s]")
+                begins = np.maximum(starts.astype(np.int64), 0).tolist()
+                rows = np.bincount((numbers - low) * 3 + columns, minlength=3 * len(begins)).reshape(-1, 3).tolist()
+                return Times(name, tuple(TimeBucket(begin, *row) for begin, row in zip(begins, rows, strict=True)))
+        raise AssertionError("ids span fewer decades")
+
+
+class Figures:
+    """The counts of a report. Add every record once, by id."""
+
+    def __init__(self, store: PageStore, rows: int) -> None:
+        """``rows``: how many of the newest copies to remember."""
+        self._store = store
+        self._census = Census()
+        self._saved = self._measured = self._chinese = 0
+        self.newest: deque[int] = deque(maxlen=rows)
+        self.similar_copies, self.similar_passed = [0] * BINS, [0] * BINS
+        self.timeline = Timeline()
+        self.candidates = PairCandidates()
+        self._sites: set[str] = set()
+        #: Copies by their site and that of their original.
+        self._flow: Counter[tuple[str, str]] = Counter()
+        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
+
+    def add(self, record: Record, evidence: Evidence | None) -> None:
+        """Count a page."""
+        self._census.add(record, evidence)
+        self._chinese += is_chinese(evidence.title if evidence else "", record.url)
+        site = site_of(record.url) or NO_SITE
+        self._sites.add(site)
+        is_copy = record.original != record.id
+        if is_copy:
+            self._add_copy(record, site, evidence)
+        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
+            self.similar_passed[_bin(evidence.similarity)] += 1
+            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
+        if not record.is_row:
+            self.timeline.add(record.first_seen, 1 if is_copy else 0 if record.is_original else 2)
+
+    def _add_copy(self, record: Record, site: str, evidence: Evidence | None) -> None:
+        self.newest.append(record.id)
+        self.similar_copies[_bin(record.similarity)] += 1
+        if evidence is not None:
+            self._saved += evidence.letters
+            self._measured += 1
+        self._flow[site, self._site_of_id(record.original)] += 1
+        self.candidates.add(kind_of(evidence), record.similarity, record.id)
+
+    def _find_site(self, id: int) -> str:
+        record = self._store.record(id)
+        return GONE if record is None else site_of(record.url) or NO_SITE
+
+    def totals(self) -> Totals:
+        """Return the totals."""
+        census = self._census
+        return Totals(
+            pages=census.pages,
+            originals=census.originals,
+            copies=census.copies,
+            unjudged=census.unjudged,
+            passed=sum(one.pages for one in self.by_passed()),
+            groups=len(census.groups()[0]),
+            sites=len(self._sites - {NO_SITE}),
+            saved=self._saved,
+            measured=self._measured,
+            first=int(census.first_seen),
+            last=census.last_seen(self._store),
+            size=self._store.size(),
+            rows=census.rows,
+        )
+
+    def language(self) -> str:
+        """Return the language of most pages."""
+        return "zh" if 2 * self._chinese > self._census.pages else "en"
+
+    def largest(self, many: int) -> dict[int, int]:
+        """Return the originals with most copies, and their number of copies; then the oldest first."""
+        originals, copies = self._census.groups()
+        first = np.lexsort((originals, -copies))[:many]
+        return dict(zip(originals[first].tolist(), copies[first].tolist(), strict=True))
+
+    def by_kind(self) -> tuple[Count, ...]:
+        """Count copies by kind."""
+        kinds: Counter[str] = Counter()
+        for likeness, copies in self._census.kinds.items():
+            kinds[likeness if likeness in COPIES else "unknown"] += copies
+        return tuple(Count(kind, kinds[kind]) for kind in COPIES if kinds[kind])
+
+    def by_passed(self) -> tuple[Count, ...]:
+        """Count originals that resemble an earlier page, by kind."""
+        passed = self._census.passed
+        return tuple(Count(kind, passed[kind]) for kind in PASSED if passed[kind])
+
+    def flow(self) -> SiteFlow:
+        """Return who copies from whom."""
+        copying: Counter[str] = Counter()
+        copied: Counter[str] = Counter()
+        for (row, column), count in self._flow.items():
+            copying[row] += count
+            copied[column] += count
+        rows, columns = _largest(copying), _largest(copied)
+        cells: Counter[tuple[str, str]] = Counter()
+        for (row, column), count in self._flow.items():
+            cells[row if row in rows else OTHERS, column if column in columns else OTHERS] += count
+        rows += [OTHERS] * (len(copying) > len(rows))
+        columns += [OTHERS] * (len(copied) > len(columns))
+        return SiteFlow(
+            tuple(clean_line(site, SITE) for site in rows),
+            tuple(clean_line(site, SITE) for site in columns),
+            tuple(tuple(cells[row, column] for column in columns) for row in rows),
+            _SITES,
+            len(copying),
+            len(copied),
+        )
+
+
+def is_chinese(title: str, url: str) -> bool:
+    """Whether a page seems Chinese: its title has Han characters and no kana, or its host is Chinese.
+
+    >>> is_chinese("渡口恢复通航", ""), is_chinese("渡し船は空でした", "")
+    (True, False)
+    >>> is_chinese("", "https://www.ferry.com.cn/1"), is_chinese("The ferry", "https://www.ferry.com.cn/1")
+    (True, False)
+    """
+    if title:
+        return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
+    return site_of(url).partition(":")[0].rpartition(".")[2] in _CHINESE_DOMAINS
+
+
+def _bin(similarity: float) -> int:
+    # A record holds similarities in 65535ths, so 0.76 may be slightly less.
+    return max(0, min(BINS - 1, int(similarity * BINS + 0.001)))
+
+
+def _largest(counts: Counter[str]) -> list[str]:
+    """Return the sites with the largest counts."""
+    return sorted(counts, key=lambda site: (-counts[site], site))[:_SITES]

@@ -16,7 +16,6 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.report import formats
 from scrapy_neardup.report.data import (
     GONE,
     NO_SITE,
@@ -28,9 +27,17 @@ from scrapy_neardup.report.data import (
     Similarities,
     SiteFlow,
 )
-from scrapy_neardup.report.figures import BINS
-from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.words import Words
+from scrapy_neardup.report.gather import BINS, PAGES_OF_GROUP
+from scrapy_neardup.report.words import (
+    Words,
+    format_minute,
+    format_percent,
+    format_short,
+    format_size,
+    format_start,
+    format_tick,
+    format_unit,
+)
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import escape_json, link
 
@@ -86,14 +93,14 @@ def render_report(report: Report, language: str = "") -> str:
     filters = {
         "link": link,
         "number": "{:,}".format,
-        "short": partial(formats.format_short, language=words.language),
-        "percent": partial(formats.format_percent, language=words.language),
-        "size": formats.format_size,
-        "minute": formats.format_minute,
-        "start": formats.format_start,
-        "tick": partial(formats.format_tick, words=words),
+        "short": partial(format_short, language=words.language),
+        "percent": partial(format_percent, language=words.language),
+        "size": format_size,
+        "minute": format_minute,
+        "start": format_start,
+        "tick": partial(format_tick, words=words),
         "total": lambda bucket: bucket.copies + bucket.originals + bucket.unjudged,
-        "unit": partial(formats.format_unit, words=words),
+        "unit": partial(format_unit, words=words),
         "heat": _heat,
         "split_tail": _split_tail,
         "site": partial(_site, words=words),

@@ -17,8 +17,8 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.untrusted import REPORT_URL, SENTENCE, SITE, TITLE, clean_line, clean_text
 
-#: Pairs of a kind to remember as nearest to the threshold, and as examples of two sites.
-_NEAREST, _FLOWS = 64, 256
+#: Pairs to show.
+PAIRS = 24
 #: Show this many characters of a text; read this many to find shared sentences.
 SHOWN, _READ = 4_000, 100_000
 #: Kinds in the order of their pairs: those that need a look most come first.
@@ -33,40 +33,29 @@ GivenTexts = Mapping[str, tuple[str, str]]
 
 
 class PairCandidates:
-    """Remembers a few pairs of each kind for a closer look. The id of the newer page names a pair."""
+    """Remembers the least similar pairs of each kind. The id of the newer page names a pair."""
 
-    def __init__(self) -> None:
-        #: A heap of the least similar pairs, negated; the least similar pair of two sites.
-        self._nearest: dict[str, list[tuple[float, int]]] = defaultdict(list)
-        self._by_sites: dict[str, dict[tuple[str, str], tuple[float, int]]] = defaultdict(dict)
+    def __init__(self, count: int = 2 * PAIRS) -> None:
+        """``count``: pairs of a kind."""
+        self._count = count
+        #: A heap for each kind, negated: the most similar pair is the first to go.
+        self._heaps: dict[str, list[tuple[float, int]]] = defaultdict(list)
 
-    def add(self, kind: str, similarity: float, id: int, sites: tuple[str, str]) -> None:
-        """Remember a pair if it is less similar than others of its kind, or the first of its two sites."""
-        nearest, by_sites = self._nearest[kind], self._by_sites[kind]
-        if len(nearest) < _NEAREST:
-            heappush(nearest, (-similarity, -id))
-        else:
-            heappushpop(nearest, (-similarity, -id))
-        if sites in by_sites or len(by_sites) < _FLOWS:
-            by_sites[sites] = min((similarity, id), by_sites.get(sites, (2.0, 0)))
+    def add(self, kind: str, similarity: float, id: int) -> None:
+        """Remember a pair if it is less similar than others of its kind; of equal ones the older."""
+        heap = self._heaps[kind]
+        (heappush if len(heap) < self._count else heappushpop)(heap, (-similarity, -id))
 
-    def best(self, count: int) -> dict[str, list[int]]:
-        """Return up to ``count`` ids of each kind, alternately near the threshold and of two new sites.
+    def ids(self) -> dict[str, list[int]]:
+        """Return the ids of each kind, the least similar first.
 
-        >>> candidates = PairCandidates()
-        >>> for similarity, id, site in ((0.5, 1, "a"), (0.6, 2, "a"), (0.9, 3, "b")):
-        ...     candidates.add("near", similarity, id, (site, "c"))
-        >>> candidates.best(2)
-        {'near': [1, 3]}
+        >>> candidates = PairCandidates(2)
+        >>> for similarity, id in ((0.9, 3), (0.5, 1), (0.6, 2)):
+        ...     candidates.add("near", similarity, id)
+        >>> candidates.ids()
+        {'near': [1, 2]}
         """
-        return {kind: list(islice(self._alternate(kind), count)) for kind in self._nearest}
-
-    def _alternate(self, kind: str) -> Iterator[int]:
-        nearest = [-id for _, id in sorted(self._nearest[kind], reverse=True)]
-        spread = [id for _, id in sorted(self._by_sites[kind].values())]
-        # Both lists begin with the least similar pair.
-        both = chain.from_iterable(zip_longest(nearest, spread[1:]))
-        yield from dict.fromkeys(id for id in both if id is not None)
+        return {kind: [-id for _, id in sorted(heap, reverse=True)] for kind, heap in self._heaps.items()}
 
 
 class KnownPage(NamedTuple):
@@ -186,8 +175,8 @@ def shared_sentences(evidence: Evidence | None) -> tuple[str, ...]:
     return tuple(clean_line(one, SENTENCE) for one in (evidence.shared if evidence else ())[:_SENTENCES])
 
 
-def choose_pairs(candidates: Mapping[str, Sequence[int]], reader: PageReader, count: int) -> tuple[PagePair, ...]:
-    """Choose ``count`` candidates: kinds take turns, and pairs with texts come first.
+def choose_pairs(candidates: Mapping[str, Sequence[int]], reader: PageReader) -> tuple[PagePair, ...]:
+    """Choose the pairs to show: kinds take turns, and pairs with texts come first.
 
     Pairs of a kind stay together, the least similar first.
     """
@@ -198,7 +187,7 @@ def choose_pairs(candidates: Mapping[str, Sequence[int]], reader: PageReader, co
         # The sort is stable: otherwise they stay in the order of the candidates.
         queues.append([(place, pair) for pair in sorted(found, key=lambda pair: pair.missing_texts)])
     turns = (one for one in chain.from_iterable(zip_longest(*queues)) if one is not None)
-    taken = sorted(islice(turns, count), key=lambda one: (one[0], one[1].similarity, one[1].page.record.id))
+    taken = sorted(islice(turns, PAIRS), key=lambda one: (one[0], one[1].similarity, one[1].page.record.id))
     return tuple(pair.shown() for _, pair in taken)
 
 

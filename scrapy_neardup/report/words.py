@@ -1,9 +1,10 @@
-"""The words of a report and of closing lines; one catalogue a language."""
+"""The words of a report and of closing lines, one catalogue a language; and numbers, sizes and times in words."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -55,3 +56,102 @@ def catalogue(language: str) -> Mapping[str, str]:
 
 
 ENGLISH = Words("en")
+
+
+#: Formats of a bar's full time, by the word in its unit.
+_DATES = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_MINUTE = "%Y-%m-%d %H:%M"
+
+
+def format_short(value: int, language: str = "en") -> str:
+    """Format a large number in few characters; Chinese counts in ten thousands.
+
+    >>> format_short(950), format_short(28_344), format_short(2_340_000), format_short(3_000_000_000)
+    ('950', '28.3 k', '2.34 M', '3.00 G')
+    >>> format_short(28_344, "zh"), format_short(3_000_000_000, "zh")
+    ('2.83 万', '30.00 亿')
+    """
+    if value < 10_000:
+        return f"{value:,}"
+    units = ((10**8, "亿"), (10**4, "万")) if language == "zh" else ((10**9, "G"), (10**6, "M"))
+    for factor, unit in units:
+        if value >= factor:
+            return f"{value / factor:,.0f} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
+    return f"{value / 1000:.1f} k"
+
+
+def format_percent(share: float, language: str = "en") -> str:
+    """Format a share with one decimal. Only exact 0 and 1 become 0 and 100.
+
+    >>> format_percent(0.2503), format_percent(0.00001), format_percent(0.99999), format_percent(1)
+    ('25.0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    >>> format_percent(0.2503, "zh")
+    '25.0%'
+    """
+    if share in (0, 1):
+        text = f"{share:.0%}"
+    elif share < 0.0005:
+        text = "< 0.1%"
+    else:
+        text = "> 99.9%" if share > 0.9995 else f"{share:.1%}"
+    return text if language == "zh" else text.replace("%", " %")
+
+
+def format_size(bytes: int) -> str:
+    """Format bytes in powers of ten.
+
+    >>> format_size(820), format_size(53_200), format_size(1_240_000)
+    ('820 B', '53.2 kB', '1.2 MB')
+    """
+    value, unit = float(bytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):  # the last one stays
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def format_minute(seconds: int) -> str:
+    """Format a time to the minute, in UTC.
+
+    >>> format_minute(1_763_718_041)
+    '2025-11-21 09:40'
+    """
+    return _utc(seconds).strftime(_MINUTE)
+
+
+def format_tick(unit: str, seconds: int, words: Words) -> str:
+    """Format the beginning of a bar for its axis, in a unit of ``Times``.
+
+    >>> english = Words("en")
+    >>> format_tick("15 seconds", 1_763_718_041, english), format_tick("week", 1_763_718_041, english)
+    ('09:40:41', '21 Nov')
+    """
+    return _utc(seconds).strftime(words(f"tick.{_word(unit)}"))
+
+
+def format_start(unit: str, seconds: int) -> str:
+    """Format the beginning of a bar in full.
+
+    >>> format_start("5 minutes", 1_763_718_041), format_start("month", 1_763_718_041)
+    ('2025-11-21 09:40', '2025-11')
+    """
+    return _utc(seconds).strftime(_DATES.get(_word(unit), _MINUTE))
+
+
+def format_unit(unit: str, words: Words) -> str:
+    """Return the name of a unit of ``Times``.
+
+    >>> format_unit("5 minutes", Words("en")), format_unit("5 minutes", Words("zh")), format_unit("hour", Words("zh"))
+    ('5 minutes', ' 5 分钟', '小时')
+    """
+    many = unit.partition(" ")[0]
+    return words(f"unit.{_word(unit)}", int(many) if many.isdigit() else 1)
+
+
+def _word(unit: str) -> str:
+    return unit.split()[-1].removesuffix("s")
+
+
+def _utc(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)

@@ -5,34 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from redis import exceptions
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.connection import Link
-from scrapy_neardup.server.counting import FEW
 from scrapy_neardup.server.errors import is_no_answer, is_refusal, lacks_replicas, translate_errors
-from scrapy_neardup.server.layout import STREAM
-from scrapy_neardup.server.notes import Entries, entries_of
 from scrapy_neardup.server.program import Program
 
 T = TypeVar("T")
+#: Called with the kind of the error once the server stops answering, and with "" once it answers again.
+Patience = Callable[[str], None]
 #: Programs in one pipeline, and pipelines under way, at most. While they are under way, further programs collect: the
 #: busier the server, the longer the pipelines.
 _TOGETHER, _AT_ONCE = 16, 2
 #: Seconds before each further try, and between tries while a crawl waits for its server.
 PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
-
-
-class Patience(Protocol):
-    """Called once when the server stops answering, and once when it answers again."""
-
-    def gone(self, why: str) -> None:
-        """The server does not answer; ``why`` is the kind of the error."""
-
-    def back(self) -> None:
-        """The server answers again."""
 
 
 class NoAnswer(Exception):
@@ -141,19 +130,6 @@ class AsyncLink:
         """Return the result of blocking work on the state, done in a thread and repeated like a program."""
         return await self._repeat(lambda: self._once(lambda: asyncio.to_thread(work)))
 
-    async def read_stream(self, place: bytes) -> Entries:
-        """Return the next entries of the stream of counts, up to ``FEW``."""
-        key = self._link.prefix + STREAM
-        return entries_of(await self._read(lambda client: client.xread({key: place}, count=FEW)))
-
-    async def fields(self, name: bytes) -> dict[bytes, bytes]:
-        """Return all fields of a hash that is not part of the state."""
-        return dict(await self._read(lambda client: client.hgetall(self._link.prefix + name)))
-
-    async def _read(self, read: Callable[[Any], Any]) -> Any:
-        with translate_errors(self._location):
-            return await self._in_thread(lambda: self._link.call_once(read))
-
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
@@ -172,7 +148,7 @@ class AsyncLink:
                 raise
         if self._is_gone and self._patience is not None:
             self._is_gone = False
-            self._patience.back()
+            self._patience("")
         return found
 
     def _may_repeat(self, error: Exception) -> bool:
@@ -202,5 +178,5 @@ class AsyncLink:
                 raise error.cause
         if not self._is_gone:
             self._is_gone = True
-            self._patience.gone(type(error.cause).__name__)
+            self._patience(type(error.cause).__name__)
         await asyncio.sleep(_LATER)

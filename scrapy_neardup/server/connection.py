@@ -17,7 +17,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.errors import Relocated, is_elsewhere, is_no_answer, is_refusal, translate_errors
 from scrapy_neardup.server.location import ServerLocation, read_url
 from scrapy_neardup.server.nodes import Address, Locator, Sentinels, Slot
-from scrapy_neardup.server.program import SCRIPT, Program, script_digest
+from scrapy_neardup.server.program import DIGEST, SCRIPT, Program
 
 T = TypeVar("T")
 #: Seconds to wait for an answer, and how often to try again: usually, and with patience.
@@ -137,7 +137,7 @@ class Link:
 
     def _run_together(self, client: Any, programs: list[Program], *, raises: bool = True) -> list[Any]:
         parts = [program.parts(self.prefix) for program in programs]
-        answers = _evaluate(client, "EVALSHA", script_digest(), parts)
+        answers = _evaluate(client, "EVALSHA", DIGEST, parts)
         missing = [n for n, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)]
         if missing:  # the first programs, also after a restart
             again = _evaluate(client, "EVAL", SCRIPT, [parts[n] for n in missing])

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.engine import OvertakenError, Redis
 from scrapy_neardup.server.layout import STREAM
-from scrapy_neardup.server.notes import TOGETHER, Entries, Note, entries_of, most_entries, pack_notes, unpack_notes
+from scrapy_neardup.server.notes import TOGETHER, Entries, Note, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
@@ -54,11 +54,9 @@ class SharedBoilerplate(BoilerplateCounts):
     def load(self) -> Counts:
         """Return the counts in the blocks. Raises StoreDamaged."""
         while True:
-            self._blocks_position = self._redis.server_rows.get(COUNTED)
+            self._blocks_position = self._redis.fetch(COUNTED)
             counts = super().load()
-            if (
-                self._redis.server_rows.get(COUNTED) == self._blocks_position
-            ):  # else somebody has written them meanwhile
+            if self._redis.fetch(COUNTED) == self._blocks_position:  # else somebody has written them meanwhile
                 return counts
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
@@ -119,14 +117,19 @@ class SharedBoilerplate(BoilerplateCounts):
                 raise self._kv.damaged(f"the counted sentences of a page cannot be read ({error})") from None
             self.stream_position = position
 
-    def _catch_up(self) -> None:
+    def fetch_entries(self, most: int) -> Entries:
+        """Return the next entries of the stream, up to ``most``, which are not counted here yet."""
         link = self._redis.link
         key = link.prefix + STREAM
-        while True:
-            entries = entries_of(link.call(lambda client: client.xread({key: self.stream_position}, _CHUNK)))
+        answer = link.call(lambda client: client.xread({key: self.stream_position}, most))
+        return [entry for _, entries in answer or () for entry in entries]
+
+    def _catch_up(self) -> None:
+        many = _CHUNK
+        while many == _CHUNK:
+            entries = self.fetch_entries(_CHUNK)
             self.count_entries(entries)
-            if len(entries) < _CHUNK:
-                return
+            many = len(entries)
 
     def write(self, *, sync: bool, along: Mapping[bytes, bytes] | None = None) -> None:
         """Write the blocks, unless somebody has since we read them: they or the stream have all counts then.
@@ -137,7 +140,7 @@ class SharedBoilerplate(BoilerplateCounts):
         if self._knows_secret():
             self._publish_all()
         blocks: dict[bytes, bytes] = {}
-        if redis.server_rows.get(COUNTED) == self._blocks_position:
+        if redis.fetch(COUNTED) == self._blocks_position:
             if self._knows_secret():
                 self._catch_up()
             blocks = self.changes().puts

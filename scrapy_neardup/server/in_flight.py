@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrapy_neardup.hashing.keyed import Keyed
@@ -38,20 +38,17 @@ class PendingPage:
 
     record: Record
     crawl: int
-    _heads: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     @property
     def place(self) -> PendingPlace:
         return PendingPlace(self.record.id, self.crawl)
 
-    def heads(self, hashes: Keyed) -> bytes:
+    def heads(self, hashes: Keyed) -> tuple[bytes, ...]:
         """Return its index keys, 8 bytes each: the hash of its URL, and its keys."""
-        if not self._heads:
-            self._heads = layout.url_key(self.record.url, hashes)[1:] + heads_of(self.record.keys)
-        return self._heads
+        return layout.url_key(self.record.url, hashes)[1:], *heads_of(self.record.keys)
 
     def register(self, program: Program, hashes: Keyed) -> None:
-        """Add the page. One answer: the addresses of pages that already share a head (see ``places_in``)."""
+        """Add the page."""
         program.set_field(pending_name(self.crawl), layout.pack_id(self.record.id), self.record.pack())
         program.register(_PLACE.pack(*self.place), self.heads(hashes))
 
@@ -70,12 +67,12 @@ class PendingPage:
         self.unregister(program, hashes)
 
 
-def heads_of(keys: Collection[int]) -> bytes:
+def heads_of(keys: Collection[int]) -> list[bytes]:
     """Return keys as heads."""
-    return struct.pack(f">{len(keys)}Q", *keys)
+    return [key.to_bytes(8, "big") for key in keys]
 
 
-def places_in(answer: bytes, besides: PendingPlace) -> list[PendingPlace]:
-    """Return the addresses in an answer, each once and without ``besides``."""
-    places = dict.fromkeys(PendingPlace(*place) for place in _PLACE.iter_unpack(answer))
+def places_in(answer: list[bytes], besides: PendingPlace) -> list[PendingPlace]:
+    """Return the addresses of the pages in flight in an answer, each once and without ``besides``."""
+    places = dict.fromkeys(PendingPlace(*_PLACE.unpack(member[-_PLACE.size :])) for member in answer)
     return [place for place in places if place != besides]

@@ -24,7 +24,7 @@ COUNTER = b"#"
 HIGHEST = b"^"
 #: the crawls that somebody rolls back,
 GIVEN_UP = b"!"
-#: the pages in flight, by URL and key,
+#: the sorted set of pages in flight, by URL and key,
 PENDING = b"w"
 #: and the stream of counted sentences.
 STREAM = b"+"

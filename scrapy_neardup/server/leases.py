@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 from secrets import randbelow, token_bytes
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server.layout import GIVEN_UP, Spot, lease_name, number_name, spot
+from scrapy_neardup.server.layout import GIVEN_UP, lease_name, number_name, spot
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
 from scrapy_neardup.untrusted import line_logger
@@ -29,11 +28,6 @@ class PageLost(StoreError):
     """A page is no longer in flight: others rolled it back, or the server lost it."""
 
 
-def _clock() -> float:
-    """Return seconds, including those in which the machine slept."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 class Leases:
     """The leases of one store. A thread renews them, so that a busy loop does not lose them."""
 
@@ -45,13 +39,9 @@ class Leases:
         self._link = link
         self._location = location
         self._milliseconds = round(seconds * 1000)
-        self._names: dict[int, tuple[bytes, Spot]] = {}
         self._number: int | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        #: When the server last confirmed a lease, and whether it lost one that had not ended.
-        self._renewed = _clock()
-        self._is_lost_early = False
 
     @property
     def number(self) -> int:
@@ -65,15 +55,12 @@ class Leases:
         """Take the lease of a crawl that begins with this program."""
         program.take_lease(lease_name(crawl), self.token, self._milliseconds)
         self.crawls.add(crawl)
-        self._renewed = _clock()
         self._start_thread()
 
     def expect(self, crawl: int, program: Program) -> None:
         """Require that nobody else has taken the crawl."""
-        names = self._names.get(crawl)
-        if names is None:  # needed twice for each page
-            names = self._names[crawl] = lease_name(crawl), spot(layout.generation_key(crawl))
-        program.expect_lease(names[0], self.token, self._milliseconds, names[1])
+        known_at = spot(layout.generation_key(crawl))
+        program.expect_lease(lease_name(crawl), self.token, self._milliseconds, known_at)
 
     def end(self, crawl: int, program: Program) -> None:
         """Give back the lease of a crawl."""
@@ -101,17 +88,11 @@ class Leases:
 
     def loss(self, kind: type[StoreError] = StoreError) -> StoreError:
         """Return the error that says why the server no longer knows a lease or a page of ours."""
-        seconds = _clock() - self._renewed
-        if self._is_lost_early or seconds < self.seconds:
-            return kind(
-                f"The server of the state at {self._location} has lost this crawl, which it knew {seconds:.0f} seconds "
-                "ago. Check whether it was emptied (FLUSHALL) or restarted without its data, then start the crawl "
-                "again. The lost pages come again."
-            )
         return kind(
-            f"This crawl was silent for more than {self.seconds:.0f} seconds, so others rolled back its unsealed pages "
-            f"in the state at {self._location}. Check whether its machine slept or lost the server, then start it "
-            "again. The lost pages come again."
+            f"The state at {self._location} has lost this crawl. Either it was silent for more than {self.seconds:.0f} "
+            "seconds, so that others rolled back its unsealed pages: check whether its machine slept or lost the "
+            "server. Or the server was emptied (FLUSHALL) or restarted without its data. Then start the crawl again. "
+            "The lost pages come again."
         )
 
     def stop_renewing(self) -> None:
@@ -168,9 +149,6 @@ class Leases:
             program = self._link.program()
             self.expect(crawl, program)
             program.take_lease(lease_name(crawl), self.token, self._milliseconds)
-            if self._link.run(program)[0] == 1:
-                self._renewed = _clock()
-            elif _clock() - self._renewed < self.seconds:  # the next write of this crawl meets the error
-                self._is_lost_early = True
+            self._link.run(program)  # if the lease is lost, the next write of this crawl meets the error
         if self._number is not None and not self._has_taken(self._number):
             self._number = self._draw_number()

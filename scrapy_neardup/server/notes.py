@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import struct
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,30 +31,24 @@ class Note(NamedTuple):
 def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
     """Return one entry of the stream. ``crawler`` (8 bytes) has already counted the notes.
 
-    8s crawler · I length of the JSON · JSON: of each note its site, ``yes``, and the number of sentences or null · I
-    per sentence.
+    8s crawler · JSON: of each note its sentences (null, or in base64, I per sentence), its site, and ``yes``.
     """
-    counts = [None if note.sentences is None else len(note.sentences) for note in notes]
-    head = json.dumps([(note.site, note.yes, count) for note, count in zip(notes, counts, strict=True)]).encode()
-    sentences = (note.sentences.astype(">u4").tobytes() for note in notes if note.sentences is not None)
-    return b"".join([crawler, struct.pack(">I", len(head)), head, *sentences])
+    rows = [
+        (None if note.sentences is None else b64encode(note.sentences.astype(">u4").tobytes()).decode(), *note[1:])
+        for note in notes
+    ]
+    return crawler + json.dumps(rows).encode()
 
 
 def unpack_notes(entry: bytes) -> list[Note]:
     """Return what ``pack_notes`` packed; raises ValueError for anything else."""
     try:
-        end = 12 + struct.unpack_from(">I", entry, 8)[0]
-        heads = [(str(site), bool(yes), count) for site, yes, count in json.loads(entry[12:end])]
-        sentences = np.frombuffer(entry, ">u4", offset=end).astype(np.uint32)
-        ends = np.cumsum([0, *(count or 0 for _, _, count in heads)], dtype=int)
-    except (struct.error, TypeError) as error:
+        return [
+            Note(None if packed is None else np.frombuffer(b64decode(packed), ">u4").astype(np.uint32), site, yes)
+            for packed, site, yes in json.loads(entry[8:])
+        ]
+    except TypeError as error:
         raise ValueError(str(error)) from None
-    if ends[-1] != len(sentences):
-        raise ValueError(f"{len(sentences)} sentences are too few or too many")
-    return [
-        Note(None if count is None else sentences[begin : begin + count], site, yes)
-        for begin, (site, yes, count) in zip(ends, heads, strict=False)
-    ]
 
 
 def most_entries(notes: int) -> int:
@@ -64,8 +58,3 @@ def most_entries(notes: int) -> int:
 
 #: Entries as the server answers them: position and fields.
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
-
-
-def entries_of(answer: object) -> Entries:
-    """Return the entries of the one stream in an answer to XREAD."""
-    return [entry for _, entries in answer or () for entry in entries]  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from hashlib import sha1
 
 from scrapy_neardup.server.layout import (
     COUNTER,
@@ -59,10 +59,10 @@ class Program:
 
     def parts(self, prefix: bytes) -> tuple[list[bytes], list[bytes | int]]:
         """Return the keys and the arguments of the script. ``prefix`` stands before the name of each key."""
-        postings: list[_Operation] = [
-            (b"file", tuple(names_on(b"k", filed, level)), (level + 1, b"".join(filed), id))
-            for (id, level), filed in self._postings.items()
-        ]
+        postings = list[_Operation]()
+        for (id, level), filed in self._postings.items():
+            postings.append((b"use_level", (), (level + 1,)))
+            postings.append((b"file", tuple(names_on(b"k", filed, level)), (b"".join(filed), id)))
         names, first_of = [*_COMMON], dict[tuple[bytes, ...], int]()
         levels, arguments = 0, list[bytes | int]()
         for operation, where, more in (*self._conditions, *self._writes, *postings, *self._reads):
@@ -76,7 +76,7 @@ class Program:
                 first = first_of[keys] = len(names) + 1
                 names += keys
             arguments += (operation, first, len(keys), *more)
-        return [prefix + name for name in names], [levels, int(self.has_writes), *arguments]
+        return [prefix + name for name in names], [levels, *arguments]
 
     @property
     def is_empty(self) -> bool:
@@ -141,16 +141,14 @@ class Program:
         """Move the time forward at which a URL was last seen, if it still names this page."""
         self._writes.append((b"see", *_places(row, id, seconds)))
 
-    def register(self, page: bytes, heads: bytes) -> None:
-        """Add a page in flight (16 bytes) under each of its ``heads`` (8 bytes each).
+    def register(self, page: bytes, heads: Sequence[bytes]) -> None:
+        """Add a page in flight under each of its ``heads``."""
+        scored = [part for head in heads for part in (0, head + page)]
+        self._writes.append((b"add", (PENDING,), (len(scored), *scored)))
 
-        One answer: the pages that were there before under any of them, 16 bytes each.
-        """
-        self._writes.append((b"register", (PENDING,), (page, heads)))
-
-    def unregister(self, page: bytes, heads: bytes) -> None:
+    def unregister(self, page: bytes, heads: Sequence[bytes]) -> None:
         """Remove a page in flight."""
-        self._writes.append((b"unregister", (PENDING,), (page, heads)))
+        self._writes.append((b"remove", (PENDING,), (len(heads), *(head + page for head in heads))))
 
     def set_field(self, name: bytes, field: bytes, value: bytes) -> None:
         """Set a field of a hash that is not part of the state."""
@@ -182,9 +180,9 @@ class Program:
         """Answer the postings of keys of one length in one list: up to ``most`` of each key and level, newest first."""
         self._reads.append((b"newest", _OnLevels(b"k", tuple(keys)), (len(keys), b"".join(keys), most)))
 
-    def in_flight(self, heads: bytes) -> None:
-        """Answer the pages in flight that have one of these ``heads`` (8 bytes each): 16 bytes for each."""
-        self._reads.append((b"in_flight_of", (PENDING,), (heads,)))
+    def in_flight(self, heads: Sequence[bytes]) -> None:
+        """Answer the pages in flight that have one of these ``heads``, each behind its head."""
+        self._reads.append((b"newest", (PENDING,), (len(heads), b"".join(heads), -1)))
 
     def milliseconds_left(self, name: bytes) -> None:
         """Answer how long a lease lasts; less than 0 if nobody holds it."""
@@ -209,27 +207,23 @@ def _accounts(row: bytes, where: Spot) -> tuple[bytes, bytes]:
 
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
-#: than the program knows. The arguments are the number of levels, whether the program writes, and the operations. Each
-#: operation is a name, the position and number of its keys, and its own arguments.
+#: than the program knows. The arguments are the number of levels and the operations. Each operation is a name, the
+#: position and number of its keys, and its own arguments.
 SCRIPT = """\
 local call, sub = redis.call, string.sub
 local DIRECTORY, HIGHEST, COUNTER = KEYS[1], KEYS[2], KEYS[3]
-local at, answers = 3, {1}
+local at, answers = 2, {1}
 local function arg() at = at + 1; return ARGV[at - 1] end
 
--- The levels in use. A state that has pages and does not say so may use all four.
-local is_noted, highest = false, nil
+local highest
 local function levels()
-  if not highest then
-    local noted = call('GET', HIGHEST)
-    is_noted, highest = noted and true, tonumber(noted or (call('EXISTS', COUNTER) == 0 and 1 or 4))
-  end
+  highest = highest or tonumber(call('GET', HIGHEST) or 1)
   return highest
 end
 local function use_level(level)
-  if level > levels() or not is_noted then
-    highest, is_noted = math.max(highest, level), true
-    call('SET', HIGHEST, highest)
+  if level > levels() then
+    highest = level
+    call('SET', HIGHEST, level)
   end
 end
 
@@ -246,17 +240,12 @@ local function take_lease(name, token, milliseconds)
   call('SET', name, token, 'PX', milliseconds)
   return true
 end
--- Pages in flight: the fields of 8 bytes, and in each field the pages of 16 bytes.
-local function fields_of(heads)
-  local fields = {}
-  for n = 1, #heads, 8 do fields[#fields + 1] = sub(heads, n, n + 7) end
-  return fields
+-- The arguments that follow their number.
+local function several()
+  local first, last = at + 1, at + tonumber(ARGV[at])
+  at = last + 1
+  return unpack(ARGV, first, last)
 end
-local function position(page, pages)
-  for n = 1, #pages, 16 do if sub(pages, n, n + 15) == page then return n end end
-end
--- A hash of many short fields is searched from one end to the other, unless it has one long value.
-local LONG = string.rep('-', 80)
 local BEYOND = string.rep('\\255', 10)
 
 local operations = {
@@ -314,45 +303,18 @@ local operations = {
     local value, key = find(first, count, field)
     if value and sub(value, 1, 8) == id and sub(value, 9) < seconds then call('HSET', key, field, id .. seconds) end
   end,
+  use_level = function() use_level(tonumber(arg())) end,
   file = function(first, count)
-    use_level(tonumber(arg()))
-    local heads, id = arg(), arg()
+    local heads, page = arg(), arg()
     local size = #heads / count
-    for n = 0, count - 1 do call('ZADD', KEYS[first + n], 0, sub(heads, size * n + 1, size * n + size) .. id) end
+    for n = 0, count - 1 do call('ZADD', KEYS[first + n], 0, sub(heads, size * n + 1, size * n + size) .. page) end
   end,
   unfile = function(first, count)
     local posting = arg()
     for n = first, first + count - 1 do call('ZREM', KEYS[n], posting) end
   end,
-  register = function(first)
-    local page, fields = arg(), fields_of(arg())
-    local found, changed = call('HMGET', KEYS[first], unpack(fields)), {'-', LONG}
-    for n, field in ipairs(fields) do
-      found[n] = found[n] or ''
-      if not position(page, found[n]) then
-        changed[#changed + 1] = field
-        changed[#changed + 1] = found[n] .. page
-      end
-    end
-    call('HSET', KEYS[first], unpack(changed))
-    answers[#answers + 1] = table.concat(found)
-  end,
-  unregister = function(first)
-    local page, fields = arg(), fields_of(arg())
-    local found, changed, emptied = call('HMGET', KEYS[first], unpack(fields)), {}, {}
-    for n, field in ipairs(fields) do
-      local pages = found[n] or ''
-      local here = position(page, pages)
-      if pages == page then
-        emptied[#emptied + 1] = field
-      elseif here then
-        changed[#changed + 1] = field
-        changed[#changed + 1] = sub(pages, 1, here - 1) .. sub(pages, here + 16)
-      end
-    end
-    if #emptied > 0 then call('HDEL', KEYS[first], unpack(emptied)) end
-    if #changed > 0 then call('HSET', KEYS[first], unpack(changed)) end
-  end,
+  add = function(first) call('ZADD', KEYS[first], several()) end,
+  remove = function(first) call('ZREM', KEYS[first], several()) end,
   append = function(first) call('XADD', KEYS[first], 'MAXLEN', arg(), '*', 'n', arg()) end,
   end_lease = function(first) if call('GET', KEYS[first]) == arg() then call('DEL', KEYS[first]) end end,
 
@@ -363,33 +325,20 @@ local operations = {
     local size = #heads / many
     for n = 0, many - 1 do
       local low = '[' .. sub(heads, size * n + 1, size * n + size)
-      for key = first + n, first + count - 1, many do
+      for key = first + n % count, first + count - 1, many do  -- one set has all, or each has its own on each level
         local some = call('ZREVRANGEBYLEX', KEYS[key], low .. BEYOND, low, 'LIMIT', 0, most)
         for m = 1, #some do found[#found + 1] = some[m] end
       end
     end
     answers[#answers + 1] = found
   end,
-  in_flight_of = function(first)
-    local found = call('HMGET', KEYS[first], unpack(fields_of(arg())))
-    for n = 1, #found do found[n] = found[n] or '' end
-    answers[#answers + 1] = table.concat(found)
-  end,
   milliseconds_left = function(first) answers[#answers + 1] = call('PTTL', KEYS[first]) end,
   count = function() answers[#answers + 1] = call('GET', COUNTER) end,
 }
 
--- Redis does not undo the writes of a script that fails. So a program that writes first tries a command on each key
--- that fails if the key is of another kind. The letter behind the prefix says the kind; most keys are hashes.
-local probes = {
-  ['/'] = 'ZCARD', k = 'ZCARD', ['+'] = 'XLEN', ['^'] = 'STRLEN', ['#'] = 'STRLEN', L = 'STRLEN', N = 'STRLEN',
-}
 local function run()
-  local known, letter = tonumber(ARGV[1]), #DIRECTORY
+  local known = tonumber(ARGV[1])
   if known > 0 and levels() > known then return {2, levels()} end
-  if ARGV[2] == '1' then
-    for n = 1, #KEYS do call(probes[sub(KEYS[n], letter, letter)] or 'HLEN', KEYS[n]) end
-  end
   while at <= #ARGV do
     local name, first, count = arg(), tonumber(arg()), tonumber(arg())
     if operations[name](first, count) == false then return {0, name} end
@@ -402,11 +351,5 @@ if is_done then return result end
 local message = type(result) == 'table' and result.err or tostring(result)
 return {err = string.match(message, '%u%u%u+ .*') or 'ERR ' .. message}
 """
-
-
-@cache
-def script_digest() -> str:
-    """Return the digest by which the server knows the script."""
-    from hashlib import sha1
-
-    return sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
+#: The digest by which the server knows the script.
+DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

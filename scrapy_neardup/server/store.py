@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import NUMBER_BITS, Leases
-from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
@@ -87,18 +86,19 @@ class SharedJournal(Journal):
     def take_over(self, generation: int) -> bool:
         if not self._redis.leases.take_over(generation):
             return False
-        self._remove_in_flight(generation)
+        for page in self.pages_in_flight(generation):
+            program = self._redis.link.program()
+            page.unregister(program, self._rows.hashes)
+            self._redis.link.run(program)
         return True
 
-    def _remove_in_flight(self, generation: int) -> None:
+    def pages_in_flight(self, generation: int) -> list[PendingPage]:
+        """Return the pages of a crawl that are in flight."""
         link = self._redis.link
-        name = link.prefix + pending_name(generation)
-        found = link.call(lambda client: client.hgetall(name))
-        for id, packed in found.items():
-            program = link.program()
-            page = PendingPage(self._rows.unpack(int.from_bytes(id, "big"), packed), generation)
-            page.unregister(program, self._rows.hashes)
-            link.run(program)
+        found = link.call(lambda client: client.hgetall(link.prefix + pending_name(generation)))
+        return [
+            PendingPage(self._rows.unpack(layout.unpack_id(id), packed), generation) for id, packed in found.items()
+        ]
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
         return abandoned
@@ -117,10 +117,11 @@ class RedisStore(PageStore):
     kv: Redis
     _rows: SharedRows
     boilerplate: SharedBoilerplate
+    journal: SharedJournal
 
     def _make_parts(self, pages: int) -> None:
         kv = self.kv
-        self.leases, self.write_program, self.raise_for = kv.leases, kv.write_program, kv.raise_for
+        self.leases = kv.leases
         self.clock = SharedClock(kv.leases)
         newest = next(kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
@@ -130,15 +131,6 @@ class RedisStore(PageStore):
         self._cursors = Cursors.load(kv)
         self.journal = SharedJournal(self._rows, self._cursors)
         self._expiry = Expiry(self._rows, self._cursors, self.journal.is_unsealed)
-
-    @property
-    def transaction(self) -> RemoteTransaction | None:
-        """The transaction that answers synchronous code while it runs; None: the server answers."""
-        return self.kv.transaction
-
-    @transaction.setter
-    def transaction(self, transaction: RemoteTransaction | None) -> None:
-        self.kv.transaction = transaction
 
     def note_rollback(self, rolled_back: RolledBack) -> None:
         super().note_rollback(rolled_back)
@@ -155,14 +147,6 @@ class RedisStore(PageStore):
 
     def is_pending(self, id: int) -> bool:
         return self.journal.is_unsealed(id)
-
-    def wait_longer(self) -> None:
-        """From now on, wait half a minute for a server that does not answer."""
-        self.kv.link.wait_longer()
-
-    def read_rows(self, prefix: bytes) -> list[Row]:
-        """Return the rows that begin with ``prefix``, from the server even during a transaction."""
-        return list(self.kv.server_rows.scan(prefix, reverse=False))
 
     def close(self) -> None:
         if not self._closed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -57,21 +57,23 @@ class Forms:
         pages, forms = self._sites.get(site, (0, 0))
         return forms / pages if pages >= LEAST_PAGES else 0.0
 
-    def changed(self) -> bytes | None:
-        """Return everything packed, if it changed since ``saved``."""
-        return self.packed() if self._is_changed else None
+    def changed(self) -> dict[int, bytes]:
+        """Return the one block, if it changed since ``saved``."""
+        return self.blocks() if self._is_changed else {}
 
-    def packed(self) -> bytes | None:
-        """Return everything compressed, unless it is empty."""
+    def blocks(self) -> dict[int, bytes]:
+        """Return everything as one block, unless it is empty."""
         rows = [(site, *counts) for site, counts in self._sites.items()]
-        return zlib.compress(np.array(rows, _PACKED).tobytes(), 1) if rows else None
+        return {0: zlib.compress(np.array(rows, _PACKED).tobytes(), 1)} if rows else {}
 
     def saved(self) -> None:
         """The result of ``changed`` was written."""
         self._is_changed = False
 
-    def load(self, packed: bytes) -> None:
-        """Load what was written. Raises ValueError and loads nothing if it is damaged."""
+    def load(self, block: int, packed: bytes) -> None:
+        """Load the block. Raises ValueError and loads nothing if it is damaged."""
+        if block:
+            raise ValueError(f"there is no block {block} with counts of forms")
         try:
             plain = zlib.decompress(packed)
         except zlib.error as error:
@@ -155,14 +157,14 @@ class PageCounts(ABC):
 
 
 class Counts(PageCounts):
-    """The boilerplate counts of a state, of fixed size. ``blocks``, ``changed``, ``load``, ``saved``: as in
-    ``Recurrence``, for all tables.
-    """
+    """The boilerplate counts of a state, of fixed size."""
 
     def __init__(self) -> None:
         self.here = Recurrence()
         self.everywhere = Recurrence()
         self.forms = Forms()
+        #: All tables, and the number of the first block of each.
+        self._tables: dict[int, Recurrence | Forms] = {0: self.here, BLOCKS: self.everywhere, 2 * BLOCKS: self.forms}
 
     def note(
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
@@ -209,31 +211,26 @@ class Counts(PageCounts):
         return np.frombuffer(found, np.bool_)
 
     def changed(self) -> dict[int, bytes]:
-        """Yield number and content of blocks that changed since ``saved``."""
-        return _all(self.here.changed(), self.everywhere.changed(), self.forms.changed())
+        """Return number and content of blocks that changed since ``saved``."""
+        return self._numbered(lambda table: table.changed())
 
     def blocks(self) -> dict[int, bytes]:
-        """Yield number and content of blocks with sentences."""
-        return _all(self.here.blocks(), self.everywhere.blocks(), self.forms.packed())
+        """Return number and content of blocks with counts."""
+        return self._numbered(lambda table: table.blocks())
+
+    def _numbered(self, blocks_of: Callable[[Recurrence | Forms], dict[int, bytes]]) -> dict[int, bytes]:
+        tables = self._tables.items()
+        return {first + block: packed for first, table in tables for block, packed in blocks_of(table).items()}
 
     def saved(self) -> None:
         """The result of ``changed`` was written."""
-        self.here.saved()
-        self.everywhere.saved()
-        self.forms.saved()
+        for table in self._tables.values():
+            table.saved()
 
     def load(self, block: int, packed: bytes) -> None:
         """Load a block. Raises ValueError and loads nothing if it is damaged."""
-        if block < BLOCKS:
-            self.here.load(block, packed)
-            return
-        if block == _FORMS:
-            self.forms.load(packed)
-            return
-        try:
-            self.everywhere.load(block - BLOCKS, packed)
-        except ValueError as error:
-            raise ValueError(f"{error}, in the counts over all sites, from {BLOCKS} on") from None
+        first = max(first for first in self._tables if first <= block)
+        self._tables[first].load(block - first, packed)
 
     def merge(self, other: Counts, in_both: int = 0) -> None:
         """Add the counts of another state with the same secret; ``in_both``: see ``Recurrence.merge``."""
@@ -310,8 +307,6 @@ def _domains() -> TLDExtract:
 
 #: A pseudo-sentence on every page, which counts the pages of a site.
 ALL_PAGES = np.array([0], np.uint32)
-#: The block of the template counts.
-_FORMS = 2 * BLOCKS
 
 
 def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
@@ -335,11 +330,6 @@ def site_bit(site: str, hashes: Keyed) -> int:
 def _form(site: str, hashes: Keyed) -> int:
     """Return the site's fingerprint among the templates."""
     return hashes.short(f"forms {site}")
-
-
-def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:
-    blocks = {**here, **{BLOCKS + block: packed for block, packed in everywhere.items()}}
-    return blocks if forms is None else {**blocks, _FORMS: forms}
 
 
 #: Pages between writes of the counts. A kill loses the counts of these pages at most.

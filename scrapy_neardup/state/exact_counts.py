@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,16 @@ MOST = COMMON_HERE
 _BLOCK = 512
 
 
+class CountsByHash(Protocol):
+    """Counts by hash."""
+
+    def get(self, hash: int, default: int, /) -> int:
+        """Return the count of a hash."""
+
+    def __setitem__(self, hash: int, count: int, /) -> None:
+        """Set it."""
+
+
 class ExactCounts(PageCounts):
     """Counts by 64-bit number, and the bits of sites by 32-bit fingerprint of a sentence.
 
@@ -40,8 +51,8 @@ class ExactCounts(PageCounts):
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
-        self.bits: dict[int, int] = {}
+        self.numbers: CountsByHash = {}
+        self.bits: CountsByHash = {}
 
     def get(self, numbers: Iterable[int]) -> list[int]:
         """Return the count of each number."""
@@ -75,8 +86,8 @@ class ExactCounts(PageCounts):
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        (pages,) = self.get([_form_pages(site, hashes)])
-        self.add([_form_pages(site, hashes)])
+        (pages,) = self.get([number_of_form_pages(site, hashes)])
+        self.add([number_of_form_pages(site, hashes)])
         if in_form:
             self.add([_forms(site, pages // _BLOCK, hashes)])
 
@@ -91,30 +102,39 @@ class ExactCounts(PageCounts):
 
     def share_of_forms(self, site: str, hashes: Keyed) -> float:
         """See ``PageCounts``. The last pages are those of two blocks: a full one, and the one begun after it."""
-        (pages,) = self.get([_form_pages(site, hashes)])
+        (pages,) = self.get([number_of_form_pages(site, hashes)])
         if pages < LEAST_PAGES:
             return 0.0
-        block = pages // _BLOCK
-        blocks = range(max(0, block - 1), block + 1)
-        forms = sum(self.get([_forms(site, one, hashes) for one in blocks]))
-        return forms / (pages - _BLOCK * blocks.start)
+        forms = sum(self.get(numbers_of_forms(site, pages, hashes)))
+        return forms / (pages - _BLOCK * _last_blocks(pages).start)
 
 
 def numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> list[int]:
     """Return the numbers of sentences on this site."""
-    return numbers_on_sites(sentences, np.uint64(number_of_site(site, hashes)), hashes)
-
-
-def numbers_on_sites(sentences: Sentences, sites: np.uint64 | npt.NDArray[np.uint64], hashes: Keyed) -> list[int]:
-    """Return the numbers of sentences, each on its site; ``sites``: see ``number_of_site``."""
-    numbers: list[int] = (hashes.numbers(sentences.astype(np.uint64) ^ sites) & ~np.uint64(1)).tolist()
+    numbers: list[int] = numbers_on_sites(sentences, np.uint64(number_of_site(site, hashes)), hashes).tolist()
     return numbers
 
 
+def numbers_on_sites(
+    sentences: Sentences, sites: np.uint64 | npt.NDArray[np.uint64], hashes: Keyed
+) -> npt.NDArray[np.uint64]:
+    """Return the numbers of sentences, each on its site; ``sites``: see ``number_of_site``."""
+    return hashes.numbers(sentences.astype(np.uint64) ^ sites) & ~np.uint64(1)
+
+
 @lru_cache(maxsize=1000)
-def _form_pages(site: str, hashes: Keyed) -> int:
+def number_of_form_pages(site: str, hashes: Keyed) -> int:
     """Return the number that counts the pages of a site of which it is known whether they are forms."""
     return hashes.of(f"form pages {site}") | 1
+
+
+def numbers_of_forms(site: str, pages: int, hashes: Keyed) -> list[int]:
+    """Return the numbers that count the last forms of a site; ``pages``: what ``number_of_form_pages`` counts."""
+    return [_forms(site, block, hashes) for block in _last_blocks(pages)]
+
+
+def _last_blocks(pages: int) -> range:
+    return range(max(0, pages // _BLOCK - 1), pages // _BLOCK + 1)
 
 
 @lru_cache(maxsize=1000)

@@ -4,7 +4,6 @@
                                 how far its expiry has come: see ``Expiry``
     r + id                      a page: see ``Record``
     e + id                      what can be told of it: see ``Evidence``
-    o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key                     ids of the pages that are filed under this key of 5 bytes. A page that is better than
                                 its original is filed under the id of its group, too: see ``newest_replacement``
@@ -65,7 +64,6 @@ def meta_key(name: str) -> bytes:
 
 record_key = partial(_PREFIX.pack, RECORDS)
 evidence_key = partial(_PREFIX.pack, b"e")
-former_key = partial(_PREFIX.pack, b"o")
 crawl_key = partial(_PREFIX.pack, b"c")
 generation_key = partial(_PREFIX.pack, GENERATIONS)
 #: The beginning of a crawl's unsealed pages, and the keys of these: generation, id.

@@ -20,7 +20,6 @@ from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOf
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
-from scrapy_neardup.state.postings import PostingLists
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import Clock, PageRows
@@ -232,11 +231,6 @@ class PageStore:
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """Return the postings of several keys."""
         return self._rows.postings.find(keys, limit)
-
-    @property
-    def has_one_row_per_key(self) -> bool:
-        """Whether one row holds all postings of a key; else each posting is a row."""
-        return isinstance(self._rows.postings, PostingLists)
 
     def file(self, record: Record, changes: Changes, seen: float, evidence: Evidence | None = None) -> None:
         """Add all rows of a page to a batch for ``write``. ``seen``: when it was last seen, in seconds since 1970."""

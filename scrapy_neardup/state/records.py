@@ -144,8 +144,6 @@ class PageRows:
             return 0
         changes.delete(layout.record_key(id))
         changes.delete(layout.evidence_key(id))
-        if record.former:
-            changes.delete(layout.former_key(id))
         self.postings.remove(record.keys, id, changes)
         self.lose_body(record, changes)
         url = self.url_key(record.url)

@@ -78,11 +78,6 @@ class Recurrence:
         self._admit(sentences[~known], buckets[~known], bit)
         self._dirty[buckets // IN_BLOCK] = True
 
-    def repeats(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
-        """Return the repeats of each sentence; 0 if unknown."""
-        _, slots, known = self._find(sentences)
-        return self._repeats[slots] * known
-
     def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
         """Return the site bits of each sentence, at most 32; 0 if unknown."""
         _, slots, known = self._find(sentences)

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -94,17 +94,11 @@ class Lexicon:
             )
 
 
-@cache
-def jieba_lexicon() -> Lexicon:
-    """Return jieba's table of Chinese words. As in jieba, unknown words have its median."""
-    return Lexicon(*read_weights(jieba_weights()), chinese_only=True)
-
-
 @lru_cache(maxsize=4)
-def lexicon(path: str = "") -> Lexicon:
-    """Read a lexicon file; without a path return jieba's. Raises SettingsError for any other file."""
+def lexicon(path: str) -> Lexicon:
+    """Read a lexicon file; for an empty path, jieba's table of Chinese words. Raises SettingsError for other files."""
     if not path:
-        return jieba_lexicon()
+        return Lexicon(*read_weights(jieba_weights()), chinese_only=True)  # unknown words have the median, as in jieba
     try:
         with Path(path).open(encoding="utf-8") as lines:
             return _read(lines)
@@ -186,7 +180,7 @@ def core_words(normalized: str, count: int) -> list[str]:
     >>> core_words("公司召回电饭煲,召回", 2)
     ['召回', '电饭煲']
     """
-    return words_and_core(normalized, count)[1]
+    return backend.active.segmenter.core_words(normalized, count)
 
 
 def words_and_core(normalized: str, count: int) -> tuple[list[str], list[str]]:

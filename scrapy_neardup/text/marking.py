@@ -1,13 +1,10 @@
-"""The sentences that two texts share, and the parts of both with their marks."""
+"""The sentences that two texts share, and the parts of a text with their marks."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from enum import Enum
-from itertools import groupby
 
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
@@ -80,69 +77,6 @@ def truncate(parts: list[Part], limit: int) -> list[Part]:
             short.append(replace(part, text=part.text[:left]))
         left -= len(part.text)
     return short
-
-
-#: A line or a sentence with its end mark. Joined in order, the pieces are the text.
-_PIECE = re.compile(r"[^。！？；!?;\n.]*(?:[。！？；!?;\n]+|\.(?!\S)|\.|$)\s*")
-#: A word in scripts with spaces, else a character; with the white space behind it.
-_TOKEN = re.compile(r"[a-zA-Z0-9\u00c0-\u024f\u0370-\u052f]+\s*|.\s*", re.DOTALL)
-#: Largest product of two piece counts that are compared: a comparison takes quadratic time.
-_MOST_PAIRS = 250_000
-
-
-def mark_differences(one: str, other: str) -> tuple[list[Part], list[Part]]:
-    """Return the parts of both texts, with the mark ``SHARED`` on text that both have in the same order.
-
-    Texts are compared by sentences, and sentences that differ by words.
-
-    >>> first, second = mark_differences("The boat sank. All 9 swam.", "The boat sank. All 8 swam.")
-    >>> [part.text for part in (*first, *second) if part.mark is Mark.NONE]
-    ['9 ', '8 ']
-    """
-    pieces = _pieces(_PIECE, one), _pieces(_PIECE, other)
-    found: tuple[list[Part], list[Part]] = [], []
-    for same, a, b in _align(*pieces):
-        texts = "".join(pieces[0][a]), "".join(pieces[1][b])
-        for side, parts in zip(found, _compare(*texts, same=same), strict=True):
-            side.extend(parts)
-    return _merge(found[0]), _merge(found[1])
-
-
-def _compare(one: str, other: str, *, same: bool) -> tuple[list[Part], list[Part]]:
-    if same:
-        return [Part(one, Mark.SHARED)], [Part(other, Mark.SHARED)]
-    tokens = _pieces(_TOKEN, one), _pieces(_TOKEN, other)
-    found: tuple[list[Part], list[Part]] = [], []
-    for alike, a, b in _align(*tokens):
-        for side, own, place in zip(found, tokens, (a, b), strict=True):
-            side.append(Part("".join(own[place]), Mark.SHARED if alike else Mark.NONE))
-    return found
-
-
-def _align(one: list[str], other: list[str]) -> Iterator[tuple[bool, slice, slice]]:
-    """Yield equal stretches, compared by letters, and the different ones between them.
-
-    Texts with too many pieces are one different stretch.
-    """
-    if len(one) * len(other) > _MOST_PAIRS:
-        yield False, slice(0, len(one)), slice(0, len(other))
-        return
-    letters_of = [[own_letters(piece) or piece.strip() for piece in pieces] for pieces in (one, other)]
-    matcher = SequenceMatcher(None, letters_of[0], letters_of[1], autojunk=False)
-    for tag, a, a_end, b, b_end in matcher.get_opcodes():
-        yield tag == "equal", slice(a, a_end), slice(b, b_end)
-
-
-def _pieces(pattern: re.Pattern[str], text: str) -> list[str]:
-    return [piece for piece in pattern.findall(text) if piece]
-
-
-def _merge(parts: Iterable[Part]) -> list[Part]:
-    """Join neighbours with the same mark. Text without letters counts as shared."""
-    relabelled = [Part(part.text, part.mark if own_letters(part.text) else Mark.SHARED) for part in parts if part.text]
-    return [
-        Part("".join(part.text for part in same), mark) for mark, same in groupby(relabelled, lambda part: part.mark)
-    ]
 
 
 def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:

@@ -29,7 +29,7 @@ class QuoteMarkup(IntEnum):
 
 
 #: Longer lines neither attribute a quote nor head one.
-LONGEST_HEADING = 250
+_LONGEST_HEADING = 250
 _MARK = re.compile(r"(?:[>＞][ \t]{0,3}){1,40}")
 _WROTE = re.compile(
     r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|escribió|escreveu|пишет|написал)\b"
@@ -37,7 +37,7 @@ _WROTE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"[\w.+-]@[\w-]{1,60}\.")
-OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "in article ", "在", "于", "於")
+_OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "in article ", "在", "于", "於")
 _SEPARATOR = re.compile(
     r"-{3,20} {0,2}(?:original message|original appointment|ursprüngliche nachricht|message d'origine|mensaje original"
     r"|messaggio originale|mensagem original|原始邮件|原始郵件|原邮件|回复的原邮件|元のメッセージ) {0,2}-{3,20}",
@@ -68,39 +68,21 @@ _REPLY = re.compile(
     re.IGNORECASE,
 )
 _SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoyé de mon ", "发自我的", "發自我的")
-_OPEN_TAG, CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
+_OPEN_TAG, _CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
 _AROUND_TAGS = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
+_CHINESE_QUOTING = (
+    "写道 寫道 書きました 发自我 發自我 发件人 寄件者 的发言 的發言 的帖子 原帖由 引用由 楼主 "
+    "发表的 发表于 发表於 發表的 發表于 發表於"
+)
+_MAIL_QUOTING = (
+    "Sent:|sent:|SENT:|Gesendet:|egin forwarded|Sent from|sent from|Get Outlook|get outlook|einem iPhone |Envoyé de |"
+    "réexpédié|weitergeleitete"
+)
 #: Most pages hold none of these strings, and so no quote.
 _QUOTING = (
     *("\n>", "\n >", "\n＞", "\n|", "\n--", "[quote", "[QUOTE", "[Quote", ">:\n"),
-    *(
-        "写道",
-        "寫道",
-        "書きました",
-        "发自我",
-        "發自我",
-        "发件人",
-        "寄件者",
-        "的发言",
-        "的發言",
-        "的帖子",
-        "原帖由",
-        "引用由",
-        "楼主",
-    ),
-    *("发表的", "发表于", "发表於", "發表的", "發表于", "發表於"),
-    *(
-        "Sent:",
-        "sent:",
-        "SENT:",
-        "Gesendet:",
-        "egin forwarded",
-        "Sent from",
-        "sent from",
-        "Get Outlook",
-        "get outlook",
-    ),
-    *("einem iPhone ", "Envoyé de ", "réexpédié", "weitergeleitete"),
+    *_CHINESE_QUOTING.split(),
+    *_MAIL_QUOTING.split("|"),
 )
 #: A line ends with a colon; then a part of a verb in _WROTE must occur too.
 _COLONS = ":\n", ": \n", ":\r\n"
@@ -117,9 +99,9 @@ def is_attribution(line: str) -> bool:
     >>> is_attribution("Am 3. März 2024 um 10:03 schrieb Ada <ada@a.example>:"), is_attribution("She wrote a book.")
     (True, False)
     """
-    if len(line) > LONGEST_HEADING or not line.rstrip(" ↑»").endswith((":", "：")):
+    if len(line) > _LONGEST_HEADING or not line.rstrip(" ↑»").endswith((":", "：")):
         return False
-    return _WROTE.search(line) is not None or (_ADDRESS.search(line) is not None and has_digit(line))
+    return _WROTE.search(line) is not None or (_ADDRESS.search(line) is not None and _has_digit(line))
 
 
 def may_quote(text: str) -> bool:
@@ -131,76 +113,26 @@ def may_quote(text: str) -> bool:
     return _has_quoting(text) or (_has_colon(text) and _has_verb(text))
 
 
-def quote_depth(line: str) -> int:
+def _quote_depth(line: str) -> int:
     """Return the number of quotation marks (>) at the beginning of a line."""
     found = _MARK.match(line) if line[:1] in (">", "＞") else None
     return found[0].count(">") + found[0].count("＞") if found else 0
 
 
-def has_quote_bar(line: str) -> bool:
-    """Whether a line begins with a bar and is no row of a table."""
-    return line.startswith("|") and line.count("|") == 1
-
-
-def opens_quote(line: str) -> bool:
+def _opens_quote(line: str) -> bool:
     """Whether the first line of an indented block names the time of a post."""
-    return len(line) <= LONGEST_HEADING and (
-        _POSTED_ON.search(line) is not None or (is_attribution(line) and has_digit(line))
+    return len(line) <= _LONGEST_HEADING and (
+        _POSTED_ON.search(line) is not None or (is_attribution(line) and _has_digit(line))
     )
 
 
-def is_heading(line: str) -> bool:
+def _is_heading(line: str) -> bool:
     """Whether a line may stand before a forum's quote."""
-    may_be = 4 < len(line) <= LONGEST_HEADING and any(map(line.__contains__, _IN_HEADING))
+    may_be = 4 < len(line) <= _LONGEST_HEADING and any(map(line.__contains__, _IN_HEADING))
     return may_be and _POSTED.fullmatch(line) is not None
 
 
-def is_separator(line: str) -> bool:
-    """Whether a line separates a mail from the answered message."""
-    return line[:1] == "-" and _SEPARATOR.fullmatch(line) is not None
-
-
-def is_forwarded(line: str) -> bool:
-    """Whether a line introduces a forwarded message."""
-    return line[:1] in "-BbAaDd" and _FORWARDED.fullmatch(line) is not None
-
-
-def is_header(line: str) -> bool:
-    """Whether a line belongs to the header of a message."""
-    return _HEAD.match(line) is not None
-
-
-def is_from_header(line: str) -> bool:
-    """Whether a header line names the sender."""
-    return line.casefold().startswith(_FROM) and is_header(line)
-
-
-def is_sent_header(line: str) -> bool:
-    """Whether a header line names the date."""
-    return line.casefold().startswith(_SENT) and is_header(line)
-
-
-def is_sent_from(line: str) -> bool:
-    """Whether a line is the signature of a phone or a program."""
-    return line.casefold().startswith(_SENT_FROM)
-
-
-def is_reply_to(title: str) -> bool:
-    """Whether a subject marks a reply."""
-    return _REPLY.match(title) is not None
-
-
-def opens_tag(line: str) -> bool:
-    """Whether a line begins with ``[quote]``."""
-    return _OPEN_TAG.match(line) is not None
-
-
-def isolate_tags(text: str) -> str:
-    """Put each ``[quote]`` and ``[/quote]`` on a line of its own."""
-    return _AROUND_TAGS.sub(r"\n\1\n", text) if "[quote" in text.casefold() else text
-
-
-def has_digit(line: str) -> bool:
+def _has_digit(line: str) -> bool:
     """Whether a line has a digit."""
     return any(char.isdigit() for char in line)
 
@@ -227,11 +159,10 @@ def split_quotes(text: str, title: str = "") -> tuple[str, str]:
     """
     if not may_quote(text):
         return text, ""
-    lines = isolate_tags(text).split("\n")
-    found = find_quotes(lines, is_reply=is_reply_to(title))
-    if not found:
-        return text, ""
-    return split_lines(lines, found)
+    # Each [quote] and [/quote] stands on a line of its own.
+    lines = (_AROUND_TAGS.sub(r"\n\1\n", text) if "[quote" in text.casefold() else text).split("\n")
+    found = find_quotes(lines, is_reply=_REPLY.match(title) is not None)
+    return split_lines(lines, found) if found else (text, "")
 
 
 def split_lines(lines: Sequence[str], quotes: Set[int]) -> tuple[str, str]:
@@ -276,11 +207,11 @@ class _Message:
         for number, line in enumerate(self._lines):
             if "[" not in line:
                 continue
-            if opens_tag(line) and CLOSE_TAG not in line.casefold():
+            if _OPEN_TAG.match(line) and _CLOSE_TAG not in line.casefold():
                 opened.append(number)
-            elif line.casefold().endswith(CLOSE_TAG):
+            elif line.casefold().endswith(_CLOSE_TAG):
                 start = opened.pop() if opened else number
-                if not opened and (start < number or opens_tag(line)):
+                if not opened and (start < number or _OPEN_TAG.match(line)):
                     self._add(start, number + 1)
 
     def _in_markup(self) -> None:
@@ -288,10 +219,10 @@ class _Message:
             before = self._before(start)
             marked = max(self._markup[start:end]) is QuoteMarkup.QUOTED
             # Articles write "She wrote:" before a citation; only mail programs give the time or an address.
-            if marked or self._is_dated(before) or opens_quote(self._lines[start]):
+            if marked or self._is_dated(before) or _opens_quote(self._lines[start]):
                 numbers = range(start, end)
                 # A forum's mark counts for its own lines only: an indented article may surround them.
-                sure = not marked or self._is_dated(before) or opens_quote(self._lines[start])
+                sure = not marked or self._is_dated(before) or _opens_quote(self._lines[start])
                 self._found.update(one for one in numbers if sure or self._markup[one] is QuoteMarkup.QUOTED)
                 self._is_message = True
                 if is_attribution(self._line(before)):
@@ -303,46 +234,47 @@ class _Message:
         for number, line in enumerate(self._lines):
             if number in self._found or not line:
                 continue
-            if len(line) <= LONGEST_HEADING and (kind := self._begins_message(number, own)):
+            if len(line) <= _LONGEST_HEADING and (kind := self._begins_message(number, own)):
                 after = self._skip_header(number + 1)
                 self._found.update(range(number, after))
                 self._is_message = True
-                if after == count or not quote_depth(self._lines[after]):
+                if after == count or not _quote_depth(self._lines[after]):
                     if kind == "forwarded" and own < _COMMENT:  # there is no other text: that is the message
                         self._found.difference_update(range(number, after))
                         return count
                     self._add(number, count)
                     return number
-            own += self._letters[number] if not quote_depth(line) else 0
+            own += self._letters[number] if not _quote_depth(line) else 0
         return count
 
     def _begins_message(self, number: int, own: int) -> str:
         line = self._lines[number]
-        if is_separator(line):
+        if _SEPARATOR.fullmatch(line):
             return "separator"
-        if is_forwarded(line):
+        if _FORWARDED.fullmatch(line):
             return "forwarded"
         if own < _SAYS:  # the header of the message itself
             return ""
-        if "@" in line and line.casefold().startswith(OPENS) and is_attribution(line):
+        if "@" in line and line.casefold().startswith(_OPENS) and is_attribution(line):
             after = self._after(number)
-            return "attribution" if after < len(self._lines) and not quote_depth(self._lines[after]) else ""
-        if is_from_header(line):
-            heads = [one for one in self._lines[number : number + _HEADER] if is_header(one)]
-            return "header" if len(heads) > 2 and any(map(is_sent_header, heads)) else ""
-        return ""
+            return "attribution" if after < len(self._lines) and not _quote_depth(self._lines[after]) else ""
+        if not (line.casefold().startswith(_FROM) and _HEAD.match(line)):
+            return ""
+        heads = [one.casefold() for one in self._lines[number : number + _HEADER] if _HEAD.match(one)]
+        return "header" if len(heads) > 2 and any(one.startswith(_SENT) for one in heads) else ""
 
     def _skip_header(self, number: int) -> int:
         for _ in range(2 * _HEADER):
-            if number < len(self._lines) and (not self._lines[number] or is_header(self._lines[number])):
+            if number < len(self._lines) and (not self._lines[number] or _HEAD.match(self._lines[number])):
                 number += 1
         return number
 
     def _after_marks(self, end: int) -> None:
         """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""
-        depths = [quote_depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
-        bars = [number < end and has_quote_bar(line) for number, line in enumerate(self._lines)]
-        runs = [*self._marked_runs([quote_depth > 0 for quote_depth in depths])]
+        depths = [_quote_depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
+        # A row of a table has several bars.
+        bars = [number < end and line[:1] == "|" and line.count("|") == 1 for number, line in enumerate(self._lines)]
+        runs = [*self._marked_runs([depth > 0 for depth in depths])]
         runs += [(start, after) for start, after in _runs(bars) if after - start > 1]
         for start, _ in runs:
             before = self._before(start)
@@ -350,8 +282,8 @@ class _Message:
                 self._is_message = True
                 self._found.add(before)
                 above = self._before(before)
-                if len(self._line(before)) < _SIGNATURE_LINE and self._line(above).casefold().startswith(OPENS):
-                    self._found.update([above] if has_digit(self._line(above)) else [])
+                if len(self._line(before)) < _SIGNATURE_LINE and self._line(above).casefold().startswith(_OPENS):
+                    self._found.update([above] if _has_digit(self._line(above)) else [])
         self._found.discard(-1)
         if not self._is_message:
             runs = self._likely_runs(runs, depths)
@@ -395,7 +327,7 @@ class _Message:
         for number in range(len(ends) - 2, -1, -1) if "" in self._lines else ():
             ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
         for number, line in enumerate(self._lines):
-            if number in self._found or not is_heading(line):
+            if number in self._found or not _is_heading(line):
                 continue
             after = self._after(number)
             if after < len(self._lines) and after not in self._found and rest[after + 1] >= _SAYS:
@@ -411,7 +343,7 @@ class _Message:
                 ends = after == len(self._lines) or after in self._found
                 if ends and all(len(one) <= _SIGNATURE_LINE for one in self._lines[number:after]):
                     self._found.update(range(number, after))
-            elif len(line) <= _SIGNATURE_LINE and is_sent_from(line):
+            elif len(line) <= _SIGNATURE_LINE and line.casefold().startswith(_SENT_FROM):
                 self._found.add(number)
 
     def _add(self, start: int, end: int) -> None:

@@ -67,6 +67,10 @@ class Segmenter:
             found += [word for word in self._cut(run) if singles or len(word) > 1] if is_cut else [run]
         return found, self._core_of(found, core) if core else []
 
+    def core_words(self, normalized: str, count: int) -> list[str]:
+        """Return the core words alone."""
+        return self.words(normalized, core=count)[1]
+
     def _core_of(self, words: list[str], count: int) -> list[str]:
         table, unknown = self._weights
         weights: dict[str, float] = {}
@@ -107,7 +111,11 @@ class NativeSegmenter(Segmenter):
 
     def words(self, normalized: str, *, singles: bool = False, core: int = 0) -> tuple[list[str], list[str]]:
         lexicon, unknown = self._lexicon
-        return self._kernels.words(self._known, normalized, lexicon, singles, core, unknown)
+        return self._kernels.words(self._known, normalized, lexicon, singles, core, unknown, True)
+
+    def core_words(self, normalized: str, count: int) -> list[str]:
+        lexicon, unknown = self._lexicon
+        return self._kernels.words(self._known, normalized, lexicon, False, count, unknown, False)[1]
 
     @cached_property
     def _lexicon(self) -> tuple[Any, float]:

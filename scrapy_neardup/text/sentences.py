@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, has_unspaced
-from scrapy_neardup.text.shingles import code_points, distinct, shingles, sketch, smallest
+from scrapy_neardup.text.shingles import code_points, distinct, shingles, sketch
 
 _CLOSING = re.escape(CLOSING)
 # A Latin full stop ends a sentence only before white space or closing quotes, so 3.5 and example.com stay whole. The
@@ -205,7 +205,7 @@ class PythonText(SegmentedText):
             len(distinct(grams)),
             sketch(grams, form.bins, form.bits),
             sketch(opening, form.opening_bins, form.opening_bits),
-            smallest(shingles(letters, key_length, hashes), form.keys),
+            distinct(shingles(letters, key_length, hashes))[: form.keys].tolist(),
             [hashed[line] for _, line in long[: form.longest]],
             self._numbers(form.numbers),
             ends,

@@ -34,12 +34,6 @@ def shingles(letters: str, n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint6
     return hashes.n_grams(code_points(letters).astype(np.uint64), n)
 
 
-def smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:
-    """Return the smallest different hashes: two similar sets are likely to share some."""
-    found: list[int] = distinct(hashes)[:count].tolist()
-    return found
-
-
 def code_points(text: str) -> npt.NDArray[np.uint32]:
     """Return the code point of each character, including lone surrogates.
 
@@ -64,8 +58,8 @@ def distinct(values: npt.NDArray[Unsigned]) -> npt.NDArray[Unsigned]:
 
 _EMPTY = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x632BE59BD9B4E019)
-#: Tries whose bins are computed once for all pages.
-_EARLY = 16
+#: Tries at once.
+_TRIES = 64
 
 
 def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
@@ -132,30 +126,16 @@ def entries(packed: bytes, bits: int) -> npt.NDArray[np.uint8]:
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
     """Let each empty bin borrow from the first full bin of its series."""
-    full = minima != _EMPTY
+    full, first = minima != _EMPTY, 1
     empty = np.flatnonzero(~full)
-    first, tries = 1, 1
     while len(empty):
-        end = first + tries
-        source = _early_draws(len(minima))[empty, first:end] if end <= _EARLY else _draw(empty, first, end, len(minima))
+        tries = np.arange(first, first + _TRIES, dtype=np.uint64)
+        drawn = mix64((empty.astype(np.uint64) * _STEP)[:, None] + tries) & np.uint64(len(minima) - 1)
+        source = drawn.astype(np.intp)
         hit = full[source]
         found = hit.any(axis=1)
         minima[empty[found]] = minima[source[found, hit[found].argmax(axis=1)]]
-        empty = empty[~found]
-        first, tries = first + tries, min(64, tries * 2)
-
-
-def _draw(places: npt.NDArray[np.intp], first: int, end: int, bins: int) -> npt.NDArray[np.intp]:
-    """Return the bins from which each place borrows at these tries; shape ``(len(places), end - first)``."""
-    tries = np.arange(first, end, dtype=np.uint64)
-    series: npt.NDArray[np.uint64] = (places.astype(np.uint64) * _STEP)[:, None] + tries
-    return (mix64(series) & np.uint64(bins - 1)).astype(np.intp)
-
-
-@cache
-def _early_draws(bins: int) -> npt.NDArray[np.intp]:
-    """Return the draws of all bins at the first tries, which are enough for most pages."""
-    return _draw(np.arange(bins), 0, _EARLY, bins)
+        empty, first = empty[~found], first + _TRIES
 
 
 def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:

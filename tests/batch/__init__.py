@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrapy_neardup.batch.local import LocalRunner
+from scrapy_neardup.batch.local import LocalRunner, read_stretch
 from scrapy_neardup.batch.pages import BatchOptions
 from scrapy_neardup.batch.results import judged_records
-from scrapy_neardup.batch.runs import BatchRun
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import make_immediate_judge
@@ -34,7 +34,7 @@ class Killed(Exception):
 
 
 class InlineRunner(LocalRunner):
-    """Runs the stages in this process, those of one kind in a random order; it is killed at the task ``ends``."""
+    """Runs the stages in this process, and reads in a random order; it is killed at the task ``ends``."""
 
     def __init__(self, run: BatchRun, seed: int = 0, ends: int = 0) -> None:
         super().__init__(run, 1)
@@ -42,16 +42,22 @@ class InlineRunner(LocalRunner):
         self._ends = ends
         self.tasks = 0
 
-    def _map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        numbered = list(enumerate(tasks))
-        self._random.shuffle(numbered)
-        results: dict[int, R] = {}
-        for number, task in numbered:
-            self.tasks += 1
-            if self.tasks == self._ends:
-                raise Killed
-            results[number] = function(task)
-        return iter([results[number] for number in sorted(results)])
+    def _files(self) -> Generator[Path]:
+        stretches = self._run.stretches()
+        self._random.shuffle(stretches)
+        for stretch in stretches:
+            self._end()
+            read_stretch(self._run, stretch)
+        yield from sorted(self._run.folder.glob("pages/[0-9]*.parquet"))
+
+    def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
+        self._end()
+        super()._judge(part, earlier)
+
+    def _end(self) -> None:
+        self.tasks += 1
+        if self.tasks == self._ends:
+            raise Killed
 
 
 def write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> str:

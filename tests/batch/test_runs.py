@@ -13,7 +13,7 @@ from scrapy_neardup.batch.results import export_state, write_verdicts
 from scrapy_neardup.batch.runs import BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_store

@@ -13,7 +13,6 @@ import pytest
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
 from tests.build import (
     BAKERY,
@@ -146,14 +145,6 @@ def test_documents_of_packed_files_and_of_folders(found: Found, folder: Path, pl
     assert found("pears", f"{place}##1 of 2")["kind"] == "identical"
 
 
-def test_long_texts_are_cut(found: Found) -> None:
-    side = found("pears", "edited", "--limit", "30")["a"]
-    length = len(TEXTS["pears"][1])
-    assert (side["cut"], side["characters"], sum(len(part["text"]) for part in side["text"])) == (True, length, 30)
-    assert found("pears", "edited", "--limit", "0")["a"] == found("pears", "edited")["a"]
-    assert not found("pears", "edited", "--limit", str(length))["a"]["cut"]
-
-
 # The state
 
 
@@ -165,17 +156,6 @@ def test_a_url_is_found_in_the_default_state_and_compared_by_its_sketch(found: F
     assert set(marks(known["b"])) == LONGEST
     turned = found("edited", PEAR)
     assert (set(marks(turned["a"])), turned["b"]["text"]) == (LONGEST, None)
-
-
-def test_texts_that_the_state_keeps_are_shown_and_compared(found: Found, folder: Path) -> None:
-    url = make_state("sqlite", folder, keep=Keep.TEXTS)
-    documents = {PEAR: "pears", EDITED: "edited", SAME: "same"}
-    for a, b in ((PEAR, EDITED), (PEAR, SAME), (SAME, EDITED)):  # SAME has no sketch of its own
-        answer = found(a, b, "--store", url)
-        assert answer["verdict"] == "duplicate"
-        assert answer["similarity"] == found(documents[a], documents[b], "--store", url)["similarity"]
-        assert marks(answer["a"]) == marks(answer["b"])
-        assert marks(answer["a"])[:7] == PEARS[:7]
 
 
 def test_with_a_store_a_url_may_be_any_string(found: Found, folder: Path) -> None:

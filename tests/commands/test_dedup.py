@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -17,7 +16,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv import transaction
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
@@ -114,19 +113,6 @@ def test_formulas_in_a_table_are_a_warning_or_written_as_text(run: Invoke, folde
     assert "--spreadsheet" in warned
     assert run("feed.csv", "-o", "out.csv", "--spreadsheet").err == ""
     assert "1,'=A1,短" in (folder / "out.csv").read_text(encoding="utf-8")
-
-
-def test_names_of_fields_can_be_given(run: Invoke, folder: Path) -> None:
-    with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["key", "headline", "body"])
-        table.writerows([one["id"], one["title"], one["text"]] for one in RECORDS)
-    names = ("--id", "key", "--title", "headline", "--text", "body")
-    assert run("feed.csv", "-o", "out.jsonl", "--tag", *names)[1].startswith(SAID)
-    copy = read(folder / "out.jsonl")[1]
-    assert (copy["key"], copy["neardup"]["original"], copy["neardup"]["kind"]) == ("copy", "ferry", "retitled")
-    assert run("feed.csv", "-o", "out.jsonl", NEARDUP_FIELDS={"text": "body"})[0] == 0
-    assert len(read(folder / "out.jsonl")) == 4
 
 
 def test_if_no_record_has_content_the_fields_that_are_there_are_named(run: Invoke, folder: Path) -> None:

@@ -34,17 +34,6 @@ def cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.split("|")[1:-1]]
 
 
-def test_several_methods_and_corpora_are_tables(invoke: Invoke, corpus: Path, tmp_path: Path) -> None:
-    second = mixed(chinese=False).write(tmp_path / "village")
-    methods = ("--method", "cascade", "--method", "first:letters=1,least=0.0")
-    code, out, err = invoke("evaluate", corpus, second, *methods)
-    assert (code, err) == (0, "")
-    assert [line.split(":")[0] for line in out.splitlines() if "documents" in line] == ["town", "village"]
-    rows = [cells(line) for line in out.splitlines() if "/7" in line]
-    assert [row[:2] for row in rows] == [["cascade", "0/7"], ["first:letters=1,least=0.0", "0/7"]] * 2
-    assert all(float(row[2]) > 1000 for row in rows[1::2])
-
-
 @pytest.mark.parametrize(
     ("given", "parameters"),
     [

@@ -77,16 +77,6 @@ def test_dedup_writes_lines_of_json_unchanged_and_tables_with_their_columns(run:
     assert Path("out.csv").read_text(encoding="utf-8").splitlines()[1].startswith("http://times.example/1,")
 
 
-def test_dedup_tags_all_records_as_they_come(run: Invoke) -> None:
-    run("dedup", feed(WIRE, PAPER, BLOG), "-o", "out.jsonl", "--tag", "--keep-policy", "paper.example")
-    tags = [json.loads(line)["neardup"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [(one["verdict"], one["supersedes"], one["original"]) for one in tags] == [
-        ("unique", None, None),
-        ("better", WIRE["url"], None),
-        ("duplicate", None, PAPER["url"]),
-    ]
-
-
 def test_the_best_page_is_the_original_of_its_group_in_all_commands(run: Invoke) -> None:
     store = "sqlite:///" + str(Path("state.sqlite").absolute())
     given = ("-o", "out.jsonl", "--store", store, "--keep-policy", BEST)

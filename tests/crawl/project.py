@@ -288,23 +288,15 @@ class RecordsSpider(PathSpider):
 
 
 class CommentsSpider(PathSpider):
-    """Yields an article and its comments, the article first or last; ``of_page``: comments bring its URL."""
+    """Yields an article and its comments, the article first or last."""
 
     name = "comments"
     last = True
-    of_page = False
-    part = False
 
     def parse(self, response: Any, kind: str) -> Any:
         paragraphs = response.css("article p::text").getall()
-        about = {"url": response.url} if self.of_page else {}
-        comments = [
-            {**about, **({"id": place} if self.part else {}), "text": one}
-            for place, one in enumerate(response.css("li::text").getall())
-        ]
+        comments = [{"text": one} for one in response.css("li::text").getall()]
         own = {"url": response.url, "title": response.css("title::text").get(), "text": paragraphs}
-        if self.part:
-            own["id"] = "article"
         yield from [*comments, own] if self.last else [own, *comments]
 
 
@@ -322,30 +314,22 @@ class ArticleSpider(PathSpider):
 class LaterSpider(PathSpider):
     """Looks at each page, then asks for how often it was read, and only then yields the item.
 
-    ``hands``: what the second request hands over (the page, nothing, or what is no response). ``stops``: the crawl ends
-    once all pages were looked at.
+    ``stops``: the crawl ends once all pages were looked at.
     """
 
     name = "later"
-    hands = "response"
     own_url = True
     stops = False
     looked = 0
 
     def parse(self, response: Any, kind: str) -> Any:
         title = response.css("title::text").get()  # from now on it holds a tree that cannot be pickled
-        handed = {
-            "response": {"neardup_response": response},
-            "nothing": {},
-            "text": {"neardup_response": response.text},
-            "list": {"neardup_response": [response, response]},
-        }[self.hands]
         about = {"url": response.url} if self.own_url else {}
         yield scrapy.Request(
             response.url.replace("/page", "/views"),
             callback=self.parse_views,
             errback=self.no_views,
-            meta=handed,
+            meta={"neardup_response": response},
             priority=-1000,
             cb_kwargs={"item": {**about, "headline": title}},
         )

@@ -6,29 +6,7 @@ import re
 
 from tests.build import article_text
 from tests.crawl.conftest import Crawl, Site
-from tests.crawl.pages import article, html
-
-KINDS = ["dict", "dataclass", "attrs", "pydantic", "Item"]
-
-
-def test_tags_tell_verdict_group_original_and_shared_sentences(site: Site, crawl: Crawl) -> None:
-    for kind in KINDS:
-        site.content |= {f"/{kind}/a": html("bridge-zh"), f"/{kind}/b": html("tea-zh")}
-    site.content["/empty"] = "<html><body></body></html>"
-    paths = [f"/{kind}/{page}" for page in "ab" for kind in KINDS]
-    result = crawl([*paths, "/empty"], kinds=KINDS, DROP_DUPLICATES=False)
-    assert sorted(result.paths) == sorted([*paths, "/empty"])
-    tags = {path: item["neardup"] for path, item in zip(result.paths, result.items, strict=True)}
-    [unique] = [path for path, tag in tags.items() if path.endswith("/a") and tag["verdict"] == "unique"]
-    first, copy = tags[unique], tags["/Item/a" if unique != "/Item/a" else "/dict/a"]
-    assert (first["original"], first["shared"]) == (None, [])
-    assert (copy["verdict"], copy["original"], copy["similarity"]) == ("duplicate", site.base + unique, 1.0)
-    assert copy["first_seen"].startswith("20")
-    assert len(copy["shared"]) == 3
-    assert all(sentence in "".join(article("bridge-zh")[1]) for sentence in copy["shared"])
-    assert len({tags[f"/{kind}/a"]["similar_id"] for kind in KINDS}) == 1
-    assert first["similar_id"] != tags["/dict/b"]["similar_id"]
-    assert (tags["/empty"]["verdict"], tags["/empty"]["reason"]) == ("unjudged", "no_text")
+from tests.crawl.pages import html
 
 
 def test_an_item_class_without_the_field_closes_the_crawl_with_the_cure(site: Site, crawl: Crawl) -> None:

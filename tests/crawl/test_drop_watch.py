@@ -76,53 +76,36 @@ def test_titles_of_many_sites_are_reposts() -> None:
     assert crawl.alarms == {}
 
 
-def test_a_site_that_was_no_mirror_and_becomes_one_at_once_is_suspicious() -> None:
-    crawl = Crawl()
-    for _ in range(20):
-        crawl.page()
-    for _ in range(13):
-        crawl.drop()
-    assert crawl.alarms == {}
-    for _ in range(20):
-        crawl.drop()
-    assert crawl.alarms == {"jump": 1}
-
-
-@pytest.mark.parametrize(("drops", "alarms"), [(0, {"jump": 1}), (60, {}), (30, {})])
-def test_drops_that_begin_with_the_crawl_are_compared_with_earlier_crawls(drops: int, alarms: dict[str, int]) -> None:
-    crawl = Crawl(SiteDrops(SITE, 60, drops))
-    for _ in range(15):
-        crawl.drop()
+@pytest.mark.parametrize(
+    ("past", "pages", "alarms"),
+    [
+        # A site that was no mirror becomes one at once.
+        ((0, 0), "p" * 20 + "d" * 13, {}),
+        ((0, 0), "p" * 20 + "d" * 33, {"jump": 1}),
+        # Drops that begin with the crawl are compared with earlier crawls, and with those just before.
+        ((60, 0), "d" * 15, {"jump": 1}),
+        ((60, 60), "d" * 15, {}),
+        ((60, 30), "d" * 15, {}),
+        ((200, 0), "ddppp" + "d" * 15, {}),
+        # A site whose every page is dropped, and of which nothing is known, is a mirror.
+        ((0, 0), "d" * 100, {}),
+        # Delivered pages that are dropped are suspicious whatever the site was.
+        ((60, 30), "Dp" * 9, {}),
+        ((60, 30), "Dp" * 9 + "D", {"delivered": 1}),
+    ],
+)
+def test_suspicious_are_drops_that_begin_at_once_or_of_delivered_pages(
+    past: tuple[int, int], pages: str, alarms: dict[str, int]
+) -> None:
+    """``p``: a page that passes; ``d``: one that is dropped; ``D``: a delivered one."""
+    crawl = Crawl(SiteDrops(SITE, *past))
+    for one in pages:
+        if one == "p":
+            crawl.page()
+        else:
+            crawl.drop(delivered=one == "D")
     assert crawl.alarms == alarms
-
-
-def test_a_site_that_had_lost_pages_just_before_has_not_changed_at_once() -> None:
-    crawl = Crawl(SiteDrops(SITE, 200, 0))
-    crawl.drop()
-    crawl.drop()
-    for _ in range(3):
-        crawl.page()
-    for _ in range(15):
-        crawl.drop()
-    assert crawl.alarms == {}
-
-
-def test_a_site_of_which_nothing_is_known_and_every_page_is_dropped_is_a_mirror() -> None:
-    crawl = Crawl()
-    for _ in range(100):
-        crawl.drop()
-    assert crawl.alarms == {}
-
-
-def test_delivered_pages_that_are_dropped_are_suspicious_whatever_the_site_was() -> None:
-    crawl = Crawl(SiteDrops(SITE, 60, 30))
-    for _ in range(9):
-        crawl.drop(delivered=True)
-        crawl.page()
-    assert crawl.alarms == {}
-    crawl.drop(delivered=True)
-    assert crawl.alarms == {"delivered": 1}
-    assert crawl.watch.counts() == [SiteDrops(SITE, 19, 10, 10)]
+    assert crawl.watch.counts() == [SiteDrops(SITE, len(pages), len(pages) - pages.count("p"), pages.count("D"))]
 
 
 def test_a_copy_that_passes_is_no_drop() -> None:

@@ -11,7 +11,7 @@ import pytest
 from scrapy.exceptions import DropItem
 from scrapy.settings import BaseSettings
 
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.state.journal import LIST
 from scrapy_neardup.state.opening import close_store, open_store

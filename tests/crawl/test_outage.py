@@ -27,7 +27,7 @@ from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
 from tests.crawl.engineless import article, crawl
-from tests.crawl.parts import notes, outage
+from tests.crawl.parts import notes
 
 ERROR = StoreError("The disk is full.")
 #: Each kind of error, with one kind of state or the other.
@@ -37,33 +37,6 @@ VERDICT = Verdict(Kind.UNIQUE, "http://a.example/", 1)
 
 class Untaggable(scrapy.Item):
     url = scrapy.Field()
-
-
-def test_the_first_failure_is_told_and_closes_the_crawl(caplog: pytest.LogCaptureFixture) -> None:
-    closed: list[str] = []
-    told = notes()
-    failed = outage(told, closed)
-    assert not failed.happened
-    failed.report(ERROR)
-    failed.report(ERROR)
-    assert failed.happened
-    assert closed == ["neardup_store_failed"]
-    assert caplog.text.count("The disk is full. From here on every item passes unjudged.") == 1
-    assert "NEARDUP_ON_STORE_ERROR = 'pass'" in caplog.text
-    assert told.stats.get_value("neardup/errors") == 2
-
-
-def test_a_crawl_that_is_to_go_on_is_not_closed(caplog: pytest.LogCaptureFixture) -> None:
-    failed = outage(notes())
-    failed.report(ERROR)
-    assert failed.happened
-    assert "goes on, because NEARDUP_ON_STORE_ERROR is 'pass'" in caplog.text
-
-
-def test_a_tag_goes_into_its_field() -> None:
-    item: dict[str, object] = {}
-    Tagger("verdict", notes(), None).tag(item, VERDICT)
-    assert item == {"verdict": VERDICT.as_tag()}
 
 
 class Tagged(scrapy.Item):

@@ -97,9 +97,15 @@ def test_the_policy_says_what_becomes_of_each_kind(alike: Site, run: Callable[..
 
 
 def test_without_dropping_every_item_is_tagged_whatever_the_policy_says(alike: Site, crawl: Crawl) -> None:
-    result = crawl(PATHS, DROP_DUPLICATES=False, NEARDUP_POLICY={"near": "pass", "excerpt": "drop"})
-    found = tags(result)
-    assert list(found) == PATHS
+    """Whatever the class of the item."""
+    alike.content["/empty"] = "<html><body></body></html>"
+    classes = ["dict", "dataclass", "attrs", "pydantic", "Item"]
+    settings = {"DROP_DUPLICATES": False, "NEARDUP_POLICY": {"near": "pass", "excerpt": "drop"}}
+    found = tags(crawl([*PATHS, "/empty"], kinds=classes, **settings))
+    assert list(found) == [*PATHS, "/empty"]
+    assert (found["/empty"]["verdict"], found.pop("/empty")["reason"]) == ("unjudged", "no_text")
+    assert len({found[f"/{kind}"]["similar_id"] for kind in ("identical", "near", "retitled")}) == 1
+    assert len(found["/identical"]["shared"]) == 3
     assert {path: tag["kind"] for path, tag in found.items()} == {
         "/port": None,
         "/tea": None,

@@ -58,3 +58,11 @@ def test_another_version_that_reads_alike_is_warned_of_once(url: str, caplog: py
     store = open_store(url, None)
     assert store.recipe["extractor"].startswith("visible prose and trafilatura 2.")
     close_store(store)
+
+
+def test_a_method_that_keeps_too_much_for_a_disk_stops_the_crawl_and_leaves_no_state(tmp_path: Path, url: str) -> None:
+    with pytest.raises(NearDupError, match=r"works only in memory\. Set NEARDUP_STORE = 'memory:'"):
+        crawled(url, NEARDUP_METHOD="cosine")
+    assert not list(tmp_path.iterdir())
+    imported = crawled("memory:", NEARDUP_METHOD="scrapy_neardup.methods.literature.NSHash")
+    assert (imported.items, imported.count("errors")) == (NEWS[:2], 0)

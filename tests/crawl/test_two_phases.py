@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.extensions.feedexport import FeedExporter
 
 from tests.crawl.conftest import Crawl, Site
-from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import ARTICLES, article, html
 
 LATER = {"tests.crawl.project.DropSome": 800}
@@ -60,45 +57,7 @@ def test_a_later_pipeline_that_collects_items_does_not_deadlock(site: Site, craw
     assert (result.count("unique"), result.count("unjudged/in_flight")) == (3, 3)
 
 
-def lines(feeds: Path) -> set[str]:
-    found = set()
-    for feed in feeds.glob("*.jsonl"):
-        for line in feed.read_text(encoding="utf-8").splitlines(keepends=True):
-            if line.endswith("\n"):
-                found.add(json.loads(line)["url"].rpartition("/")[2])
-    return found
-
-
 SLUGS = sorted(path.stem for path in ARTICLES.glob("*.txt") if sum(map(len, article(path.stem)[1])) > 400)[:40]
-
-
-# Older versions of Scrapy store all batches at the end.
-AT_ONCE = pytest.mark.skipif(not hasattr(FeedExporter, "_schedule_slot_close"), reason="batches are stored at the end")
-
-
-@AT_ONCE
-def test_after_a_kill_no_article_is_lost_and_stored_ones_are_known(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
-    feeds = tmp_path / "feeds"
-
-    def feed(crawl_number: int) -> dict[str, object]:
-        name = f"{crawl_number}-%(batch_id)d.jsonl"
-        return {"FEEDS": {f"file://{feeds}/{name}": {"format": "jsonlines", "batch_item_count": 5}}}
-
-    paths = [f"/{slug}" for slug in SLUGS]
-    pages = [{"url": slug, "title": article(slug)[0], "text": article(slug)[1]} for slug in SLUGS]
-    originals = set(crawl_items(*pages, NEARDUP_STORE="memory:").urls)
-    killed = crawl(paths, ITEM_PIPELINES={"tests.crawl.project.Kill": 900}, env={"KILL_AFTER": "18"}, **feed(1))
-    assert killed.code == 9
-    stored = lines(feeds)
-    second = crawl(paths, **feed(2))
-    assert lines(feeds) >= originals
-    assert 2 <= second.count("taken_back") <= 7
-    assert second.count("unchanged") >= 10
-    assert len(stored) <= 17
-    third = crawl(paths, **feed(3))
-    assert third.items == []
-    assert third.count("taken_back") == 0
 
 
 def test_pages_are_sealed_at_once_by_setting_or_without_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:

@@ -14,17 +14,6 @@ from tests.crawl.pages import html
 PLYVEL = find_spec("plyvel") is not None
 
 
-def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, tmp_path: Path) -> None:
-    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
-    first = crawl(NEWS, **store)
-    assert first.paths == NEWS[:2]
-    second = crawl(NEWS, **store)
-    assert second.items == []
-    assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
-    assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 2
-    assert f"sqlite at {tmp_path}/state, with 3 pages" in second.log
-
-
 def test_two_spiders_of_a_process_share_a_state(news: Site, run: Callable[..., list[Result]], tmp_path: Path) -> None:
     settings = {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
     job = {"spider": "PathSpider", "arguments": {"base": news.base, "paths": NEWS}, "settings": settings}

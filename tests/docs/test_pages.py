@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import get_args
 
 import neardup_reference as reference
-import neardup_site
-import pytest
 
 from scrapy_neardup.errors import REASONS, Reason
 from tests.docs.pages import DOCS, READMES, ROOT, anchors, blocks, links, pages, source
@@ -80,21 +77,3 @@ def test_everything_in_the_reference_has_a_description() -> None:
         for name in re.findall(r"<!-- generated: ([\w-]+)", page.read_text("utf-8"))
     }
     assert used == set(reference.SECTIONS)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("[the guide](docs/en/guides/choose.md#kinds)", "[the guide](/guides/choose.md#kinds)"),
-        ("[figures](benchmarks/README.md)", "figures"),
-        ("[a site](https://a.example/)", "[a site](https://a.example/)"),
-    ],
-)
-def test_links_of_an_included_file_work(
-    given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    monkeypatch.delenv("READTHEDOCS_GIT_CLONE_URL", raising=False)
-    monkeypatch.setattr(neardup_site, "ROOT", tmp_path)
-    (tmp_path / "NEWS.md").write_text(f"# News\n{given}\n", encoding="utf-8")
-    assert neardup_site.expanded("<!-- included: NEWS.md -->\nIt is there.\n<!-- end -->", "en").strip() == expected

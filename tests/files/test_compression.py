@@ -11,7 +11,6 @@ from scrapy_neardup.files.compression import (
     FAILURES,
     PACKINGS,
     detect_packing,
-    find_packing,
     open_packed,
     open_packed_for_writing,
     open_zst,
@@ -22,14 +21,6 @@ from scrapy_neardup.files.compression import (
 from tests.files.samples import PACKERS
 
 TEXT = "渡口 and ferry, line after line\n".encode() * 5000
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("a.jsonl", ""), ("a.jsonl.gz", ".gz"), ("A.XZ", ".xz"), (Path("b/a.zst"), ".zst"), ("a.bz2.txt", ""), ("-", "")],
-)
-def test_the_packing_is_known_by_the_name(name: str, expected: str) -> None:
-    assert find_packing(name) == expected
 
 
 @pytest.mark.parametrize("suffix", ["", *PACKINGS])

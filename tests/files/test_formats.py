@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import FORMATS, Entry, compression, find_format, read_input
 from scrapy_neardup.files.feeds import read_jsonl
-from scrapy_neardup.files.tables import read_csv
 from tests.files import samples
 from tests.files.samples import PACKERS, RECORDS, fields, packed, read
 
@@ -160,29 +158,3 @@ def test_any_object_comes_back_from_json_lines_with_its_line(objects: list[dict[
     found = list(read_jsonl(io.BytesIO(b"\n".join(written)), "feed"))
     assert [one.line for one in found if isinstance(one, Entry)] == written
     assert [one.fields for one in found if isinstance(one, Entry)] == [json.loads(line) for line in written]
-
-
-@settings(max_examples=50)
-@given(
-    st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=4), max_size=5),
-    st.sampled_from([None, 0, 2]),
-    st.sampled_from(["", "\ufeff", " \r\n\t"]),
-)
-def test_any_objects_come_back_from_a_list(objects: list[dict[str, Any]], indent: int | None, before: str) -> None:
-    written = (before + json.dumps(objects, indent=indent)).encode()
-    found = list(FORMATS["json"].read(io.BytesIO(written), "feed"))
-    assert fields(found) == objects
-
-
-CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-
-
-@settings(max_examples=50)
-@given(st.lists(st.lists(CELL, min_size=2, max_size=2), max_size=6), st.sampled_from([",", "\t", ";"]))
-def test_any_table_comes_back_from_csv(rows: list[list[str]], delimiter: str) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=delimiter)
-    writer.writerow(["url", "text"])
-    writer.writerows(rows)
-    found = read_csv(io.BytesIO(text.getvalue().encode()), "feed")
-    assert fields(found) == [dict(zip(("url", "text"), row, strict=True)) for row in rows]

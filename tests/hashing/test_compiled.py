@@ -305,11 +305,11 @@ WRONG: dict[str, list[tuple[Any, ...]]] = {
         ("", "".join(f"word {number}\n" for number in range(2**15)), 2**15),
     ],
     "words": [
-        (KNOWN, b"text", LEXICON, True, 4, 1.0),
-        (KNOWN, "text", KNOWN, True, 4, 1.0),
-        (KNOWN, "text", LEXICON, True, -1, 1.0),
-        (KNOWN, "text", {}, True, 4, 1.0),
-        (KNOWN, "text", LEXICON, True, 4, "text"),
+        (KNOWN, b"text", LEXICON, True, 4, 1.0, True),
+        (KNOWN, "text", KNOWN, True, 4, 1.0, True),
+        (KNOWN, "text", LEXICON, True, -1, 1.0, True),
+        (KNOWN, "text", {}, True, 4, 1.0, True),
+        (KNOWN, "text", LEXICON, True, 4, "text", True),
     ],
     "cut_text": [
         (KNOWN, "text", bytes(65), True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_neardup.inspect.urls import near_urls, spellings
+from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Record
 
@@ -34,15 +34,3 @@ def test_a_url_is_found_by_another_way_to_write_it() -> None:
             store.add(Record(id, url, id))
         assert near_urls(store, typed) == [there]
         assert near_urls(store, there) == []
-
-
-def test_variants_are_other_urls_and_no_more_than_asked_for() -> None:
-    for url in ["https://a.example/b?c=1&d", "例子/", "a", "", "//", "https://user@a.example:99/b#c"]:
-        found = spellings(url)
-        assert url not in found
-        assert len(found) == len(set(found)) < 500, url
-    store = memory_state({})
-    for url in spellings("https://a.example/b")[:9]:
-        id = store.new_id()
-        store.add(Record(id, url, id))
-    assert len(near_urls(store, "https://a.example/b")) == 5

@@ -16,7 +16,7 @@ from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore, newest_replacement
-from tests.build import answer, find_record, kind, make_detector, make_former, page, story
+from tests.build import answer, find_record, kind, make_detector, page, story
 
 TEXT = story(1, 30)
 #: One article on five hosts, each time a little different.
@@ -43,18 +43,6 @@ def said(found: Verdict) -> tuple[Kind, str | None]:
 def is_sound(store: PageStore) -> bool:
     """Whether it holds together, but for crawls that have not been ended."""
     return set(check(store).counts) <= {"left over"}
-
-
-def test_pages_of_a_former_recipe_show_the_same_group_as_its_better_page(store: PageStore) -> None:
-    """As after a migration that has a text of the better page only."""
-    detector = crawl(store)
-    first = answer(detector, WIRE)
-    for one in (PAPER, BLOG):
-        answer(detector, one)
-    make_former(store, detector.method, WIRE)
-    found = [answer(crawl(store), one) for one in (BLOG, WIRE)]
-    assert [said(one) for one in found] == [(Kind.DUPLICATE, PAPER.url), (Kind.UNCHANGED, PAPER.url)]
-    assert {one.similar_id for one in found} == {first.similar_id}
 
 
 @pytest.mark.parametrize("name", METHODS)

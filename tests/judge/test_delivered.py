@@ -13,7 +13,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sentence_counts import Sentences
-from tests.build import answer, find_record, judge_page, kind, make_detector, make_former, page, reserve, story
+from tests.build import answer, find_record, judge_page, kind, make_detector, page, reserve, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -45,24 +45,6 @@ def test_a_delivered_copy_is_unchanged_the_next_time_with_every_method(store: Pa
     assert again.as_tag()["similarity"] == 1.0
     assert again.as_tag()["kind"] is None
     assert store.pages == 2
-
-
-def test_a_variant_of_a_former_recipe_counts_for_its_own_site(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = crawl(store, drops=True)
-    for one in (FIRST, VARIANT):
-        answer(first, one)
-    for one in (FIRST, VARIANT):
-        make_former(store, first.method, one)
-    second, counted = crawl(store, drops=True), dict[str, bool]()
-
-    def note(sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        counted[site] = everywhere
-
-    monkeypatch.setattr(store, "note", note)
-    assert kind(second, replace(VARIANT, site="w.example")) is kind(second, FIRST) is Kind.UNCHANGED
-    assert counted == {"w.example": False, "a.example": True}
 
 
 def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -309,9 +309,9 @@ def test_a_page_counts_once_however_often_it_is_seen(detector: Detector, store: 
 def test_a_copy_counts_once_though_it_copies_another_page_each_time(detector: Detector, store: PageStore) -> None:
     texts = LONG, story(6, 20)
     for name, text in zip(("first", "second"), texts, strict=True):
-        answer(detector, page(name, text, site="a.example"))
+        answer(detector, page(name, text, HEADLINE, site="a.example"))
     for number in range(40):
-        copy = page("copy", [*texts[number % 2][:18], *story(700 + number, 2)], site="a.example")
+        copy = page("copy", [*texts[number % 2][:18], *story(700 + number, 2)], HEADLINE, site="a.example")
         assert kind(detector, copy) is Kind.DUPLICATE
     assert known(store, LONG) + known(store, texts[1]) == 0
 

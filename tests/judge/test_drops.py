@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.inspect.dropped import Dropped, dropped, originals_of
+from scrapy_neardup.inspect.pages import Dropped, dropped, originals_of
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
@@ -89,14 +89,6 @@ def test_of_what_was_forgotten_nothing_is_told(store: PageStore) -> None:
     store.forget([record.id for record in store.records()])
     assert [told(one) for one in dropped(store)] == [(None, None, "", "near")]
     assert is_sound(store)
-
-
-def test_what_passes_is_no_drop_and_without_evidence_none_is_kept(store: PageStore) -> None:
-    for keep, is_dropped in ((Keep.EVIDENCE, False), (Keep.NOTHING, True)):
-        detector = crawl(store, keep, drops=is_dropped)
-        answer(detector, FIRST)
-        assert kind(detector, replace(COPY, url=f"http://{keep.value}.example/")) is Kind.DUPLICATE
-    assert list(dropped(store)) == []
 
 
 def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:

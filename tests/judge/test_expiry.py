@@ -73,30 +73,6 @@ def test_an_article_is_known_while_copies_of_it_come(comes: Callable[[int], Page
     assert crawl.expired > 0
 
 
-def test_what_was_forgotten_is_not_known_and_passes_again() -> None:
-    crawl = Crawl(DAY)
-    crawl.sees(ARTICLE)
-    crawl.sees(page("copy", BODY), hours=0)
-    crawl.clock.now += 25 * HOUR
-    crawl.sees_others(4)
-    assert crawl.expired == 2
-    assert crawl.sees(page("copy", BODY), hours=0).kind is Kind.UNIQUE
-    again = crawl.sees(ARTICLE, hours=0)
-    assert again.kind is Kind.DUPLICATE
-    assert again.match is not None
-    assert again.match.url == "http://copy.example/"
-
-
-def test_a_copy_whose_original_was_too_much_passes_once_when_it_comes_again() -> None:
-    crawl = Crawl(Bounds(max_pages=2))
-    crawl.sees(ARTICLE)
-    crawl.sees(page("copy", BODY), hours=0)
-    crawl.sees(page("another", story(5)), hours=1)
-    crawl.store.expire(Bounds(max_pages=2))
-    assert crawl.store.find(ARTICLE.url) is None
-    assert [crawl.sees(page("copy", BODY), hours=0).kind for _ in range(2)] == [Kind.UNIQUE, Kind.UNCHANGED]
-
-
 def test_at_its_end_a_crawl_removes_what_is_too_much_as_far_as_its_pages_are_sealed() -> None:
     for sealed in [True, False]:
         crawl = Crawl(Bounds(max_pages=5))

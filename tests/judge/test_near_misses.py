@@ -36,7 +36,7 @@ def test_the_page_that_was_nearly_an_original_is_kept_with_the_decision() -> Non
     evidence = near_miss(store, second)
     assert evidence.near_miss == first.url
     assert evidence.near_why.startswith("similarity 0.")
-    assert evidence.near_why.endswith(" is below 0.52.")
+    assert evidence.near_why.endswith("They are about two things.")
     assert not near_miss(store, first).near_miss
     assert not near_miss(store, other).near_miss
     assert Evidence.unpack(evidence.pack()) == evidence

@@ -13,7 +13,6 @@ from scrapy_neardup.model import Comparison, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.records import Clock
 from tests.build import answer, find_record, kind, make_detector, story, summary
 from tests.judge.test_delivered import FIRST, THIRD, VARIANT
 
@@ -52,15 +51,6 @@ def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store:
         assert again.match.similarity == before.similarity
     assert find_record(store, THIRD) == before
     assert store.pages == 2
-
-
-def test_it_is_noted_as_a_drop_and_a_sight_of_both(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Clock, "now", lambda _: 4_000_000_000.0)
-    monkeypatch.setattr(store, "is_persistent", True)
-    before = sum(1 for _ in store.rows(b"d"))
-    assert kind(crawl(store), THIRD) is Kind.DUPLICATE
-    assert sum(1 for _ in store.rows(b"d")) == before + 1
-    assert store.last_seen(THIRD.url) == store.last_seen(FIRST.url) == 4_000_000_000
 
 
 def test_an_article_of_its_own_passes_though_it_is_as_alike(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,6 @@ from scrapy_neardup.page.source import BodyHasher, PageContent, PageSource, Unre
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
@@ -295,15 +294,6 @@ def test_a_page_that_is_withdrawn_or_forgotten_is_known_by_nothing(store: PageSt
     assert list(store.rows(b"x")) == []
     assert crawl.judge(ONE, FIRST).kind is Kind.UNIQUE
     assert crawl.read == [ONE, MIRROR, ONE]
-
-
-def test_a_page_that_expires_is_known_by_nothing(store: PageStore) -> None:
-    crawl = Crawl(store)
-    for number in range(4):
-        crawl.judge(f"{ONE}{number}", html(number))
-    while store.expire(Bounds(max_pages=1)):
-        pass
-    assert len(list(store.rows(b"x"))) == store.pages == 1
 
 
 def test_what_was_said_by_hand_counts_for_more(store: PageStore) -> None:

@@ -28,8 +28,8 @@ from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import PENDING
 from scrapy_neardup.server.notes import Note
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.server.transaction import RemoteTransaction
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.postings import pairs
@@ -128,7 +128,7 @@ def opening(redis_server: Server) -> Opening:
     return Opening(redis_server)
 
 
-FORM = page("form", 9)
+LONG = "".join(story(5, 30))
 PAGES = [
     page("first"),
     page("copy"),
@@ -143,6 +143,9 @@ PAGES = [
     page("kept", 1),
     page("said", 2),
     replace(page("canonical", 3), canonical="http://first.example/"),
+    # A minor update, and two notices in one form.
+    *(Page("http://long.example/", "渡口", text=start + LONG[len(start) :]) for start in ("", "更新", "更新", "")),
+    *(Page(f"http://town.example/{n}", f"第{n}号", text="".join([*story(6, 24), *story(n, 6)])) for n in (11, 12)),
     *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
 ]
 
@@ -176,6 +179,9 @@ async def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing
         for one in PAGES:
             assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
         assert crawler.store.pages == memory.pages
+        kept = [{one.url: store.evidence(one.id) for one in store.records()} for store in (crawler.store, memory)]
+        assert kept[0] == kept[1]
+        assert any(one is not None and one.near_miss for one in kept[0].values())
         filed = [sum(len(list(pairs(row))) for row in store.rows(b"k")) for store in (crawler.store, memory)]
         assert filed[0] == filed[1]
         assert check(crawler.store).sound
@@ -189,8 +195,7 @@ def nobody_is_on_the_way(store: RedisStore) -> bool:
         for key in client.scan_iter(match=b"{neardup:*", count=1000)
         if key.startswith(store.kv.link.prefix)
     ]
-    fields = client.hkeys(store.kv.link.prefix + PENDING)
-    return b"p" not in names and fields in ([], [b"-"])
+    return not {b"p", PENDING}.intersection(names)
 
 
 async def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> None:
@@ -416,7 +421,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
     monkeypatch.setattr(drops, "_STEP", 2)
     async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
         with monkeypatch.context() as patched:
-            patched.setattr(crawler.store, "read_rows", None)
+            patched.setattr(crawler.store.kv, "fetch_all", None)
             await crawler.kept(page("first"))
             for number in range(7):
                 assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
@@ -430,18 +435,15 @@ def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypa
     """Else the crawl would take the state for lost."""
     told: list[str] = []
 
-    class Patient:
-        def gone(self, why: str) -> None:
-            told.append("gone")
+    def patience(why: str) -> None:
+        told.append("gone" if why else "back")
+        if why:
             server.start()
-
-        def back(self) -> None:
-            told.append("back")
 
     async def work() -> None:
         async with Opening(server)() as crawler:
             await crawler.kept(page("first"))
-            monkeypatch.setattr(crawler.link, "_patience", Patient())
+            monkeypatch.setattr(crawler.link, "_patience", patience)
             server.stop()
             assert await crawler.crawl.run(lambda: list(crawler.store.rows(b"r")), RemoteTransaction()) != []
             assert crawler.errors == []

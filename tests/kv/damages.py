@@ -5,7 +5,8 @@
 A state of each kind is made twice: closed cleanly, and by a process that is killed in the midst of writing. Each file
 of it is deleted, emptied, cut, zeroed in places and has bits flipped in many; then it is opened, and every page that
 was acknowledged must be there and right by its record, its URL and its keys, or one of our errors must say what is
-wrong. A process of its own does that for each damage: what ends it is counted, too.
+wrong. A state that is refused stays as it is. A process of its own does that for each damage: what ends it is counted,
+too.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ RECIPE = {"method": "minhash", "seed": 7}
 SIZE = (500, 400)
 #: Seconds that reading a state may take.
 _PATIENCE = 60
+#: Begins what the check of an opened state says.
+_CHECK = "check:"
 Mutation = Callable[[Path], None]
 
 
@@ -232,7 +235,7 @@ def outcome(damage: Damage, folder: Path) -> tuple[str, str]:
     if not child:
         os.close(reading)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        _report(writing, damage.state, copy / damage.state.place.name)
+        _report(writing, damage, copy / damage.state.place.name)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8", errors="replace") as told:
         said = told.read()
@@ -241,12 +244,20 @@ def outcome(damage: Damage, folder: Path) -> tuple[str, str]:
     return (kind, words) if status == 0 and kind else ("foreign", f"the process ended with {status}: {said}")
 
 
-def _report(writing: int, state: State, place: Path) -> None:
+def _report(writing: int, damage: Damage, place: Path) -> None:
     import signal
+
+    state = damage.state
+    # A closed state whose files have their sizes is opened at once, and LevelDB changes its log.
+    stays = state.ending == "killed" or damage.file not in ("ldb", "LOCK")
 
     signal.alarm(_PATIENCE)
     try:
+        before = _contents(place.parent)
         found = _look(state, place)
+        is_refused = found[0] == "loud" and not found[1].startswith(_CHECK)
+        if is_refused and stays and _contents(place.parent) != before:
+            found = "foreign", f"it was refused and changed: {found[1]}"
         again = _look(state, place)  # a second opening is no more lenient
         found = found if again[0] == found[0] or again[0] in ("loud", "healthy") else again
     except BaseException:
@@ -254,6 +265,12 @@ def _report(writing: int, state: State, place: Path) -> None:
     with os.fdopen(writing, "w", encoding="utf-8", errors="replace") as file:
         file.write(f"{found[0]} {found[1]}")
     os._exit(0)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """All files but locks, which go with their holder, and what readers of SQLite's log share."""
+    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(("lock", "-shm")))
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in found}
 
 
 def _look(state: State, place: Path) -> tuple[str, str]:
@@ -272,7 +289,7 @@ def _look(state: State, place: Path) -> tuple[str, str]:
                 return "silent", f"{store.pages} pages of {state.pages}"
             findings = check(store)
             if not findings.sound:
-                return "loud", f"check: {findings.problems[0].what}"
+                return "loud", f"{_CHECK} {findings.problems[0].what}"
     except StoreError as error:
         words = str(error)
         if words.endswith((".", "neardup check")) and "state" in words and ("NEARDUP_" in words or "neardup" in words):

@@ -62,12 +62,3 @@ def test_leveldb_is_opened_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (2**23, 2**24, 10, 1000, 2**14),
     ]
     assert all(one["paranoid_checks"] for one in given)
-
-
-def test_sqlite_is_opened_with_its_cache(tmp_path: Path) -> None:
-    url = STORES["sqlite"].url(str(tmp_path / "state"))
-    for options, kilobytes in ((DEFAULT, 8192), (OTHER, 1024)):
-        store: Any = open_store(url, RECIPE, options=options)
-        store.add(page(1))
-        assert engine_of(store)._db.execute("PRAGMA cache_size").fetchone() == (-kilobytes,)
-        close_store(store)

@@ -1,4 +1,4 @@
-"""Several processes, kills and full disks: no page that was acknowledged is lost, and no lock stays."""
+"""Kills and full disks: no page that was acknowledged is lost, and no lock stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreLocked
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
@@ -48,15 +47,6 @@ while True:
     say("unsealed" if n % 3 == 2 else "sealed", id, url)
 """
 
-TRYING = """
-try:
-    open_state().close()
-except StoreError as error:
-    say(type(error).__name__, error)
-else:
-    say("opened")
-"""
-
 FULL = """
 import resource
 
@@ -88,24 +78,6 @@ if sys.argv[4] == "close":
         store.close()
     except StoreError:
         say("close failed")
-"""
-
-SMALL_DISK = """
-store = open_state()
-n = 0
-try:
-    while True:
-        add(store, n)
-        n += 1
-        say(n)
-except StoreError as error:
-    say(type(error).__name__, error)
-if sys.argv[3] == "close":
-    try:
-        store.close()
-    except StoreError:
-        pass
-os._exit(0)
 """
 
 
@@ -161,23 +133,6 @@ def test_a_kill_loses_no_page_but_the_unsealed_and_frees_the_lock(kind: str, pag
         assert (store.rolled_back.pages, ids_of(store)) == (0, left)
 
 
-@each_kind
-def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    with closing(opened(kind, path)) as store:
-        with pytest.raises(StoreLocked):
-            opened(kind, path)
-        for _ in range(2):  # being refused does not loosen the lock
-            told = run(TRYING, kind, str(path))
-            assert told.startswith("StoreLocked Another process")
-            assert str(path) in told
-            assert "NEARDUP_STORE" in told
-        store.add(record(1))
-    assert run(TRYING, kind, str(path)) == "opened\n"
-    with closing(opened(kind, path)) as store:
-        assert store.find(record(1).url) == record(1)
-
-
 @pytest.mark.parametrize(
     ("kind", "limit", "ending"),
     [("leveldb", 100_000, "close"), ("leveldb", 123_456, "exit"), ("sqlite", 150_000, "close")],
@@ -197,23 +152,3 @@ def test_a_full_disk_costs_no_page_that_was_acknowledged(kind: str, limit: int, 
         assert ids_of(store) == sealed[::-1]
         store.add(record(9999))
         assert store.find(record(9999).url) == record(9999)
-
-
-@pytest.mark.parametrize(("kilobytes", "ending"), [(1500, "close"), (2600, "exit"), (3300, "exit")])
-def test_a_full_disk_leaves_a_state_that_opens_once_there_is_room(kilobytes: int, ending: str, tmp_path: Path) -> None:
-    """The log of SQLite may be moved into the file by halves then: without the log the file is no database."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
-    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root may mount a small disk")
-    try:
-        *told, failed = run(SMALL_DISK, "sqlite", str(disk / "state.sqlite"), ending).splitlines()
-        assert failed.startswith("StoreError The state at")
-        pages = int(told[-1])
-        assert pages > 50
-        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        with closing(opened("sqlite", disk / "state.sqlite")) as store:
-            assert pages <= len(ids_of(store)) <= pages + 1
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)

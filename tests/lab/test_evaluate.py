@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict, replace
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
+from scrapy_neardup.errors import LexiconNeeded, SettingsError
 from scrapy_neardup.lab.corpus import Corpus
 from scrapy_neardup.lab.documents import Document
-from scrapy_neardup.lab.evaluate import MIN_LETTERS, STORES, Score, compare_answers, evaluate, make_score
+from scrapy_neardup.lab.evaluate import MIN_LETTERS, Score, compare_answers, evaluate, make_score
 from scrapy_neardup.lab.pairs import Pair
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import Config
 from tests.lab.corpus import document, mixed, read
-from tests.lab.methods import Broken, First, FirstParameters, Picky
+from tests.lab.methods import First, FirstParameters, Picky
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +33,6 @@ def test_a_score_counts_missed_copies_and_wrong_drops(corpus: Corpus) -> None:
     firsts = {one.page.text[0] for one in corpus.documents if corpus.labels[one.id] != "skip"}
     lax = evaluate(First(FirstParameters(letters=1)), corpus)
     assert (lax.parameters, lax.missed, lax.false_drops) == ({"letters": 1}, 0, 21 - len(firsts))
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_a_score_is_the_same_in_every_store_and_leaves_nothing_behind(
-    corpus: Corpus, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if store == "leveldb:" and find_spec("plyvel") is None:
-        pytest.skip("plyvel is not installed")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    score = evaluate(First(), corpus, store_url=store)
-    assert (score.missed, score.false_drops, score.bytes_per_page > 0) == (3, 0, True)
-    with pytest.raises(NearDupError, match="The lexicon is of another language"):
-        evaluate(Broken(), corpus, store_url=store)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_that_may_hold_something_is_refused(corpus: Corpus) -> None:

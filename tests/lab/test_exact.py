@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.lab.documents import open_rows
 from scrapy_neardup.lab.exact import (
-    GRAM,
     Alike,
     GramFile,
-    count_common,
     find_similar_pairs,
-    make_grams,
-    measure_similarity,
 )
 from tests.lab.corpus import five_grams
 
@@ -59,16 +55,3 @@ def test_texts_are_compared_by_their_letters(texts: list[str]) -> None:
         jaccard = len(one & other) / max(1, len(one | other))
         if one and other and jaccard >= 0.3:
             assert found[a, b] == pytest.approx(jaccard)
-
-
-def test_sets_of_a_file_come_back_and_a_short_text_has_none() -> None:
-    with open_rows(GramFile) as sets:
-        for text in ("渡口今天早上开航", "", "渡口", "The ferry sails again"):
-            sets.add(text)
-        assert sets.sizes().tolist() == [4, 0, 0, 14]
-        assert sets[0].tolist() == make_grams("渡口今天早上开航").tolist()
-        assert len(sets[1]) == len(sets[2]) == 0
-        assert count_common(sets[0], sets[3]) == 0
-        assert measure_similarity(3, 0, sets) == Alike(0, 3, 0.0, 0.0)
-        assert measure_similarity(1, 2, sets) == Alike(1, 2, 0.0, 0.0)
-    assert len("渡口今天早上开航") - GRAM + 1 == 4

@@ -15,8 +15,6 @@ from scrapy_neardup.lab.candidates import (
     find_candidates,
     make_strata,
     make_thresholds,
-    measure_urgency,
-    share_pairs,
 )
 from scrapy_neardup.lab.documents import Document, open_rows
 from scrapy_neardup.lab.estimates import Answer, estimate_thresholds, group_answers
@@ -90,18 +88,6 @@ def test_strata_hold_every_candidate_once_and_a_seed_draws_the_same(found: list[
     assert len(first) == 18 == len({place for place, _ in first})
     assert {one.name for _, one in first} == {one.name for one in parts}
     assert len(draw_pairs(parts, tried, 1000, seed=3)) == len(found)
-
-
-def test_the_less_certain_a_stratum_the_more_of_it_is_drawn() -> None:
-    tried = make_thresholds("cascade", {})
-    count = len(tried.values)
-    sure = Stratum("sure", (True,) * count, tuple(range(100)))
-    near = Stratum("near", tuple(at <= tried.now for at in range(count)), tuple(range(100, 200)))
-    assert measure_urgency(near, tried) == 1
-    assert measure_urgency(sure, tried) < 0.5
-    many = share_pairs({"sure": 100, "near": 100}, {"sure": measure_urgency(sure, tried), "near": 1.0}, 30)
-    assert many["near"] > 3 * many["sure"] > 0
-    assert sum(share_pairs({"a": 2, "b": 1}, {"a": 1.0, "b": 1.0}, 10).values()) == 3
 
 
 VALUES = (0.4, 0.5, 0.6, 0.7)
@@ -199,20 +185,6 @@ def test_few_labels_are_enough_and_none_says_anything() -> None:
         assert one.missed.estimate >= 200
     nothing = estimate_thresholds(parts, {}, VALUES, NOW).estimates[0]
     assert (nothing.wrong.low, nothing.wrong.estimate, nothing.wrong.high) == (0, 135, 270)
-
-
-def test_labels_of_unequal_weights_count_for_fewer() -> None:
-    part = [Stratum("2", (True, True, False, False), tuple(range(1000)))]
-    equal = {"2": [Answer(at % 2 == 0, 10.0) for at in range(20)]}
-    unequal = {"2": [Answer(at % 2 == 0, 100.0 if at < 2 else 1.0) for at in range(20)]}
-
-    def width(answers: dict[str, list[Answer]]) -> float:
-        wrong = estimate_thresholds(part, answers, VALUES, NOW).estimates[0].wrong
-        assert wrong.estimate == pytest.approx(500)
-        return wrong.high - wrong.low
-
-    assert width(unequal) > 1.8 * width(equal)
-    assert width(equal) < 500
 
 
 def test_each_label_counts_for_its_share_of_the_stratum() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import struct
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -32,12 +31,10 @@ from tests.build import (
     BREAD,
     EDITED,
     KINDS,
-    PAGES,
     PEAR,
     POWER,
     SAME,
     SHORT,
-    judge_pages,
     make_state,
     open_state,
     state_url,
@@ -248,20 +245,6 @@ def test_damage_is_found(damage: str, tmp_path: Path) -> None:
         store._rows.pages = 8
 
 
-@pytest.mark.parametrize("damage", ["a record is gone", "a posting of another key", "unknown rows"])
-def test_damage_is_found_in_other_stores_too(damage: str, tmp_path: Path) -> None:
-    plant, expected = DAMAGES[damage]
-    with open_state(make_state("leveldb", tmp_path)) as store:
-        counts = counted(store, expected)
-        plant(store)
-        assert dict(check(store).counts) == counts
-    with open_state("memory:") as store:
-        judge_pages(store, PAGES)
-        assert check(store).sound
-        plant(store)
-        assert dict(check(store).counts) == counts
-
-
 def test_many_problems_are_counted_and_the_first_are_named(state: str) -> None:
     with open_state(state) as store:
         for n in range(3 * NAMED):
@@ -323,25 +306,7 @@ def test_a_damaged_file_of_sqlite_is_found(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_of_sqlite_that_is_damaged_while_it_is_open_is_found(tmp_path: Path) -> None:
-    url = make_state("sqlite", tmp_path)
-    with open_state(url) as store, closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
-        db.execute("CREATE TABLE other (a, b)")
-        db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'other'")
-        db.commit()
-        found = check(store)
-    assert "broken file" in found.counts
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_state_is_sound(kind: str, tmp_path: Path) -> None:
     with open_state(state_url(kind, tmp_path / "state")) as store:
         assert check(store) == Findings()
-        put(store, record_key(1), struct.pack(">Q", 1))
-        file(store, 1, 1)
-        put(store, url_key("x", store.hashes), pack_seen(1, 1))
-        put(store, evidence_key(1), Evidence().pack())
-        found = check(store)
-        delete(store, record_key(1))
-    assert dict(found.counts) == {"broken record": 1, "wrong count": 1}

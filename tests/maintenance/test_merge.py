@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.lines import PageEntry
@@ -369,7 +369,7 @@ def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
 
 def test_a_method_is_made_again_from_the_recipe() -> None:
     method = make_method("minhash", {"similarity": 0.6, "bands": 32})
-    found = former_method(memory_state({**method.recipe(), "hash": "x"}).recipe)
+    found = method_of(memory_state({**method.recipe(), "hash": "x"}).recipe)
     assert found is not None
     assert found.recipe() == method.recipe()
 
@@ -389,7 +389,7 @@ def test_a_method_is_made_again_from_the_recipe() -> None:
     ],
 )
 def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
-    assert former_method(recipe) is None
+    assert method_of(recipe) is None
 
 
 @pytest.fixture

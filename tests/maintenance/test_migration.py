@@ -13,23 +13,18 @@ import pytest
 
 from scrapy_neardup.cli import migrate
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.judge import former as judging_recipe
+from scrapy_neardup.judge import recipes as judging_recipe
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.recipes import decide, decisions_of, state_recipe
 from scrapy_neardup.kv import exchange as replacement
-from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import migrate as migration
-from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import FEEDS, Delivery
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.history import FORMER_KEY as FORMER
-from scrapy_neardup.state.history import decide, decisions_of, former_recipes
-from scrapy_neardup.state.layout import former_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -150,8 +145,6 @@ def test_all_that_is_no_fingerprint_survives(state: str) -> None:
     with opened(state, **MINHASH) as store:
         assert store.recipe["method"] == "minhash"
         assert decisions_of(store) == {"base": 0.6}
-        assert [recipe["method"] for recipe in former_recipes(store)] == ["cascade"]
-        assert former_recipes(store)[0]["parameters"]["base"] == 0.6
     kept = kept_of(state)
     assert told(kept) == before
     assert is_whole(kept)
@@ -196,7 +189,6 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path) -> 
         detector.end()
     assert run("migrate", "--store", state, **BINS) == 0
     with opened(state, **BINS) as store:
-        assert former_recipes(store) == []
         detector = Detector(method_of(BINS), store, who="evening")
         assert detector.judge_now(whole, sealed=True).headline == "unchanged"
         assert detector.judge_now(replace(whole, title="另一个题目"), sealed=True).headline == "updated"
@@ -204,94 +196,32 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("settings", [MINHASH, BINS, {"NEARDUP_METHOD": "nshash"}], ids=["minhash", "bins", "nshash"])
-def test_without_texts_what_is_unchanged_is_not_delivered_again(
+def test_without_texts_pages_pass_once_as_updated(
     state: str, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("migrate", "--store", state, "--json", **settings) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"feed": 0, "text": 0, "kept": 0, "url": 6, "copy": 1, "unjudged": 1}
-    verdicts = crawl(state, list(reversed(PAGES)), **settings)
-    assert delivered(verdicts) == []
-    said = {verdict.url: verdict.headline for verdict in verdicts}
-    assert (said[PEAR], said[BREAD], said[SAME]) == ("unchanged", "unchanged", "duplicate (identical)")
-    with opened(state, **settings) as store:
-        again = {record.url: record for record in store.records()}
-        assert again[PEAR].keys
-        assert again[PEAR].sketch
-        assert not again[PEAR].former
-        assert again[SAME].original == again[PEAR].id
+    assert is_whole(state, **settings)
+    verdicts = {verdict.url: verdict for verdict in crawl(state, **settings)}
+    said = {url: verdict.headline for url, verdict in verdicts.items()}
+    assert (said[PEAR], said[BREAD], said[POWER]) == ("updated", "updated", "updated")
+    assert (said[SAME], said[SHORT]) == ("duplicate (identical)", "unchanged")
+    match = verdicts[PEAR].match
+    assert match is not None
+    assert (match.url, match.similarity) == (PEAR, 0.0)
     assert is_whole(state, **settings)
     copy = ("https://copy.example/1", "秋月梨早熟", join_text(*PEARS))
     assert crawl(state, [copy], **settings)[0].headline == "duplicate (identical)"
     assert delivered(crawl(state, **settings)) == []
 
 
-@pytest.mark.parametrize("into", KINDS)
-def test_a_mended_copy_of_a_migrated_state_knows_its_pages(state: str, into: str, tmp_path: Path) -> None:
-    run("migrate", "--store", state, **MINHASH)
-    other = state_url(into, tmp_path / "mended")
-    mended = repair(parse_url(state), parse_url(other))
-    assert mended.findings.sound
-    with opened(state, **MINHASH) as store, opened(other, **MINHASH) as copy:
-        assert former_recipes(copy) == former_recipes(store) != []
-        assert list(copy.rows(b"o")) == list(store.rows(b"o")) != []
-    assert delivered(crawl(other, list(reversed(PAGES)), **MINHASH)) == []
-    assert is_whole(other, **MINHASH)
-
-
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        ((former_key(1), b"\0\0sketch"), "former sketch without page"),
-        ((former_key(1) + b"\0", b"\0\0sketch"), "broken former sketch"),
-        ((former_key(1), b"\0"), "broken former sketch"),
-        ((former_key(1), b"\0\1sketch"), "broken former sketch"),
-        ((FORMER, b"[1]"), "unreadable"),
-    ],
-)
-def test_a_check_validates_what_a_migration_kept_and_repair_leaves_out_what_is_broken(
-    sqlite: str, row: tuple[bytes, bytes], problem: str, tmp_path: Path
-) -> None:
-    run("migrate", "--store", sqlite, **MINHASH)
-    with opened(sqlite, **MINHASH) as store:
-        store.write(Changes(dict([row])))
-        assert set(check(store).counts) == {problem}
-    assert repair(parse_url(sqlite), parse_url(state_url("leveldb", tmp_path / "mended"))).findings.sound
-
-
-def test_what_has_changed_since_passes_as_updated(state: str) -> None:
-    run("migrate", "--store", state, **MINHASH)
-    changed = (BREAD, "Sisters buy the bakery", join_text(*BAKERY[:6], "The oven was lit for the last time on Sunday"))
-    (verdict,) = crawl(state, [changed], **MINHASH)
-    assert verdict.headline == "updated"
-    assert verdict.match is not None
-    assert verdict.match.url == BREAD
-    assert 0.3 < verdict.match.similarity < 1.0
-    assert crawl(state, [changed], **MINHASH)[0].headline == "unchanged"
-    assert is_whole(state, **MINHASH)
-
-
 def test_a_copy_at_a_new_url_passes_before_its_original_comes_and_not_after(sqlite: str) -> None:
     run("migrate", "--store", sqlite, **MINHASH)
     copies = [(f"https://copy{n}.example/", "Sisters buy the bakery", join_text(*BAKERY)) for n in range(2)]
     before, original, after = crawl(sqlite, [copies[0], PAGES[1], copies[1]], **MINHASH)
-    assert (before.headline, original.headline) == ("unique", "unchanged")
+    assert (before.headline, original.headline) == ("unique", "updated")
     assert after.headline == "duplicate (identical)"
-
-
-def test_without_the_former_method_pages_are_judged_anew(
-    tmp_path: Path, sqlite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from scrapy_neardup.judge import former
-
-    run("migrate", "--store", sqlite, **MINHASH)
-    monkeypatch.setattr(former, "former_method", lambda recipe: None)
-    verdicts = crawl(sqlite, **MINHASH)
-    said = {verdict.url: verdict.headline for verdict in verdicts}
-    assert (said[PEAR], said[BREAD], said[POWER]) == ("updated", "updated", "updated")
-    assert said[SAME] == "duplicate (identical)"  # of the page that was judged before it
-    assert said[SHORT] == "unchanged"
-    assert delivered(crawl(sqlite, **MINHASH)) == []
 
 
 def test_pages_of_a_feed_are_found_by_url(tmp_path: Path, sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -328,7 +258,7 @@ def test_a_feed_of_html_and_one_that_comes_later(
     assert "records used  1\n" in out
     assert is_whole(sqlite, **MINHASH)
     said = {verdict.url: verdict.headline for verdict in crawl(sqlite, **MINHASH)}
-    assert (said[BREAD], said[PEAR], said[SAME]) == ("unchanged", "unchanged", "duplicate (identical)")
+    assert (said[BREAD], said[PEAR], said[SAME]) == ("unchanged", "updated", "duplicate (identical)")
 
 
 @pytest.fixture
@@ -376,18 +306,16 @@ def test_to_another_place_and_kind(tmp_path: Path, capsys: pytest.CaptureFixture
     assert sorted(one.name for one in (tmp_path / "deep").iterdir()) == ["new.leveldb"]
     with pytest.raises(StoreError, match=r"new\.leveldb already exists"):
         run("migrate", "--store", state, "--to", there, **MINHASH)
-    assert delivered(crawl(there, **MINHASH)) == []
 
 
 def test_back_and_forth_keeps_what_is_known(sqlite: str) -> None:
-    """Pages that did not come in between are known by the recipe by which they were judged, whatever came after."""
+    """Pages that did not come in between stay known by their URL."""
     run("migrate", "--store", sqlite, **MINHASH)
-    assert crawl(sqlite, [PAGES[1]], **MINHASH)[0].headline == "unchanged"
+    assert crawl(sqlite, [PAGES[1]], **MINHASH)[0].headline == "updated"
     run("migrate", "--store", sqlite, **BINS)
-    with opened(sqlite, **BINS) as store:
-        assert [recipe["method"] for recipe in former_recipes(store)] == ["cascade", "minhash"]
     assert is_whole(sqlite, **BINS)
-    assert delivered(crawl(sqlite, **BINS)) == []
+    assert {verdict.headline for verdict in crawl(sqlite, PAGES[:2], **BINS)} == {"updated"}
+    assert delivered(crawl(sqlite, PAGES[:2], **BINS)) == []
     assert len(list(place(sqlite).parent.glob("*-before-*"))) == 4  # two states, each with its witness
 
 
@@ -459,15 +387,13 @@ def test_a_migration_that_fails_before_leaves_the_state_alone(state: str, monkey
 def test_nobody_may_use_the_state_in_the_meantime(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(state):
         pass
-    real = replacement.as_left
 
-    def used(*where: Any) -> list[tuple[int, int]]:
-        said = real(*where)
+    def used(*where: Any) -> str:
         crawl(state, [("https://late.example/", "Late", join_text(*BAKERY[:3]))])
-        return said
+        return replacement.exchange(*where)
 
     with monkeypatch.context() as late:
-        late.setattr(migrate, "as_left", used)
+        late.setattr(migrate, "exchange", used)
         with pytest.raises(StoreError, match=r"A crawl used the state at .* during the migration"):
             run("migrate", "--store", state, **MINHASH)
     assert run("migrate", "--store", state, **MINHASH) == 0

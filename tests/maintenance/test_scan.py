@@ -1,19 +1,26 @@
-"""Groups by columns of numbers are those that a dictionary would give."""
+"""Columns of all pages: groups, which pages are overdue or too many, and the numbers of a state."""
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.forget import last_seen
+from scrapy_neardup.maintenance.forget import last_seen, select_unseen
+from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.maintenance.scan import members
+from scrapy_neardup.maintenance.statistics import Census, statistics
+from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from tests.report.recount import copies, filled, large_state, small_states
+from tests.state.clock import HOUR, Clock
 
 LAST = 2**64 - 1
 
@@ -79,3 +86,82 @@ def test_a_page_was_last_seen_when_its_url_says_or_else_when_it_came() -> None:
     seen = last_seen(store, members(store.records())).tolist()
     assert seen[:2] == [77, 2 * 10**9]
     assert seen[2] > 10**9
+
+
+#: Number of a page -> that of its original, and hours since it was last seen.
+PAGES = {1: (1, 50), 2: (2, 40), 3: (1, 5), 4: (2, 45), 5: (5, 30), 6: (9, 60), 7: (7, 0)}
+
+
+@pytest.fixture
+def store() -> PageStore:
+    """3 is a copy of 1 and was seen lately, 4 one of 2; the original of 6 is gone."""
+    clock = Clock()
+    store = memory_state({})
+    clock.govern(store)
+    for number, (original, hours) in PAGES.items():
+        store.add(Record(number, f"https://a.example/{number}", original), seen=clock.now - hours * HOUR)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("hours", "many", "expected"),
+    [
+        (None, None, []),
+        (100, None, []),
+        (48, None, [6]),
+        (42, None, [4, 6]),
+        (35, None, [4, 2, 6]),
+        (20, None, [4, 2, 5, 6]),
+        (None, 7, []),
+        (None, 6, [6]),
+        (None, 5, [4, 6]),
+        (None, 4, [4, 2, 6]),
+        (None, 3, [4, 2, 5, 6]),
+        (None, 2, [3, 4, 2, 5, 6]),
+        (None, 1, [3, 4, 1, 2, 5, 6]),
+        (42, 4, [4, 2, 6]),
+        (20, 5, [4, 2, 5, 6]),
+    ],
+)
+def test_those_that_were_seen_longest_ago_go_and_no_copy_outlives_its_original(
+    store: PageStore, hours: float | None, many: int | None, expected: list[int]
+) -> None:
+    found = select_unseen(store, hours and store.clock.now() - hours * HOUR, many)
+    assert sorted(found.ids) == sorted(expected)
+    assert store.forget(found.ids) == len(expected)
+    assert all(record.original == 9 or store.record(record.original) for record in store.records())
+
+
+def test_of_an_empty_state_nothing_goes() -> None:
+    assert select_unseen(memory_state({}), 1.0, 1).ids == ()
+
+
+def compare(pages: list[PageEntry]) -> None:
+    store = filled(pages)
+    found, totals = statistics(store), gather(store).totals
+    assert (found.pages, found.originals, found.copies, found.unjudged, int(found.first_seen), found.last_seen) == (
+        *(totals.pages, totals.originals, totals.copies, totals.unjudged, totals.first, totals.last),
+    )
+    ids = {one.record.id for one in pages}
+    assert found.copies_without_original == sum(one.record.original not in ids for one in copies(pages))
+    assert found.kinds == Counter((one.evidence and one.evidence.likeness) or "unknown" for one in copies(pages))
+    judged = [one.record for one in pages if one.record.is_original or one.record.original != one.record.id]
+    sizes = Counter(record.original for record in judged).values()
+    assert (found.groups, found.largest_group) == (sum(size > 1 for size in sizes), max(sizes, default=0))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the first one reads the table of all characters
+@given(small_states())
+def test_the_numbers_of_any_state(pages: list[PageEntry]) -> None:
+    compare(pages)
+
+
+def test_the_numbers_of_a_larger_state() -> None:
+    compare(large_state(1500, 40))
+
+
+def test_a_copy_that_stands_for_its_group_is_no_variant() -> None:
+    census = Census()
+    for record in (Record(1, "a", 1, 1.0, (5,)), Record(2, "b", 1, 0.8, (7,)), Record(3, "c", 1, 0.9, (7, 1))):
+        census.add(record, None)
+    assert (census.copies, census.variants, census.better) == (2, 1, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.inspect.dropped import dropped
+from scrapy_neardup.inspect.pages import dropped
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
@@ -21,6 +21,7 @@ from scrapy_neardup.maintenance.tables import (
     Crawl,
     Delivery,
     SiteDrops,
+    Table,
     add_site_drops,
     most_dropped,
     select_overwritten,
@@ -31,7 +32,6 @@ from scrapy_neardup.state.layout import crawl_key, drop_key, feed_key, judgement
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.table import Table
 from scrapy_neardup.state.urls import parse_url
 from tests.state.test_contract import Place, lasting
 

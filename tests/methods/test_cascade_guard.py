@@ -124,11 +124,6 @@ def test_boilerplate_changes_neither_keys_nor_sketch(text: str, lines: list[str]
     assert found.whole == sketch(shingles(letters(normalize(full.text)), 5), DEFAULTS.bins, DEFAULTS.bits)
 
 
-def test_a_page_without_boilerplate_is_the_same_with_the_guard() -> None:
-    assert Cascade().fingerprint_own(page(FERRY), ALL) == print_of(page(FERRY))
-    assert print_of(page(FERRY)).whole == b""
-
-
 def test_a_short_line_is_a_heading_and_stays_unless_the_parameter_or_a_menu_says_otherwise() -> None:
     full, guard = page(f"河湾网出品\n{FERRY}\n责任编辑小周"), marks("河湾网出品", "责任编辑小周")
     found = Cascade().fingerprint_own(full, guard)

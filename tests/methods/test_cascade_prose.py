@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text import backend
 from scrapy_neardup.text.backend import PythonBackend
@@ -211,13 +210,6 @@ def test_two_sketches_without_the_new_text_decide_nothing() -> None:
     fingerprint, sketch = method.fingerprint(new), method.fingerprint(old).sketch
     assert not method.compare(fingerprint, sketch, NONE).duplicate
     assert method.compare(replace(fingerprint, title=None), sketch, NONE).duplicate
-
-
-def test_the_secret_of_a_state_does_not_matter() -> None:
-    new, old = two(CHINESE, CODE)
-    for number in range(20):
-        method = Cascade(CascadeParameters()).with_hashes(Keyed(bytes([number]) * 16))
-        assert not method.compare(method.fingerprint(new), method.fingerprint(old).sketch, NONE).duplicate, number
 
 
 def test_the_article_of_a_page_from_html_decides() -> None:

@@ -146,3 +146,26 @@ def test_without_the_new_text_nothing_is_known_to_be_gone() -> None:
     bare = Fingerprint(one.keys, one.sketch)
     assert values(method.explain(one, other.sketch, NONE))["gone"] == 0.5
     assert values(method.explain(bare, other.sketch, NONE))["gone"] == 0.0
+
+
+def test_pages_of_one_site_whose_titles_alone_name_other_things_are_no_copies() -> None:
+    other = notice("渡口排班", "某系统敏感信息泄露")
+    for new, title, copy in [
+        (notice("渡口排班"), "同一通告的补充说明", False),
+        (replace(notice("渡口排班"), site=""), "同一通告的补充说明", True),
+        (replace(notice("渡口排班"), site="mirror.example"), "同一通告的补充说明", True),
+        (notice("渡口排班"), "敏感信息泄露", True),
+    ]:
+        edited = replace(new, title=title, text=new.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
+        assert 0.8 < judged(edited, other).similarity < 0.94
+        assert judged(edited, other).duplicate is copy, (new.site, title)
+    nearly = replace(notice("渡口排班"), title="同一通告的补充说明", text=other.text.replace("入侵", "攻陷"))
+    assert judged(nearly, other).duplicate
+
+
+def test_every_part_of_an_item_title_counts_on_a_site() -> None:
+    titles = "港口工具库 - 排班模块", "港口工具库 - 计费模块"
+    one, other = (notice("港口", title) for title in titles)
+    one = replace(one, text=one.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
+    assert not judged(one, other).duplicate
+    assert "two things" in explained(one, other).decision

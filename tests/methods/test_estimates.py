@@ -13,7 +13,6 @@ import pytest
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.literature.vectors import (
-    RandomProjectionParameters,
     SimHashParameters,
     cosine,
     cut_keys,
@@ -33,19 +32,6 @@ def windows(method: Method, chance: random.Random, shared: int, own: int) -> tup
     return one, other
 
 
-def within(count: int, share: float, trials: int) -> bool:
-    """Whether a count is within four standard deviations of what a share makes expect."""
-    return abs(count / trials - share) <= 4 * math.sqrt(share * (1 - share) / trials)
-
-
-def test_similar_pages_share_a_shingle_as_key() -> None:
-    method, chance = make_method("shingle", {"similarity": 0.7}), random.Random(2)
-    for _ in range(100):
-        one, other = windows(method, chance, 240, 27)
-        assert 0.78 < method.compare(one, other.sketch, NONE).similarity < 0.84
-        assert set(one.keys) & set(other.keys)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("shared", "own"), [(120, 140), (320, 40), (380, 10)])
 def test_the_error_of_minhash_is_that_of_a_binomial_share(shared: int, own: int) -> None:
@@ -56,27 +42,6 @@ def test_the_error_of_minhash_is_that_of_a_binomial_share(shared: int, own: int)
     deviation = math.sqrt(jaccard * (1 - jaccard) / 128)
     assert np.mean(found) == pytest.approx(jaccard, abs=4 * deviation / math.sqrt(pairs))
     assert np.std(found) == pytest.approx(deviation, rel=0.2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (16, 320, 40), (8, 380, 10)])
-def test_pages_share_a_band_with_the_probability_of_the_formula(bands: int, shared: int, own: int) -> None:
-    method, chance, pairs = make_method("minhash", {"bands": bands}), random.Random(4), 300
-    made = [windows(method, chance, shared, own) for _ in range(pairs)]
-    jaccard, rows = shared / (shared + 2 * own), 128 // bands
-    both = sum(not set(one.keys).isdisjoint(other.keys) for one, other in made)
-    assert within(both, 1 - (1 - jaccard**rows) ** bands, pairs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rows", "shared", "own"), [(14, 380, 10), (4, 320, 40), (1, 120, 140)])
-def test_super_shingles_agree_as_often_as_all_their_min_hashes(rows: int, shared: int, own: int) -> None:
-    method, chance, pairs = make_method("supershingle", {"rows": rows}), random.Random(3), 250
-    made = [windows(method, chance, shared, own) for _ in range(pairs)]
-    share = (shared / (shared + 2 * own)) ** rows
-    assert within(sum(len(set(one.keys) & set(other.keys)) for one, other in made), share, 6 * pairs)
-    two = 1 - (1 - share) ** 6 - 6 * share * (1 - share) ** 5
-    assert within(sum(method.compare(one, other.sketch, NONE).duplicate for one, other in made), two, pairs)
 
 
 def test_simhashes_within_the_distance_share_a_table() -> None:
@@ -127,17 +92,6 @@ def test_the_share_of_equal_bits_is_that_of_the_angle(cosine: float) -> None:
     expected = 1 - math.acos(cosine) / math.pi
     assert np.mean(found) == pytest.approx(expected, abs=0.01)
     assert np.std(found) <= 1.4 * math.sqrt(expected * (1 - expected) / bits)
-
-
-def test_ninety_nine_projections_in_a_hundred_at_the_limit_share_a_key() -> None:
-    p, chance, missed = RandomProjectionParameters(), random.Random(6), 0
-    different = math.floor((1 - p.similarity) * p.bits)
-    for _ in range(1000):
-        value = chance.getrandbits(p.bits)
-        flipped = sum(1 << bit for bit in chance.sample(range(p.bits), different))
-        keys, others = (cut_keys(one, p.bits, p.tables, p.key_bits, OPEN) for one in (value, value ^ flipped))
-        missed += set(keys).isdisjoint(others)
-    assert missed / 1000 <= 0.012
 
 
 def test_a_key_changes_with_the_bits_of_its_run_alone() -> None:

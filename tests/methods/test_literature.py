@@ -24,7 +24,8 @@ from scrapy_neardup.methods.literature.pieces import equal_pieces, longest_piece
 from scrapy_neardup.methods.literature.terms import rarest, term_profile, weight_difference
 from scrapy_neardup.methods.literature.vectors import cosine, prefix, vector
 from scrapy_neardup.model import Comparison, Fingerprint, Page
-from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder, jieba_lexicon
+from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder
+from scrapy_neardup.text.lexicon import lexicon as read_lexicon
 from scrapy_neardup.text.normalize import normalize
 
 NONE: frozenset[int] = frozenset()
@@ -294,7 +295,7 @@ def test_simhash_adds_up_words_by_frequency_or_tfidf_under_any_hash(tmp_path: Pa
     path = tmp_path / "stop.txt"
     path.write_text("# ours\nBridge  # at the end\n\n", encoding="utf-8")
     assert bits("the ferry, the bridge", stop_words=str(path)) == signs({OPEN.of("the"): 1 + 1, OPEN.of("ferry"): 1})
-    idf = jieba_lexicon().weight
+    idf = read_lexicon("").weight
     chosen = {OPEN.of("嫁接"): round(idf("嫁接") * 1024), OPEN.of("渡口"): round(idf("渡口") * 1024)}
     assert bits("渡口，发展，嫁接，发展", features="tfidf", top=2) == signs(
         chosen

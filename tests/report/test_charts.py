@@ -8,8 +8,8 @@ import lxml.html
 import pytest
 
 from scrapy_neardup.report.data import Count, Report, Similarities, Threshold, TimeBucket, Times, Totals
-from scrapy_neardup.report.formats import format_percent, format_short
 from scrapy_neardup.report.page import render_report
+from scrapy_neardup.report.words import format_percent, format_short
 from tests.report.recount import BEGIN
 
 

@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given, settings
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.lines import PageEntry
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.report.data import OTHERS, CopyLine, PageLine, Report, SiteFlow, Totals
-from scrapy_neardup.report.figures import BINS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.history import decide
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE, clean_line
@@ -158,42 +157,7 @@ def test_a_report_on_an_empty_state_has_no_numbers() -> None:
 # Who copies from whom.
 
 
-def test_sites_beyond_fifteen_are_one_row_and_one_column() -> None:
-    state = State()
-    for number in range(17):
-        first = state.add(f"https://old{number:02}.example/")
-        for again in range(40 - number):
-            state.copy(f"https://www.new{number:02}.example/{again}", first)
-    flow = gather(state.store).flow
-    assert flow.rows == (*(f"new{number:02}.example" for number in range(15)), OTHERS)
-    assert flow.columns == (*(f"old{number:02}.example" for number in range(15)), OTHERS)
-    assert flow.cells[15] == (*[0] * 15, 25 + 24)
-    assert flow.cells[3] == (*[0] * 3, 37, *[0] * 12)
-    assert (flow.shown, flow.copying, flow.copied) == (15, 17, 17)
-
-
 # Similarities.
-
-
-def test_a_similarity_is_in_its_bin_and_one_in_the_last() -> None:
-    for similarity, place in [
-        (0.0, 0),
-        (0.0199, 0),
-        (0.02, 1),
-        (0.5, 25),
-        (0.5799, 28),
-        (0.58, 29),
-        (0.76, 38),
-        (0.98, 49),
-        (1.0, 49),
-    ]:
-        state = State()
-        first = state.add("https://a.example/")
-        state.copy("https://b.example/", first, "near", similarity)
-        state.add("https://c.example/", evidence=Evidence("excerpt", first, similarity))
-        found = gather(state.store).similarities
-        assert len(found.copies) == len(found.passed) == BINS, similarity
-        assert (found.copies.index(1), found.passed.index(1)) == (place, place)
 
 
 @pytest.mark.parametrize(
@@ -228,26 +192,6 @@ def test_each_method_that_judges_by_a_similarity_has_its_thresholds() -> None:
         if name != "cascade" and 0 < given.get("threshold", 0) < 1:
             names.add("threshold")
         assert found == {one: given[one] for one in names}, name
-
-
-def test_any_recipe_is_reported() -> None:
-    recipe = {
-        "method": "a" * 1000,
-        "x": None,
-        "hash": "farm\x1bhash",
-        "parameters": {"n": [5, 3], "s": "a \n b", "d": {"k": 1}},
-    }
-    report = gather(State(recipe).store)
-    assert report.method == "a" * 300 + "…"
-    assert dict(report.parameters) == {
-        "x": "null",
-        "hash": "farm�hash",
-        "n": "[5, 3]",
-        "s": "a b",
-        "d": '{"k": 1}',
-        "format": str(FORMAT),
-        "secret": SECRET,
-    }
 
 
 # Groups.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
-from itertools import zip_longest
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.report.data import MarkedText, PagePair
-from scrapy_neardup.report.gather import PAIRS, gather
-from scrapy_neardup.report.pairs import SHOWN, PairCandidates
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.report.pairs import PAIRS, SHOWN, PairCandidates
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
 from scrapy_neardup.untrusted import clean_text
@@ -267,47 +266,13 @@ def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypat
 
 # Candidates.
 
-
-Pair = tuple[float, int, tuple[int, int]]
-
-
-def best(pairs: list[Pair], count: int) -> list[int]:
-    candidates = PairCandidates()
-    for similarity, id, sites in pairs:
-        candidates.add("near", similarity, id, (str(sites[0]), str(sites[1])))
-    return candidates.best(count).get("near", [])
+_pairs = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), max_size=40)
 
 
-def plainly(pairs: list[Pair], count: int) -> list[int]:
-    """The same, with everything remembered that is not to be forgotten: so many of the least similar."""
-    nearest = sorted((similarity, id) for similarity, id, _ in pairs)[:64]
-    of_sites: dict[tuple[int, int], list[tuple[float, int]]] = {}
-    for similarity, id, sites in pairs:
-        of_sites.setdefault(sites, []).append((similarity, id))
-    spread = sorted(min(there) for there in of_sites.values())
-    found: list[int] = []
-    for turn in zip_longest(nearest, spread[1:]):
-        found += [one[1] for one in turn if one and one[1] not in found]
-    return found[:count]
-
-
-_pairs = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.integers(0, 3), st.integers(0, 3)), max_size=150
-)
-
-
-@given(_pairs, st.integers(0, 80))
-def test_candidates_are_those_of_a_plain_count(found: list[tuple[float, int, int]], count: int) -> None:
-    pairs = [(similarity, id, (copy, original)) for id, (similarity, copy, original) in enumerate(found, 1)]
-    assert best(pairs, count) == plainly(pairs, count)
-
-
-def test_few_are_remembered_of_many() -> None:
-    candidates = PairCandidates()
-    for id in range(3000):
-        candidates.add("near", (id * 7919 % 3000) / 3000, id, (str(id % 50), str(id % 49)))
-    candidates.add("identical", 1.0, 1000, ("", ""))
-    assert candidates.best(1)["identical"] == [1000]
-    found = candidates.best(10_000)["near"]
-    assert len(found) == len(set(found)) <= 64 + 256
-    assert min(found, key=lambda one: one * 7919 % 3000) == found[0] == 0
+@given(_pairs, st.integers(1, 20))
+def test_candidates_are_the_least_similar_the_older_ones_first(found: list[float], count: int) -> None:
+    candidates = PairCandidates(count)
+    for id, similarity in enumerate(found, 1):
+        candidates.add("near", similarity, id)
+    expected = [id for _, id in sorted((similarity, id) for id, similarity in enumerate(found, 1))]
+    assert candidates.ids().get("near", []) == expected[:count]

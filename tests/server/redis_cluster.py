@@ -215,9 +215,9 @@ class Watched:
     sentinels: list[Any] = field(default_factory=list)
     service = "news"
 
-    def url(self, state: str, *, user: str = "", service: str = "news", more: str = "") -> str:
+    def url(self, state: str) -> str:
         hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports[2:])
-        return f"redis+sentinel://{user}{hosts}/{service}/0?state={state}{more}"
+        return f"redis+sentinel://{hosts}/{self.service}/0?state={state}"
 
     def sides(self) -> tuple[Server, Server]:
         """The master as the Sentinels have it, and the other one."""
@@ -225,46 +225,30 @@ class Watched:
         at = self.ports.index(port)
         return self.servers[at], self.servers[1 - at]
 
-    def is_whole(self) -> bool:
-        master, replica = self.sides()
-        if not (is_running(master) and is_running(replica)):
-            return False
-        about = replica.client.info("replication")
-        return (
-            about["role"] == "slave"
-            and about["master_link_status"] == "up"
-            and about["master_port"] == self.ports[self.servers.index(master)]
-            and all(self._sees_all(one) for one in self.sentinels)
-        )
-
-    def _sees_all(self, sentinel: Any) -> bool:
-        found = sentinel.sentinel_master(self.service)
-        known = sentinel.sentinel_slaves(self.service)
-        seen = found["num-other-sentinels"], found["flags"], [one["flags"] for one in known]
-        return seen == (2, "master", ["slave"])
-
-    def mended(self) -> None:
-        for server in self.servers:
-            if not is_running(server):
-                server.start()
-        until(self.is_whole, "the Sentinels see a master and a replica")
+    def is_seen(self) -> bool:
+        """Whether each Sentinel sees the others, the master, and its replica."""
+        for one in self.sentinels:
+            found, known = one.sentinel_master(self.service), one.sentinel_slaves(self.service)
+            if (found["num-other-sentinels"], found["flags"], [two["flags"] for two in known]) != (
+                2,
+                "master",
+                ["slave"],
+            ):
+                return False
+        return True
 
 
 @contextmanager
-def watched_running(password: str = "", of_sentinels: str = "") -> Iterator[Watched]:
+def watched_running() -> Iterator[Watched]:
     """Servers under Sentinels that end with the block; skips the test where there is no server to be had."""
     watched = Watched(free_ports(5))
     with ExitStack() as stack:
         for port in watched.ports[:2]:
-            listens = ["--port", str(port), "--bind", "127.0.0.1", *_AT_ONCE]
-            watched.servers.append(stack.enter_context(running(*listens, password=password)))
+            watched.servers.append(stack.enter_context(running("--port", str(port), "--bind", "127.0.0.1", *_AT_ONCE)))
         watched.servers[1].client.execute_command("REPLICAOF", "127.0.0.1", watched.ports[0])
         for port in watched.ports[2:]:
-            server, watches = watched.servers[0], watched.ports[0]
-            more = [f"sentinel auth-pass {watched.service} {password}"] if password else []
-            more += [f"requirepass {of_sentinels}"] if of_sentinels else []
-            watched.sentinels.append(stack.enter_context(sentinel_running(server, port, watches, *more)))
-        until(watched.is_whole, "the Sentinels see a master and a replica")
+            watched.sentinels.append(stack.enter_context(sentinel_running(watched.servers[0], port, watched.ports[0])))
+        until(watched.is_seen, "the Sentinels see a master and a replica")
         yield watched
 
 

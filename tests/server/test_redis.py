@@ -207,23 +207,6 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     assert client.hlen(one.kv.link.prefix + pending_name(crawl)) == 1
 
 
-def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
-    store = opening()
-    row = layout.meta_key("first")
-    client = client_of(store)
-    client.set(store.kv.link.prefix + pending_name(7), "a string")
-    for is_first in (True, False):
-        program = store.kv.link.program()
-        if is_first:
-            program.put(row, b"value", 0)
-        program.delete_field(pending_name(7), b"field")
-        if not is_first:
-            program.put(row, b"value", 0)
-        with pytest.raises(StoreError, match="WRONGTYPE"):
-            store.kv.link.run(program)
-        assert store.value(row) is None
-
-
 def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
     opening: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -240,18 +223,6 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
     time.sleep(4 * store.leases.seconds)
     assert (errors, opening().leases.is_held_by_others(crawl)) == ([], True)
     assert caplog.text.count("RuntimeError: odd") == 1
-
-
-@pytest.mark.parametrize("wait", [0.0, 0.6])
-def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(opening: Open, wait: float) -> None:
-    """However long after its lease would have ended."""
-    store = opening()
-    crawl = store.begin("one")
-    client = client_of(store)
-    client.delete(*client.keys(store.kv.link.prefix + b"*"))
-    time.sleep(wait)
-    with pytest.raises(StoreError, match="FLUSHALL"):
-        put(store, URL, generation=crawl)
 
 
 def test_no_two_crawlers_give_the_same_id(opening: Open) -> None:
@@ -313,13 +284,8 @@ def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) ->
     for thread in threads:
         thread.join()
     assert errors == []
-    store = opening()
-    there = {record.id: record for record in store.records()}
-    assert store.pages == len(there)
-    filed = {(key, id) for id, record in there.items() for key in record.keys}
-    assert {(key, id) for key in range(3) for id in store.postings(key, 1000)} == filed
-    for turn in range(4):
-        assert store.find(f"{URL}?{turn}") is None or store.find(f"{URL}?{turn}") in there.values()
+    # Who replaces a page outside of a judgement may come after another one who replaces it.
+    assert check_state(opening()).counts.keys() <= {"two pages of a URL"}
 
 
 def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:

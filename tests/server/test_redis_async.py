@@ -142,19 +142,3 @@ async def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> No
     assert {program.levels for program, _ in reads} == {3}
     for link in links:
         await link.close()
-
-
-async def test_a_state_that_does_not_name_its_levels_is_asked_for_all(url: str, redis_server: Server) -> None:
-    key, id = bytes(range(5)), (7).to_bytes(8, "big")
-    link = AsyncLink(url)
-    program = link.program()
-    program.put(b"r" + id, b"a page, which is counted", 10)
-    program.put(b"k" + key + id, b"", 100_000_000)
-    await link.run(program)
-    redis_server.client.delete(link._link.prefix + b"^")
-    link._link.levels = 1
-    program = link.program()
-    program.newest([key], 9)
-    assert await link.run(program) == [1, [key + id]]
-    assert link._link.levels == 4
-    await link.close()

@@ -97,5 +97,4 @@ def small_tables() -> Iterator[None]:
         patch.setattr(sentence_counts, "_BUCKETS", 256)
         for module in (sentence_counts, boilerplate):
             patch.setattr(module, "BLOCKS", blocks)
-        patch.setattr(boilerplate, "_FORMS", 2 * blocks)
         yield

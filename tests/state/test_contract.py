@@ -230,17 +230,13 @@ def records(store: PageStore) -> int:
 # Ids, records, postings
 
 
-def test_new_ids_grow_even_when_the_clock_is_set_back(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = store.new_id()
+def test_new_ids_grow_even_when_the_clock_is_set_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = place.open()
+    before = put(store).id
     monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
     assert before < store.new_id() < before + STEP
-
-
-def test_ids_of_a_later_run_grow_though_the_clock_is_set_back(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = lasting.open()
-    kept = put(store)
-    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
-    assert kept.id < lasting.reopen(store).new_id() < kept.id + STEP
+    if place.kind.is_persistent:
+        assert before < place.reopen(store).new_id() < before + STEP
 
 
 def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore) -> None:
@@ -314,18 +310,12 @@ def test_two_urls_with_one_hash_are_two_pages(store: PageStore, monkeypatch: pyt
     assert store.find("https://a.example/") is None
     assert store.record(first.id) == first
     store.roll_back(0, first.id)
-    assert store.find("https://b.example/") == second
-    assert store.record(second.id) == second
-
-
-def test_rolling_back_an_update_keeps_a_url_of_the_same_hash(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
+    assert store.find("https://b.example/") == store.record(second.id) == second
     generation = store.begin("crawl")
-    old = put(store, "https://a.example/")
-    new = put(store, "https://a.example/", generation=generation, replaces=old.id)
-    other = put(store, "https://b.example/")
-    store.roll_back(generation, new.id)
-    assert store.find("https://b.example/") == other
+    later = put(store, "https://b.example/", generation=generation, replaces=second.id)
+    other = put(store, "https://c.example/")
+    store.roll_back(generation, later.id)
+    assert store.find("https://c.example/") == other
 
 
 # Replacing
@@ -394,9 +384,6 @@ def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: PageStore, mo
     page = put(store)
     assert store.last_seen(URL) == 2**32 - 1
     assert store.find(URL) == page
-
-
-# Counting and reopening
 
 
 # Counts of sentences
@@ -612,24 +599,17 @@ def test_a_link_to_a_state_leads_to_the_same_store(on_disk: Place, tmp_path: Pat
 
 
 def test_another_recipe_in_the_same_process_is_refused_and_the_first_crawl_goes_on(lasting: Place) -> None:
-    store = open_store(lasting.url, RECIPE)
-    try:
-        with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
-            open_store(lasting.url, OTHER)
-        page = put(store)
-        assert store.find(URL) == page
-    finally:
-        close_store(store)
-    with pytest.raises(StoreError):
-        store.find(URL)
-
-
-def test_a_store_that_could_not_be_opened_is_not_kept_as_open(lasting: Place) -> None:
     lasting.open().close()
     with pytest.raises(StoreMismatch):
-        open_store(lasting.url, OTHER)
+        open_store(lasting.url, OTHER)  # it is not kept as open
     store = open_store(lasting.url, RECIPE)
+    with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
+        open_store(lasting.url, OTHER)
+    page = put(store)
+    assert store.find(URL) == page
     close_store(store)
+    with pytest.raises(StoreError):
+        store.find(URL)
 
 
 def test_a_second_opening_past_the_registry_is_refused_and_the_first_goes_on(on_disk: Place) -> None:
@@ -659,28 +639,23 @@ def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
 
 # Closing
 
-AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
-    "record": lambda store, page: store.record(page.id),
-    "find": lambda store, page: store.find(page.url),
-    "last_seen": lambda store, page: store.last_seen(page.url),
-    "postings": lambda store, page: store.postings(1, 9),
-    "begin": lambda store, page: store.begin("late"),
-    "add": lambda store, page: store.add(page),
-    "touch": lambda store, page: store.touch(page),
-    "seal": lambda store, page: store.seal(1, [page.id]),
-    "roll_back": lambda store, page: store.roll_back(1, page.id),
-    "end": lambda store, page: store.end(1),
-}
+AFTER_CLOSING: tuple[Callable[[PageStore, Record], object], ...] = (
+    lambda store, page: store.find(page.url),
+    lambda store, page: store.postings(1, 9),
+    lambda store, page: store.begin("late"),
+    lambda store, page: store.add(page),
+    lambda store, page: store.seal(1, [page.id]),
+)
 
 
 def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place) -> None:
     store = lasting.open()
     page = put(store, URL, 1)
     store.close()
-    for name, call in AFTER_CLOSING.items():
+    for call in AFTER_CLOSING:
         with pytest.raises(StoreError, match="is closed") as refused:
             call(store, page)
-        assert not isinstance(refused.value, StoreDamaged), name
+        assert not isinstance(refused.value, StoreDamaged)
 
 
 def test_closing_twice_does_not_free_the_lock_of_a_later_holder(on_disk: Place) -> None:

@@ -100,14 +100,6 @@ def test_what_is_kept_of_a_page() -> None:
         assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
 
 
-def test_a_mere_title_takes_little_more_room_than_its_letters() -> None:
-    told = evidence(PAGE, None, None, copy=False, keep=Keep.EVIDENCE)
-    assert told is not None
-    assert len(told.pack()) == 5 + 2 * len(PAGE.title)
-    assert Evidence.unpack(told.pack()) == told
-    assert evidence(Page("u", text="x"), None, None, copy=False, keep=Keep.EVIDENCE) is None
-
-
 @given(st.text(st.characters(exclude_categories=())) | st.text(st.characters(codec="gbk")))
 @example("")
 @example("Ferry runs daily")
@@ -159,17 +151,6 @@ def test_forgetting_removes_all_that_is_known_of_a_page_and_counts_what_was_ther
     assert (store.pages, list(store.records())) == (1, [stays])
     store.forget([stays.id])
     assert {key: value for key, value in store.kv.scan(b"") if key != KEY} == before
-
-
-def test_the_unsealed_pages_of_a_crawl_are_its_own_and_can_be_sealed_as_they_are_read(store: PageStore) -> None:
-    ours, theirs = store.begin("ours"), store.begin("theirs")
-    ids = [put(store, f"p{number}", generation=ours).id for number in range(1200)]
-    other = put(store, "other", generation=theirs)
-    assert list(store.unsealed(ours)) == ids
-    store.seal(ours, store.unsealed(ours))
-    assert list(store.unsealed(ours)) == []
-    assert list(store.unsealed(theirs)) == [other.id]
-    assert (store.end(ours), store.end(theirs)) == (0, 1)
 
 
 @pytest.mark.slow

@@ -85,9 +85,12 @@ def test_the_counts_of_parts_are_added_up(noted: list[tuple[str, list[int], bool
     for number, (site, sentences, is_original) in enumerate(noted):
         for counts in (whole, parts[number >= cut]):
             counts.note(array(*sentences), site, OPEN, everywhere=is_original)
-    for number, count in parts[1].numbers.items():
+    numbers, sentences_bits = parts[1].numbers, parts[1].bits
+    assert isinstance(numbers, dict)
+    assert isinstance(sentences_bits, dict)
+    for number, count in numbers.items():
         parts[0].add([number], count)
-    for sentence, bits in parts[1].bits.items():
+    for sentence, bits in sentences_bits.items():
         parts[0].add_bits([sentence], bits)
     assert (parts[0].numbers, parts[0].bits) == (whole.numbers, whole.bits)
 

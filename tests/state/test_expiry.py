@@ -156,16 +156,6 @@ def test_of_too_many_pages_the_oldest_go_first(store: PageStore, clock: Clock) -
     assert known(store) == list(range(40, 50))
 
 
-def test_a_copy_is_a_page_and_outlives_its_original(store: PageStore, clock: Clock) -> None:
-    original = put(store, 0)
-    for number in range(1, 5):
-        clock.now += HOUR
-        put(store, number, original=original.id)
-    assert store.expire(Bounds(max_pages=4)) == 1
-    assert known(store) == [1, 2, 3, 4]
-    assert store.record(original.id) is None
-
-
 def test_a_page_that_was_seen_again_is_passed_over_once(store: PageStore, clock: Clock) -> None:
     """And goes if it was not seen since."""
     bounds = Bounds(max_pages=10)
@@ -236,18 +226,6 @@ def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, cloc
         store.expire(Bounds(max_pages=store.pages - 1))
         assert known(store) == before[gone:]
     assert check(store).sound
-
-
-@pytest.mark.parametrize("many", [1, 4])
-def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: PageStore, clock: Clock, many: int) -> None:
-    generation = store.begin("crawl")
-    before = [put(store, number) for number in range(many)]
-    later = [put(store, number, generation=generation, replaces=one.id) for number, one in enumerate(before)]
-    assert steps(store, Bounds(max_pages=0)) == 0
-    for one in later:
-        store.roll_back(generation, one.id)
-    assert steps(store, Bounds(max_pages=0)) == many
-    assert known(store) == []
 
 
 def test_a_page_that_arrives_late_expires_with_those_that_came_before_it(store: PageStore, clock: Clock) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreMismatch
+from scrapy_neardup.judge.recipes import DECISIONS_KEY, decide, decisions_of
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.state.history import DECISIONS_KEY, decide, decisions_of, former_recipes
-from scrapy_neardup.state.history import FORMER_KEY as FORMER
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import check_recipe, fits, is_method_of, renamed, updated
@@ -123,7 +122,6 @@ def test_decisions_are_remembered_and_what_changed_is_told(tmp_path: Path) -> No
 
 def test_rows_that_cannot_be_read_are_damage() -> None:
     store = memory_state(OURS)
-    store.write(Changes({DECISIONS_KEY: b"7", FORMER: b"[7]"}))
-    for read in (decisions_of, former_recipes):
-        with pytest.raises(StoreDamaged, match="cannot be read"):
-            read(store)
+    store.write(Changes({DECISIONS_KEY: b"7"}))
+    with pytest.raises(StoreDamaged, match="cannot be read"):
+        decisions_of(store)

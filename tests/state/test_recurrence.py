@@ -33,7 +33,8 @@ def of(bucket: int, number: int) -> int:
 
 
 def counts(table: Recurrence, *sentences: int) -> list[int]:
-    return [int(count) for count in table.repeats(array(*sentences))]
+    repeats: list[int] = (table.pages(array(*sentences)) - table.sites(array(*sentences))).tolist()
+    return repeats
 
 
 def arrays(table: Recurrence) -> dict[str, npt.NDArray[Any]]:
@@ -214,7 +215,7 @@ def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() ->
     assert list(table.changed()) == [0, 1, 255]  # the write may have failed
     table.saved()
     assert table.changed() == {}
-    table.repeats(array(of(0, 1)))
+    table.pages(array(of(0, 1)))
     assert table.changed() == {}
     table.note(array(of(130, 1)), SITE)
     assert list(table.changed()) == [2]
@@ -340,8 +341,3 @@ def test_a_merge_leaves_what_it_should_and_no_count_is_too_high(ours: Pages, the
     for block, packed in table.blocks().items():
         copy.load(block, packed)
     assert copy.blocks() == table.blocks()
-
-
-def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:
-    pages = [([1, 2], SITE), ([1], SITE), ([1, 3], OTHER_SITE), ([1], SITE), ([3], OTHER_SITE)]
-    assert noted(pages).pages(array(1, 2, 3, 4)).tolist() == [4, 1, 2, 0]

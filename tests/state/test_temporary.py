@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv import transaction
 from scrapy_neardup.kv.options import DEFAULT
 from scrapy_neardup.state import urls
 from scrapy_neardup.state.opening import close_store, open_temporary
@@ -42,17 +40,6 @@ def test_a_few_pages_touch_no_disk(tmp_path: Path) -> None:
     close_store(store)
     close_store(store)
     assert list((tmp_path / "here").iterdir()) == []
-
-
-def test_a_disk_that_fails_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("plyvel")
-    monkeypatch.setattr(transaction, "_MOST", 20)
-    store = opened(tmp_path / "here")
-    (tmp_path / "here").rmdir()
-    (tmp_path / "here").write_text("no folder")
-    with pytest.raises(StoreError):
-        file(store, 20)
-    close_store(store)
 
 
 def test_without_plyvel_it_is_one_of_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

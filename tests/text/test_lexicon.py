@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
-from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder, jieba_lexicon, lexicon
+from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder, lexicon
 from scrapy_neardup.text.tokens import segmenter_name
 
 DOCUMENTS = (["渡口", "渡口", "ferry"], ["渡口", "ferry", "buoy"], ["渡口"], ["keel"])
@@ -148,11 +148,8 @@ class TestReading:
 
 
 class TestTheBuiltInTable:
-    def test_it_is_the_lexicon_without_a_path(self) -> None:
-        assert lexicon() is lexicon("") is jieba_lexicon()
-
     def test_rarer_words_weigh_more_and_unknown_ones_as_the_median(self) -> None:
-        table = jieba_lexicon()
+        table = lexicon("")
         assert table.lowest == table.weight("的") < table.weight("公司") < table.weight("渡口") < table.highest
         assert table.weight("词典里没有的一个词") == sorted(table.idf.values())[len(table.idf) // 2]
 
@@ -168,12 +165,12 @@ class TestTheBuiltInTable:
         ],
     )
     def test_it_takes_chinese_with_numbers_names_and_code(self, words: list[str]) -> None:
-        jieba_lexicon().check_language(words)
+        lexicon("").check_language(words)
 
     @pytest.mark.parametrize("words", [["ferry"], ["ferry", "quay", "2024"], ["渡口", *"abcdefghij"]])
     def test_it_takes_no_other_language(self, words: list[str]) -> None:
         with pytest.raises(LexiconNeeded, match="scrapy neardup lexicon"):
-            jieba_lexicon().check_language(words)
+            lexicon("").check_language(words)
 
     def test_a_lexicon_of_ones_own_takes_all(self) -> None:
         Lexicon({"渡口": 1.0}, 2.0).check_language(["ferry", "quay"])

@@ -1,17 +1,14 @@
-"""Marked sentences of one text, and marked differences of two."""
+"""Marked sentences of a text."""
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.text.marking import (
     Mark,
     Part,
-    mark_differences,
     mark_sentences,
     own_letters,
     sentence_letters,
@@ -71,34 +68,3 @@ def test_a_marked_text_is_cut_at_the_limit() -> None:
     for limit, expected in [(0, ""), (4, "The "), (7, "The [[bea]]"), (99, "The [[bear]]!")]:
         parts = [Part("The "), Part("bear", Mark.SHARED), Part("!")]
         assert bracketed(truncate(parts, limit)) == expected
-
-
-SMALL_TEXT = st.text("ab .\n。x1 é字！", max_size=80)
-
-
-@settings(deadline=None)
-@given(SMALL_TEXT, SMALL_TEXT)
-def test_the_parts_of_two_texts_are_the_texts(one: str, other: str) -> None:
-    first, second = mark_differences(one, other)
-    assert "".join(part.text for part in first) == one
-    assert "".join(part.text for part in second) == other
-    assert all(part.mark is Mark.SHARED for part in mark_differences(one, one)[0])
-
-
-def test_words_and_characters_that_differ_are_not_marked() -> None:
-    for one, other, expected in [
-        ("渡口九点开航。第一班船是空的。", "渡口八点开航。第一班船是空的。", (["九"], ["八"])),
-        ("The boat sank. All swam.", "All swam.", (["The boat sank. "], [])),
-        ("The boat sank.", "The boat, sank!", ([], [])),
-        ("It cost 12 crowns.", "It cost 13 crowns.", (["12 "], ["13 "])),
-        ("", "All swam.", ([], ["All swam."])),
-    ]:
-        found = [[part.text for part in parts if part.mark is Mark.NONE] for parts in mark_differences(one, other)]
-        assert tuple(found) == expected
-
-
-def test_a_text_that_repeats_itself_is_compared_quickly() -> None:
-    for one, other in ((".", "."), ("a.\n", "a.\n"), ("ab", "ba"), ("船", "来")):
-        begun = process_time()
-        mark_differences(one * 6000, other * 5999)
-        assert process_time() - begun < 2, one

@@ -189,6 +189,17 @@ class TitleWords:
         """
         return int(not self._has_words(old.words_in_text - self._title.keys())) + int(self._has_new_word(old, most))
 
+    def names_another(self, old: Sketch, most: int) -> bool:
+        """Whether each title has a word that is nowhere in the other page, neither in the title nor in the text.
+
+        A word that is not in its own text counts too: then the title alone names the thing.
+        """
+        if self._has_words(old.words - self._title.keys()):
+            return False
+        limit = old.word_limit(most)
+        ours = [word for hashed, word in self._title.items() if hashed <= limit and hashed not in old.words]
+        return not all(map(self._mark, ours)) or self._has_new_word(old, most)
+
     def count_new_numbers(self, old: Sketch) -> int:
         """Count the different numbers in kept sentences that the earlier page lacks."""
         theirs = set(old.order.sentences)
@@ -256,6 +267,8 @@ class Features(NamedTuple):
     gone: float
     #: 1 if the titles are equal, letter by letter, or a headline is.
     same_title: float
+    #: 1 on one site if each title has a word that is nowhere in the other page, and the texts are not short.
+    other_name: float
     #: Whether an opening sentence of either page is in the other.
     opening: bool
     #: Share of the smaller set of numbers that the other lacks, less in a longer text: see ``compare``.
@@ -286,6 +299,7 @@ MEANINGS: Mapping[str, str] = {
     "reworded": "long texts with other wording and the same numbers, so no template",
     "numbers": "share of numbers that differ (counts less in a long text)",
     "title": "Jaccard similarity of the title words",
+    "other_name": "1 if each title has a word that is nowhere in the other page (on one site)",
     "opening": "1 if the opening of one page occurs in the other",
     "containment": "share of the smaller page that the other contains",
     "contained": "share of the new page that the earlier page contains",
@@ -386,6 +400,7 @@ def compare(
         title_numbers=float(other_numbers),
         gone=gone,
         same_title=same_title,
+        other_name=float(alike and length >= FIXED.names_again and _has_other_name(new, earlier, p, title)),
         opening=new.order.opens_like(earlier.order)
         or jaccard(new.opening, earlier.opening, OPENING_BITS) >= FIXED.opening,
         numbers=new.numbers.missing_share(earlier.numbers) * _number_weight(length, form, same_title),
@@ -434,6 +449,12 @@ def _form(new: Sketch, earlier: Sketch, containment: float, *, in_form: bool) ->
 
 def _count_gone(new: Sketch, earlier: Sketch, most: int, title: TitleWords | None) -> int:
     return 0 if title is None or new.words == earlier.words else title.count_gone(earlier, most)
+
+
+def _has_other_name(new: Sketch, earlier: Sketch, p: CascadeParameters, title: TitleWords | None) -> bool:
+    """Whether two pages of one site have titles about two things."""
+    is_one_site = new.site == earlier.site > 0
+    return is_one_site and title is not None and title.names_another(earlier, p.max_title_words)
 
 
 def _are_reworded(new: Sketch, earlier: Sketch, title: TitleWords | None) -> bool:

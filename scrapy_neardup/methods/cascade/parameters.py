@@ -68,7 +68,7 @@ class CascadeParameters(Parameters):
     #: Added if two pages of one site give the same numbers in other words.
     by_reworded: float = decides(number(0.18))
     #: Multiplied by the share of numbers that differ, and subtracted.
-    by_numbers: float = decides(number(0.3))
+    by_numbers: float = decides(number(0.4))
     #: The least similarity of two copies, boilerplate included, unless they are ``certain`` and one contains most of
     #: the other (``excerpt``).
     least: float = decides(number(0.5))
@@ -135,6 +135,10 @@ class FixedThresholds(NamedTuple):
     cut: float = 0.8
     #: Similarity of the titles below which two equal short texts of one site are two notices.
     other_notice: float = 0.25
+    #: Similarity from which pages of one site are one advert, although their titles name other things.
+    one_advert: float = 0.94
+    #: Different shingles from which a text repeats what its title names: a teaser goes on where the title ends.
+    names_again: int = 200
     #: Similarity below which title words are not compared, as the pages are no copies.
     compared: float = 0.3
     #: Estimated similarity from which openings are alike; it errs by a tenth.

@@ -50,7 +50,8 @@ class PairJudge:
             fingerprint.title,
             in_form=fingerprint.in_form,
         )
-        self.parameters = parameters.on_catalogue() if self.forms >= parameters.catalogue else parameters
+        self.is_on_catalogue = self.forms >= parameters.catalogue
+        self.parameters = parameters.on_catalogue() if self.is_on_catalogue else parameters
 
     @cached_property
     def features(self) -> Features:
@@ -256,6 +257,21 @@ def _open_differently(pair: PairJudge) -> Decision | None:
     return Decision(False, "openings", sentence)
 
 
+def _have_other_names(pair: PairJudge) -> Decision | None:
+    """Two pages of one site are no copies if each title names a thing that is nowhere in the other page.
+
+    Nearly equal pages are exempt, as one advert under many titles, but not on a catalogue. Pages from HTML have
+    headlines and lines as evidence.
+    """
+    features = pair.features
+    if not features.other_name or features.reworded or pair.new.lines is not None:
+        return None
+    if features.similarity >= FIXED.one_advert and not pair.is_on_catalogue:
+        return None
+    sentence = "Both pages are of one site, and each title has a word that is nowhere in the other page."
+    return Decision(False, "names", f"{sentence} They are about two things.")
+
+
 def _reach_score(pair: PairJudge) -> Decision:
     """The weighted sum of the features decides."""
     p = pair.parameters
@@ -272,6 +288,7 @@ RULES: tuple[Rule, ...] = (
     _differ_with_boilerplate,
     _are_two_notices,
     _open_differently,
+    _have_other_names,
     _reach_score,
 )
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise, starmap
-from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import DIGESTS
@@ -29,8 +28,6 @@ from scrapy_neardup.text.normalize import letters
 @dataclass(frozen=True, slots=True)
 class NSHashParameters(Parameters):
     """The parameters of ``nshash``."""
-
-    method: ClassVar[str] = "nshash"
 
     #: The number of sentences that are hashed, the longest first.
     n: int = whole(5, 1, 64)
@@ -94,8 +91,6 @@ class NSHash(PublishedMethod):
 @dataclass(frozen=True, slots=True)
 class SegmentsParameters(Parameters):
     """The parameters of ``segments``."""
-
-    method: ClassVar[str] = "segments"
 
     #: The number of pieces that are hashed.
     segments: int = whole(4, 1, 255)
@@ -187,8 +182,6 @@ _WEIGHTS = (1.5, *(1.0,) * _PIECES)
 @dataclass(frozen=True, slots=True)
 class PunctuationParameters(Parameters):
     """The parameters of ``punctuation``."""
-
-    method: ClassVar[str] = "punctuation"
 
     #: The weight that must agree: the title weighs 1.5, each of the three pieces 1.0.
     threshold: float = decides(number(3.0, 1.0, 4.5))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +49,6 @@ class ShingleSetMethod(PublishedMethod):
 @dataclass(frozen=True, slots=True)
 class ShingleParameters(ShingleSetParameters):
     """The parameters of ``shingle``."""
-
-    method: ClassVar[str] = "shingle"
 
     #: The smallest Jaccard similarity of two duplicates.
     similarity: float = decides(number(0.95, 0.01))
@@ -101,8 +98,6 @@ class Shingle(ShingleSetMethod):
 @dataclass(frozen=True, slots=True)
 class MinHashParameters(ShingleSetParameters):
     """The parameters of ``minhash``."""
-
-    method: ClassVar[str] = "minhash"
 
     #: The smallest estimated Jaccard similarity of two duplicates.
     similarity: float = decides(number(0.75, 0.01))
@@ -160,8 +155,6 @@ class MinHash(ShingleSetMethod):
 @dataclass(frozen=True, slots=True)
 class SuperShingleParameters(ShingleSetParameters):
     """The parameters of ``supershingle``."""
-
-    method: ClassVar[str] = "supershingle"
 
     #: The number of super-shingles of a page.
     supershingles: int = whole(6, 1, 64)

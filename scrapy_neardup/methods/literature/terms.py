@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import compress
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +41,6 @@ def _equality(one: bytes, other: bytes) -> Agreement:
 @dataclass(frozen=True, slots=True)
 class TermProfileParameters(Parameters):
     """The parameters of ``term_profile``."""
-
-    method: ClassVar[str] = "term_profile"
 
     #: The largest share of the different words that is hashed, the most frequent first.
     percentage: float = number(0.1, 0.01)
@@ -102,8 +99,6 @@ def term_profile(counts: dict[str, int], percentage: float, interval: int) -> li
 class IDFTermsParameters(Parameters):
     """The parameters of ``idf_terms``."""
 
-    method: ClassVar[str] = "idf_terms"
-
     #: The share of the different words that makes the feature string, the rarest first.
     share: float = number(0.7, 0.01)
     #: The hash of the feature string. The article counted the fewest collisions with AP.
@@ -160,8 +155,6 @@ def rarest(found: Collection[str], table: Lexicon, share: float) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class IMatchParameters(Parameters):
     """The parameters of ``imatch``."""
-
-    method: ClassVar[str] = "imatch"
 
     #: The lowest IDF of a word that counts. 0 is the lowest IDF in the lexicon, 1 the highest.
     low: float = number(0.2)
@@ -258,8 +251,6 @@ _OPENING = 512
 @dataclass(frozen=True, slots=True)
 class KeywordsParameters(Parameters):
     """The parameters of ``keywords``."""
-
-    method: ClassVar[str] = "keywords"
 
     #: One or more rules, with commas between them.
     rule: str = names("set_weights", *_RULES, "any")

@@ -7,7 +7,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +36,6 @@ _BITS = 64
 @dataclass(frozen=True, slots=True)
 class SimHashParameters(Parameters):
     """The parameters of ``simhash``."""
-
-    method: ClassVar[str] = "simhash"
 
     #: The largest Hamming distance of two duplicates, in bits.
     distance: int = whole(3, 0, 8)
@@ -167,8 +164,6 @@ _STEP = 0xA0761D6478BD642F
 class RandomProjectionParameters(Parameters):
     """The parameters of ``random_projection``."""
 
-    method: ClassVar[str] = "random_projection"
-
     #: The number of bits of a fingerprint, a multiple of 64.
     bits: int = whole(256, 64, 4096)
     #: The smallest share of equal bits of two duplicates. Unrelated pages agree in half of the bits.
@@ -251,8 +246,6 @@ _MARGIN = 1e-6
 @dataclass(frozen=True, slots=True)
 class CosineParameters(Parameters):
     """The parameters of ``cosine``."""
-
-    method: ClassVar[str] = "cosine"
 
     #: The smallest cosine of two duplicates.
     similarity: float = number(0.96, 0.1)

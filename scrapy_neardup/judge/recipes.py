@@ -1,73 +1,33 @@
-"""Pages of a former recipe, and how a state is taken over by a new one."""
+"""The recipe of a crawl, the method of a recipe, and what a crawl records of its settings in the state."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
-from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.hashing import HASH_NAME
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.page.extraction import Extractor, extractor_name
 from scrapy_neardup.page.samples import reader_sample
-from scrapy_neardup.state.history import decide, former_recipes, former_sketch
+from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, is_method_of
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample
 from scrapy_neardup.text.tokens import segmenter_name
 
+#: The row with the parameters and settings of the last crawl that only decide.
+DECISIONS_KEY = meta_key("decisions")
 #: The setting that refuses states of other versions.
 STRICT_SETTING = "NEARDUP_STRICT"
 
 
-@dataclass(frozen=True, slots=True)
-class FormerComparison:
-    """A page compared by a former method with a ``record`` of that recipe: its own, or that of its original."""
-
-    record: Record
-    comparison: Comparison
-
-
-class FormerMethods:
-    """The former methods of a state that was migrated without texts.
-
-    Such a state knows its earlier pages by URL and by their former sketches. A page that comes again is fingerprinted
-    by its former method too, so an unchanged page is not delivered twice. In all other cases of doubt it passes as
-    ``updated``.
-    """
-
-    def __init__(self, store: PageStore) -> None:
-        """Raises StoreDamaged if the row of former recipes cannot be read."""
-        self._store = store
-        self._methods = [former_method(recipe) for recipe in former_recipes(store)]
-
-    def compare(self, page: Page, known: Record | None) -> FormerComparison | None:
-        """Compare a page with the known record of its URL; None if no former method can. Raises StoreError."""
-        if not self._methods or known is None:
-            return None
-        record = known if known.former else self._store.record(known.original)
-        former = former_sketch(self._store, record.id) if record is not None and record.former else None
-        if record is None or former is None:
-            return None
-        number, sketch = former
-        method = self._methods[number] if number < len(self._methods) else None
-        if method is None:
-            return None
-        method = method.with_hashes(self._store.hashes)
-        try:
-            return FormerComparison(record, method.compare(method.fingerprint(page), sketch, frozenset()))
-        except StoreError:
-            raise
-        except Exception:  # another release wrote the sketch; failing to read it must not stop the page
-            return None
-
-
-def former_method(recipe: Mapping[str, Any]) -> Method | None:
+def method_of(recipe: Mapping[str, Any]) -> Method | None:
     """The method of a recipe, if it is built in and needs no file; a recipe holds only a digest of a file."""
     with suppress(SettingsError, KeyError, TypeError, AttributeError):
         kind = METHODS[recipe["method"]]
@@ -126,6 +86,27 @@ def check_tools(store: PageStore, *, strict: bool, say: Callable[[str], object])
         "state is used. A page that they read differently may pass once more as updated. To refuse such a state, set "
         f"{STRICT_SETTING} = True."
     )
+
+
+def decisions_of(store: PageStore) -> dict[str, Any]:
+    """Return the deciding values of the last crawl: they are not in the recipe, and crawls of one state may differ in
+    them. Raises StoreDamaged.
+    """
+    packed = store.value(DECISIONS_KEY)
+    try:
+        return {} if packed is None else dict(json.loads(packed))
+    except (ValueError, TypeError):
+        raise store.damaged("the deciding settings of its last crawl cannot be read") from None
+
+
+def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Remember the deciding values of this crawl; return the changes, old and new. Raises StoreError."""
+    plain = json.loads(json.dumps(said))
+    before = decisions_of(store)
+    if before != plain:
+        packed = json.dumps(plain, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+        store.write(Changes({DECISIONS_KEY: packed}))
+    return {name: (before[name], now) for name, now in plain.items() if name in before and before[name] != now}
 
 
 def take_over(

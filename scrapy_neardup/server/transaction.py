@@ -1,0 +1,117 @@
+"""The rows that were fetched for one piece of synchronous code, and the rows that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy_neardup.hashing.keys import pack_key
+from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.server.notes import Note
+from scrapy_neardup.server.program import Program
+from scrapy_neardup.state import layout
+
+
+def newest_of(members: Iterable[bytes], limit: int) -> dict[bytes, list[int]]:
+    """Return the newest ids, up to ``limit``, by key, from the postings of several keys and levels."""
+    found: dict[bytes, list[int]] = {}
+    for member in members:
+        found.setdefault(member[:-8], []).append(layout.last_id(member))
+    return {key: sorted(ids, reverse=True)[:limit] for key, ids in found.items()}
+
+
+class NotFetched(BaseException):
+    """Code asked for a row that was not fetched. Not an Exception, so that no handler takes it for a bad page."""
+
+    def __init__(
+        self, *, rows: tuple[bytes, ...] = (), postings: tuple[tuple[int, int], ...] = (), scan: bytes = b""
+    ) -> None:
+        super().__init__(rows, postings, scan)
+        self.rows = rows
+        self.postings = postings
+        self.scan = scan
+
+
+@dataclass(slots=True)
+class RemoteTransaction:
+    """What was fetched for one page, and what its judgement writes.
+
+    Synchronous code judges by it and never waits. If a row is missing, NotFetched ends the code, the row is fetched,
+    and the code starts again: it has no effect outside this transaction.
+    """
+
+    #: Rows by key; None for one that does not exist.
+    rows: dict[bytes, bytes | None] = field(default_factory=dict)
+    #: Ids by key and limit, newest first.
+    filed: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    scans: dict[bytes, list[Row]] = field(default_factory=dict)
+    #: The rows read on which the write depends.
+    read_set: dict[bytes, bytes | None] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+    #: Sentences to count once the changes are written.
+    notes: list[Note] = field(default_factory=list)
+
+    def row(self, key: bytes) -> bytes | None:
+        """Return the value of a row; raises NotFetched."""
+        if key in self.changes.deletes:
+            return None
+        if key in self.changes.puts:
+            return self.changes.puts[key]
+        try:
+            return self.rows[key]
+        except KeyError:
+            raise NotFetched(rows=(key,)) from None
+
+    def scan(self, prefix: bytes, *, reverse: bool) -> Iterator[Row]:
+        """Yield the rows that begin with ``prefix``, without the changes; raises NotFetched."""
+        if prefix not in self.scans:
+            raise NotFetched(scan=prefix)
+        return reversed(self.scans[prefix]) if reverse else iter(self.scans[prefix])
+
+    def postings(self, key: int, limit: int) -> list[int]:
+        """Return the newest ids, up to ``limit``, that are filed under a key; raises NotFetched."""
+        try:
+            return self.filed[key, limit]
+        except KeyError:
+            raise NotFetched(postings=((key, limit),)) from None
+
+    def write(self, changes: Changes) -> None:
+        """Add to the changes."""
+        for key in changes.deletes:
+            self.changes.delete(key)
+        for key, value in changes.puts.items():
+            self.changes.put(key, value)
+        self.changes.sights.update(changes.sights)
+
+    def restart(self) -> None:
+        """Discard what the code wrote: it starts again."""
+        self.changes, self.read_set, self.notes = Changes(), {}, []
+
+    def discard_read_set(self) -> None:
+        """Discard the rows on which the write depended as well: others have changed them."""
+        for row in self.read_set:
+            self.rows.pop(row, None)
+        self.restart()
+
+    def add_reads(
+        self, program: Program, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()
+    ) -> Callable[[Iterator[Any]], None]:
+        """Have a program read what is missing. Return the function that takes its answers."""
+        new_rows = [row for row in dict.fromkeys(rows) if row not in self.rows]
+        by_limit: dict[int, list[int]] = {}
+        for key, limit in dict.fromkeys(postings):
+            if (key, limit) not in self.filed:
+                by_limit.setdefault(limit, []).append(key)
+        for row in new_rows:
+            program.get(row)
+        for limit, keys in by_limit.items():
+            program.newest([pack_key(key) for key in keys], limit)
+
+        def take(answers: Iterator[Any]) -> None:
+            self.rows.update((row, next(answers)) for row in new_rows)
+            for limit, keys in by_limit.items():
+                found = newest_of(next(answers), limit)
+                self.filed.update(((key, limit), found.get(pack_key(key), [])) for key in keys)
+
+        return take
