@@ -89,7 +89,7 @@ class LocalRunner:
         run = self._run
         if self._processes == 1:
             for stretch in run.stretches():
-                self._read(stretch)
+                read_stretch(run, stretch)
             yield from sorted(run.folder.glob("pages/[0-9]*.parquet"))
             return
         with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:
@@ -121,9 +121,6 @@ class LocalRunner:
                 for task in wait(reading, 0.05, FIRST_EXCEPTION).done:
                     task.result()
 
-    def _read(self, stretch: Stretch) -> None:
-        read_stretch(self._run, stretch)
-
     def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
         judge_after(self._run.options, part, earlier)
 
@@ -133,49 +130,41 @@ class LocalRunner:
 
 def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     """Read every ``run.strides``-th file of pages of an input; return how many records these are."""
-    count, skipped, records = 0, Counter[str](), run.records_of_file
+    skipped, size, count = Counter[str](), run.records_of_file, 0
+
+    def note(records: Iterable[ReadRecord], malformed: list[Malformed]) -> Iterator[ReadRecord]:
+        nonlocal count
+        for record in records:
+            count += 1
+            if isinstance(record.entry, Malformed):
+                malformed.append(record.entry)
+            elif isinstance(record.entry, Skipped):
+                skipped[record.entry.why] += 1
+            yield record
+
     with closing(InputReader(run.options)) as reader:
-        read = reader.read(
-            stretch.input, stretch.name, lambda record: record // records % run.strides == stretch.stride
-        )
-        for group, members in groupby(read, lambda one: place_of(one.rank)[1] // records):
-            counted = _Counted(members)
-            _write_pages(run.pages_file(stretch.input, group), tabulate(counted, run.options), counted)
-            count += counted.count
-            skipped += counted.skipped
+        records = reader.read(stretch.input, stretch.name, lambda one: one // size % run.strides == stretch.stride)
+        for group, members in groupby(records, lambda one: place_of(one.rank)[1] // size):
+            malformed = list[Malformed]()
+            _write_pages(run.pages_file(stretch.input, group), tabulate(note(members, malformed), run.options))
+            _write_rejects(run.pages_file(stretch.input, group).with_suffix(".rejects"), malformed)
     with replace_file(run.marker(stretch)) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
     return count
 
 
-class _Counted:
-    """Records, counted on their way; malformed ones are set apart."""
-
-    def __init__(self, records: Iterable[ReadRecord]) -> None:
-        self._records = records
-        self.count = 0
-        self.skipped = Counter[str]()
-        self.malformed: list[Malformed] = []
-
-    def __iter__(self) -> Iterator[ReadRecord]:
-        for record in self._records:
-            self.count += 1
-            if isinstance(record.entry, Malformed):
-                self.malformed.append(record.entry)
-            elif isinstance(record.entry, Skipped):
-                self.skipped[record.entry.why] += 1
-            yield record
-
-
-def _write_pages(path: Path, batches: Iterable[pa.RecordBatch], counted: _Counted) -> None:
-    """Write a file of pages, even if it has none, and one of malformed records, if there are any."""
+def _write_pages(path: Path, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write a file of pages, even if it has none."""
     plain = {"use_dictionary": False, "write_statistics": False}  # texts differ, and nobody looks for one
     with replace_file(path) as draft, pq.ParquetWriter(draft, PAGES, compression="zstd", **plain) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    if counted.malformed:
-        with replace_file(path.with_suffix(".rejects")) as draft, draft.open("w", encoding="utf-8") as file:
-            for one in counted.malformed:
+
+
+def _write_rejects(path: Path, malformed: Sequence[Malformed]) -> None:
+    if malformed:
+        with replace_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+            for one in malformed:
                 file.write(json.dumps([one.source, one.number, one.unit, one.why, one.raw.hex()]) + "\n")
 
 

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,11 +90,11 @@ class SparkRunner(LocalRunner):
         )
         named = named.persist()
         try:
-            needed = named.filter(f"kind = {_NEEDED}").repartitionById(number, "part").sortWithinPartitions("part")
+            needed = named.filter(f"kind = {_NEEDED}").repartitionById(number, "part")
             records = needed.mapInArrow(partial(_attach, parts), given_type)
             every = session.range(0, own_number, 1, 1).mapInArrow(partial(_name_parts, first), given_type)
             given = named.filter(f"kind != {_NEEDED}").union(records).union(every)
-            given = given.repartitionById(own_number, _minus(first)).sortWithinPartitions("part")
+            given = given.repartitionById(own_number, _minus(first))
             judged = given.mapInArrow(partial(_judge, options, parts), flags).collect()
         finally:
             named.unpersist()
@@ -139,22 +138,11 @@ def _from_spark(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
 
 
 def _by_part(batches: _Batches) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each part with its GIVEN rows; batches are sorted by part."""
-    part, rows = -1, list[pa.Table]()
-    for batch in batches:
-        table = _from_spark([batch], GIVEN)
-        numbers = table["part"].to_numpy()
-        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-        for low, high in pairwise(cuts):
-            if low == high:
-                continue
-            if numbers[low] != part and rows:
-                yield part, pa.concat_tables(rows)
-                rows = []
-            part = int(numbers[low])
-            rows.append(table.slice(low, high - low))
-    if rows:
-        yield part, pa.concat_tables(rows)
+    """Yield each part with its GIVEN rows."""
+    table = _from_spark(batches, GIVEN)
+    numbers = table["part"].to_numpy()
+    for part in np.unique(numbers).tolist():
+        yield part, table.filter(numbers == part)
 
 
 # What tasks do.
