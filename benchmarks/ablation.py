@@ -1,34 +1,45 @@
-"""What each rule, weight and threshold of ``cascade`` gains on labelled corpora.
+"""What each rule, weight and threshold of ``cascade`` gains on labelled corpora, and whether other weights do better.
 
-    python benchmarks/ablation.py CORPUS ... [--fit]
+    python benchmarks/ablation.py CORPUS ... [--answers FILE ...]
 
-A corpus is a folder or file of documents, as ``scrapy neardup evaluate`` reads it, with pairs that a person has read in
-``gold.jsonl`` beside them. Each variant leaves out one rule, or moves one number to where it never acts, and replays
-all corpora. It prints how many read pairs change for better and worse, and how many more pages are dropped. ``--fit``
-fits the weights of the score instead, and leaves out each corpus in turn.
+A corpus is a folder of documents (docs.jsonl) or of HTML pages, as ``scrapy neardup evaluate`` reads it. Beside them
+are labels: ``gold.jsonl`` has pairs that a person has read, ``known.jsonl`` copies by their origin. ``truth.json`` of
+HTML pages has sites, copies by origin, related pages and different pages. ``--answers`` names further files of read
+pairs; each line names its corpus.
+
+The first table leaves out each rule, or moves one number to where it never acts. A variant judges the comparisons of
+one crawl with today's rules, so pages that it keeps are not compared with later ones. The second table gives the
+agreement with the labels, by corpus, with the present weights and with weights that were fitted on the other corpora.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+import json
+import random
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.lab.documents import Document, DocumentReader
 from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
-from scrapy_neardup.lab.pairs import COPY, SKIP, Pair, read_answers
-from scrapy_neardup.methods.cascade import features, rules, site
+from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, read_answers, read_pairs
+from scrapy_neardup.methods.cascade import features, rules, site, sketch
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.rules import PairJudge
+from scrapy_neardup.methods.cascade.sketch import Sketch
+from scrapy_neardup.model import Comparison, Fingerprint, Page, SiteCounts
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
+
+_Floats = npt.NDArray[np.float64]
 
 #: Values at which a weight or a threshold never acts.
 PARAMETERS: Mapping[str, float] = {
@@ -38,113 +49,199 @@ PARAMETERS: Mapping[str, float] = {
     "short": 1,
 }
 NEVER: Mapping[str, float] = {
-    **dict.fromkeys(("enough_left", "articles_apart", "least_article", "other_notice", "nearly", "contained"), 0),
-    **dict.fromkeys(("few_pages", "least_shared", "much_shared", "opening", "contained_retitled"), 0),
+    **dict.fromkeys(("enough_left", "articles_apart", "least_article", "other_notice", "nearly", "one_advert"), 0),
+    **dict.fromkeys(("few_pages", "least_shared", "much_shared", "opening", "contained_retitled", "contained"), 0),
     **dict.fromkeys(("different_same", "different"), 1.0),
     **dict.fromkeys(("no_template", "same_article", "within_shared", "reworded"), 10**9),
-    "cut": 1.01,
+    **dict.fromkeys(("cut", "titles_alike", "mostly_listing"), 1.01),
+    "names_again": 0,
     "edited": 2.0,
-    "titles_alike": 1.01,
-    "mostly_listing": 1.01,
     "different_early": 0.0,
 }
+#: Similarity below which no variant finds a copy.
+LEAST = 0.3
+#: The modules that read rules and thresholds.
+MODULES = (rules, features, site, sketch)
+#: Labels of pairs: the publisher who wants each article once drops the later page or keeps it.
+Labels = dict[tuple[str, str], bool]
 
 
-class Corpus(NamedTuple):
-    """Documents in their order, and the pairs that a person has read."""
+@dataclass(frozen=True)
+class Corpus:
+    """Documents in their order, with their labels.
+
+    ``read``: pairs that a person has read. ``known``: copies by their origin, and different pages. ``related``: the
+    group of each page of HTML; a page that copies one of another group is wrongly dropped.
+    """
 
     name: str
     documents: list[Document]
-    pairs: list[Pair]
+    read: Labels
+    known: Labels
+    related: Mapping[str, str] = field(default_factory=dict)
 
 
-class Outcome(NamedTuple):
-    """The pairs on which the method agrees with the reader, by corpus and documents, and the number of drops."""
+@dataclass(frozen=True)
+class Variant:
+    """Rules, checks, thresholds and parameters in place of the present ones."""
 
-    right: frozenset[tuple[str, str, str]]
+    name: str
+    patches: Mapping[str, Any] = field(default_factory=dict)
+    parameters: CascadeParameters = field(default_factory=CascadeParameters)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Put the patches into every module that has such a name."""
+        places = [(module, name) for name in self.patches for module in MODULES if hasattr(module, name)]
+        old = [getattr(module, name) for module, name in places]
+        for module, name in places:
+            setattr(module, name, self.patches[name])
+        try:
+            yield
+        finally:
+            for (module, name), value in zip(places, old, strict=True):
+                setattr(module, name, value)
+
+
+class ComparingCascade(Cascade):
+    """Cascade that also asks each variant for its decision. ``originals``: page to original, by variant."""
+
+    def __init__(self, variants: list[Variant]) -> None:
+        super().__init__()
+        self._variants = variants
+        self._names: dict[bytes, str] = {}
+        self._page = ""
+        self.originals: dict[str, dict[str, str]] = {one.name: {} for one in variants}
+        #: Features of the score, where it decided, by pair.
+        self.scored: dict[tuple[str, str], list[float]] = {}
+
+    def fingerprint_own(self, page: Page, is_common: Any, site: SiteCounts | None = None) -> Fingerprint:
+        found = super().fingerprint_own(page, is_common, site)
+        self._page = page.url
+        self._names[found.sketch] = page.url
+        return found
+
+    def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
+        earlier, minwise = self._names.get(old, ""), self.parameters.bins * self.parameters.bits // 8
+        sketches = Sketch.unpack(new.sketch, minwise), Sketch.unpack(old, minwise)
+        today = PairJudge(self.parameters, new, *sketches, common)
+        if today.decision().rule == "score":
+            names = rules.weights(today.parameters)
+            self.scored[earlier, self._page] = [float(getattr(today.features, name)) for name in names]
+        for variant in self._variants if today.features.similarity >= LEAST else ():
+            with variant.applied():
+                if PairJudge(variant.parameters, new, *sketches, common).decision().duplicate:
+                    self.originals[variant.name].setdefault(self._page, earlier)
+        return super().compare(new, old, common)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``right``: labelled pairs, read or known, on which a variant agrees. ``wrong``: pages of HTML wrongly dropped."""
+
+    read: frozenset[tuple[str, str]]
+    known: frozenset[tuple[str, str]]
+    wrong: int
     drops: int
 
 
-def read_corpus(place: Path) -> Corpus:
-    """Read a corpus; ``gold.jsonl`` is in its folder."""
+def read_corpus(place: Path, answers: list[Path]) -> Corpus:
+    """Read a corpus and its labels. A law that was revised is either answer, so such pairs are left out."""
     documents = list(DocumentReader(PageSource(DEFAULT_FIELDS, 5_000_000, None)).read(place))
+    truth = json.loads((place / "truth.json").read_text(encoding="utf-8")) if (place / "truth.json").exists() else {}
+    if truth:
+        random.Random(7).shuffle(documents)
+        sites = {document.id: truth["site"].get(document.id, "") for document in documents}
+        documents = [replace(one, page=replace(one.page, site=sites[one.id])) for one in documents]
     order = {document.id: at for at, document in enumerate(documents)}
-    folder = place if place.is_dir() else place.parent
-    pairs = [pair for pair in read_answers(folder / "gold.jsonl", known=order) if pair.answer != SKIP]
-    return Corpus(place.name, documents, pairs)
+    files = [file for file in (place / "gold.jsonl", *answers) if file.exists()]
+    pairs = [pair for file in files for pair in read_answers(file, known=order, corpora={place.name})]
+    read = {
+        (pair.a, pair.b): pair.answer == COPY
+        for pair in pairs
+        if pair.answer != SKIP and not (pair.label == "reissue" and pair.answer == DIFFERENT)
+    }
+    known: Labels = {}
+    if (place / "known.jsonl").exists():
+        known = {(pair.a, pair.b): True for pair in read_pairs(place / "known.jsonl", known=order)}
+    for name, copy in ("known", True), ("different", False):
+        for row in truth.get(name, ()):
+            earlier, later = sorted((row["a"], row["b"]), key=lambda one: order.get(one, -1))
+            if earlier in order and (not copy or row["j"] >= 0.8):
+                known[earlier, later] = copy
+    return Corpus(place.name, documents, read, known, _group(truth))
 
 
-def measure(corpora: list[Corpus], parameters: Mapping[str, Any]) -> Outcome:
-    """Replay all corpora."""
-    method, right, drops = Cascade(CascadeParameters(**parameters)), set(), 0
+def _group(truth: Mapping[str, Any]) -> dict[str, str]:
+    """Return the group of each related page."""
+    rows = [*truth.get("known", ()), *(row for row in truth.get("pairs", ()) if row.get("v") != "boilerplate")]
+    pairs = [(row["a"], row["b"]) for row in rows]
+    pairs += [(group[0], other) for group in truth.get("exact", ()) for other in group[1:]]
+    members: dict[str, set[str]] = {}
+    for a, b in pairs:
+        joined = members.get(a, {a}) | members.get(b, {b})
+        members.update(dict.fromkeys(joined, joined))
+    return {page: min(group) for page, group in members.items()}
+
+
+def compare_variants(corpora: list[Corpus], variants: list[Variant]) -> dict[str, ComparingCascade]:
+    """Crawl each corpus once, and let all variants decide."""
+    found = {}
     for corpus in corpora:
+        found[corpus.name] = method = ComparingCascade(variants)
         with open_empty_store(method) as store:
-            found = {document.id: verdict for document, verdict in replay(corpus.documents, make_judge(method, store))}
-        drops += sum(verdict.is_copy for verdict in found.values())
-        for pair in corpus.pairs:
-            if found[pair.b].is_copy is (pair.answer == COPY):
-                right.add((corpus.name, pair.a, pair.b))
-    return Outcome(frozenset(right), drops)
+            for _ in replay(corpus.documents, make_judge(method, store)):
+                pass
+    return found
 
 
-@contextmanager
-def _change(**values: Any) -> Iterator[None]:
-    """Replace lists of rules, or fixed thresholds wherever they are imported."""
-    old = {name: getattr(rules, name) for name in values}
-    modules = (rules, features, site)
-    for name, value in values.items():
-        for module in modules:
-            if hasattr(module, name):
-                setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for name, value in old.items():
-            for module in modules:
-                if hasattr(module, name):
-                    setattr(module, name, value)
+def score_variant(corpus: Corpus, originals: Mapping[str, str]) -> Outcome:
+    """Compare the drops of a variant with the labels of a corpus."""
+    related = corpus.related
+    wrong = sum(related.get(page, page) != related.get(old, old) for page, old in originals.items()) if related else 0
+    return Outcome(_agreed(corpus.read, originals), _agreed(corpus.known, originals), wrong, len(originals))
 
 
-def list_variants(corpora: list[Corpus]) -> Iterator[tuple[str, Outcome]]:
-    """Yield the name of each rule, weight and threshold, with the outcome without it."""
+def _agreed(labels: Labels, originals: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the pairs that are judged as labelled; of different pages only their match would be wrong."""
+    return frozenset((a, b) for (a, b), copy in labels.items() if (b in originals if copy else originals.get(b) != a))
+
+
+def list_variants() -> list[Variant]:
+    """Return today's rules, and one variant without each rule, check, weight and threshold."""
+    found = [Variant("today")]
     for name in ("RULES", "CHECKS"):
         for rule in getattr(rules, name)[: -1 if name == "RULES" else None]:  # the score always answers
-            with _change(**{name: tuple(one for one in getattr(rules, name) if one is not rule)}):
-                yield f"rule {rule.__name__}", measure(corpora, {})
-    known = {field.name for field in fields(CascadeParameters)}
+            left = tuple(one for one in getattr(rules, name) if one is not rule)
+            found.append(Variant(f"`{rule.__name__}`", {name: left}))
+    known = {one.name for one in fields(CascadeParameters)}
     for name, value in PARAMETERS.items():
         if name in known:
-            yield f"{name}={value:g}", measure(corpora, {name: value})
+            changed: dict[str, Any] = {name: value}
+            found.append(Variant(f"`{name}`", parameters=CascadeParameters(**changed)))
     for name, value in NEVER.items():
-        changed: Any = {name: value}
-        with _change(FIXED=THRESHOLDS._replace(**changed)):
-            yield f"{name}={value:g}", measure(corpora, {})
+        changed = {name: value}
+        found.append(Variant(f"`{name}`", {"FIXED": THRESHOLDS._replace(**changed)}))
+    return found
 
 
-def print_ablation(corpora: list[Corpus]) -> None:
+def print_ablation(corpora: list[Corpus], found: Mapping[str, ComparingCascade], variants: list[Variant]) -> None:
     """Print a line for each variant. What it loses without a rule, the rule gains."""
-    base = measure(corpora, {})
-    print(f"{len(base.right)} of {sum(len(corpus.pairs) for corpus in corpora)} pairs, {base.drops} drops")
-    print("| without | pairs better | pairs worse | drops |\n|---|---|---|---|")
-    for name, found in list_variants(corpora):
-        better, worse = len(found.right - base.right), len(base.right - found.right)
-        print(f"| {name} | {better} | {worse} | {found.drops - base.drops:+} |", flush=True)
+    today = [score_variant(corpus, found[corpus.name].originals["today"]) for corpus in corpora]
+    pairs = sum(len(corpus.read) + len(corpus.known) for corpus in corpora)
+    print(f"{pairs} labelled pairs, {sum(one.drops for one in today)} pages dropped")
+    print("| without | read pairs better | worse | pairs by origin better | worse | wrong pages | drops |")
+    print("|---|---|---|---|---|---|---|")
+    for variant in variants[1:]:
+        sums = np.zeros(6, int)
+        for corpus, old in zip(corpora, today, strict=True):
+            new = score_variant(corpus, found[corpus.name].originals[variant.name])
+            read, known = ((len(n - o), len(o - n)) for n, o in ((new.read, old.read), (new.known, old.known)))
+            sums += [*read, *known, new.wrong - old.wrong, new.drops - old.drops]
+        print(f"| {variant.name} | {' | '.join(map(str, sums[:4]))} | {sums[4]:+} | {sums[5]:+} |")
 
 
-def _score_features(corpus: Corpus, method: Cascade) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the features of the score of all pairs that the score decides, and whether each is a copy."""
-    pages = {document.id: document.page for document in corpus.documents}
-    rows, copies = [], []
-    for pair in corpus.pairs:
-        new, old = (method.fingerprint(pages[one]) for one in (pair.b, pair.a))
-        judge = method.judge(new, old.sketch, frozenset())
-        if judge.decision().rule == "score":
-            rows.append([float(getattr(judge.features, name)) for name in rules.weights(method.parameters)])
-            copies.append(float(pair.answer == COPY))
-    return np.array(rows).reshape(len(rows), -1), np.array(copies)
-
-
-def fit(rows: npt.NDArray[np.float64], copies: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def fit(rows: _Floats, copies: _Floats) -> _Floats:
     """Fit a logistic regression with a small ridge by Newton's method; the last weight is the intercept."""
     x = np.column_stack((rows, np.ones(len(rows))))
     weights = np.zeros(x.shape[1])
@@ -155,30 +252,50 @@ def fit(rows: npt.NDArray[np.float64], copies: npt.NDArray[np.float64]) -> npt.N
     return weights
 
 
-def print_fit(corpora: list[Corpus]) -> None:
-    """Print for each corpus how many pairs agree by weights that were fitted on the others, and by the present ones."""
-    method = Cascade()
-    p = method.parameters
+def _score_rows(labels: Labels, method: ComparingCascade) -> tuple[_Floats, _Floats]:
+    """Return the features of the labelled pairs that the score decided, and whether each is a copy."""
+    scored = [(method.scored[pair], copy) for pair, copy in labels.items() if pair in method.scored]
+    rows = np.array([row for row, _ in scored]).reshape(len(scored), len(rules.weights(CascadeParameters())))
+    return rows, np.array([float(copy) for _, copy in scored])
+
+
+def print_fit(corpora: list[Corpus], found: Mapping[str, ComparingCascade]) -> None:
+    """Print how many pairs agree by the present weights, and by weights that were fitted on the other corpora.
+
+    These are the read pairs; of HTML pages, which nobody has read in pairs, those by origin.
+    """
+    p = CascadeParameters()
     present = np.array(list(rules.weights(p).values()))
-    data = {corpus.name: _score_features(corpus, method) for corpus in corpora}
-    print("| left out | pairs | fitted on the others | present weights |\n|---|---|---|---|")
+    labels = {corpus.name: corpus.read or corpus.known for corpus in corpora}
+    data = {name: _score_rows(pairs, found[name]) for name, pairs in labels.items()}
+    print("| left out | pairs | decided by the score | agree today | agree with weights fitted on the others |")
+    print("|---|---|---|---|---|")
+    sums = np.zeros(4, int)
     for name, (rows, copies) in data.items():
-        if not len(rows):
-            continue
-        others = [found for other, found in data.items() if other != name and len(found[0])]
-        weights = fit(np.concatenate([one[0] for one in others]), np.concatenate([one[1] for one in others]))
-        fitted = np.column_stack((rows, np.ones(len(rows)))) @ weights >= 0
-        print(f"| {name} | {len(rows)} | {(fitted == copies).sum()} | {((rows @ present >= p.base) == copies).sum()} |")
+        others = [one for other, one in data.items() if other != name and len(one[0])]
+        fitted = fit(np.concatenate([one[0] for one in others]), np.concatenate([one[1] for one in others]))
+        by_present = rows @ present >= p.base
+        by_fitted = np.column_stack((rows, np.ones(len(rows)))) @ fitted >= 0
+        agreed = len(_agreed(labels[name], found[name].originals["today"]))
+        gained = int((by_fitted == copies).sum()) - int((by_present == copies).sum())
+        line = [len(labels[name]), len(rows), agreed, agreed + gained]
+        sums += line
+        print(f"| {name} | {' | '.join(map(str, line))} |")
+    print(f"| all | {' | '.join(map(str, sums))} |")
 
 
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="+", type=Path)
-    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--answers", nargs="*", type=Path, default=[], help="pairs with answers, for several corpora")
     options = parser.parse_args()
-    corpora = [read_corpus(place) for place in options.corpora]
-    (print_fit if options.fit else print_ablation)(corpora)
+    corpora = [read_corpus(place, options.answers) for place in options.corpora]
+    variants = list_variants()
+    found = compare_variants(corpora, variants)
+    print_ablation(corpora, found, variants)
+    print()
+    print_fit(corpora, found)
 
 
 if __name__ == "__main__":

@@ -183,13 +183,6 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     return drop_again(context, known, verdict, representative_and_original(store, original), renewed)
 
 
-def newest_original(context: Context, record: Record) -> Record | None:
-    """Return the original of a record's group; None if the original's URL has a newer version."""
-    original = representative_of(context.store, record, except_url=context.page.url)
-    newest = context.store.find(original.url) if original is not None else None
-    return original if original is not None and newest is not None and newest.id == original.id else None
-
-
 def _renewed(context: Context, known: Record, mark: int, match: Match, likeness: Likeness | None) -> Record:
     """The record of a copy that is dropped once more, with another text or other bytes.
 

@@ -15,7 +15,6 @@ from scrapy_neardup.judge.copies import (
     Role,
     find_role,
     judge_returned_copy,
-    newest_original,
     pass_in_group,
     pass_or_drop,
     reserve,
@@ -167,10 +166,7 @@ def keep_group(context: Context) -> Ruled | None:
 
     It keeps its group though by now it may be more like another original. A page that is known by its bytes does so.
     """
-    known = context.known
-    if known is None or context.policy.preference is not None or newest_original(context, known) is None:
-        return None
-    return judge_returned_copy(context)
+    return judge_returned_copy(context) if context.policy.preference is None else None
 
 
 def judge_copy(context: Context) -> Ruling | None:

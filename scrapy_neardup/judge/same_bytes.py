@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrapy_neardup.judge.context import Context, match_with
-from scrapy_neardup.judge.copies import Role, drop_again, find_role, newest_original, pass_or_drop
+from scrapy_neardup.judge.copies import Role, drop_again, find_role, pass_or_drop
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Ruled, Ruling
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.judge.rules import keep_delivered, keep_uncompared
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep, kept_page
-from scrapy_neardup.state.pages import PageStore, representative_and_original
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -56,7 +56,7 @@ def _judge_again(context: Context, known: Record) -> Ruled | None:
 
 def _judge_dropped(context: Context, known: Record) -> Ruled | None:
     """The same bytes were dropped as a copy at this URL."""
-    original = newest_original(context, known)
+    original = _newest_original(context, known)
     evidence = context.store.evidence(known.id)
     if context.policy.preference is not None or original is None or not original.sketch:
         return None
@@ -84,7 +84,7 @@ def _judge_elsewhere(context: Context) -> Ruling | None:
             return None
         return Blocked(in_flight)
     compared, whole = _compare(context, found), _whole_page(context, found)
-    original = newest_original(context, found)
+    original = _newest_original(context, found)
     if compared is None or whole is None or original is None or found.url == page.url:
         return None
     comparison, sketch = compared
@@ -100,6 +100,13 @@ def _judge_elsewhere(context: Context) -> Ruling | None:
 
 def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
     return replace(ruled, verdict=replace(ruled.verdict, same_bytes=True, reader=""), page=page)
+
+
+def _newest_original(context: Context, record: Record) -> Record | None:
+    """Return the original of a record's group; None if the original's URL has a newer version."""
+    original = representative_of(context.store, record, except_url=context.page.url)
+    newest = context.store.find(original.url) if original is not None else None
+    return original if original is not None and newest is not None and newest.id == original.id else None
 
 
 def _compare(context: Context, found: Record) -> tuple[Comparison, bytes] | None:

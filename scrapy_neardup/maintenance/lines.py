@@ -112,7 +112,7 @@ def page_from_data(data: Mapping[str, Any]) -> PageEntry:
     if not 0 < id < _LAST_ID or not 0 <= seen < _LAST_SECOND or len(values.get("keys", ())) > _MOST_KEYS:
         raise ValueError("an id, a time or a number of keys is out of range")
     record = Record(id, url, **values)
-    if record.longest_key > BITS:
+    if Record.unpack(id, record.pack()).keys != record.keys:
         raise ValueError(f"a key of its page has more than {BITS} bits")
     evidence = data.get("evidence", {})
     if type(evidence) is not dict:

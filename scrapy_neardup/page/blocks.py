@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import field
-from itertools import islice
 
 import lxml.html
 from lxml import etree
@@ -102,7 +101,8 @@ def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list
     """Return the visible lines of a tree, and its sections in the order of their ends: inner ones first."""
     finder = _BlockFinder()
     if root is not None:
-        finder.find(root)
+        finder.visit(root, _Context(), is_linked=False)
+        finder.end_line(_Context())
     return finder.blocks, finder.sections
 
 
@@ -129,86 +129,56 @@ class _Context:
 
 
 class _BlockFinder:
+    """Walks through a tree. It may use recursion, because the parser nests elements 256 deep at most."""
+
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.sections: list[Section] = []
         #: Text and link text of the current line.
         self._parts: list[str] = []
         self._linked: list[str] = []
-        self._context = _Context()
         #: Values of ``class`` without effect on the context, as most values repeat.
         self._plain = set[str | None]()
 
-    def find(self, root: lxml.html.HtmlElement) -> None:
-        """Walk through the tree and add its lines and sections.
-
-        There is no recursion, because a page may be nested very deeply. Start events and child counts are enough;
-        ``iterwalk`` with end events takes three times as long. One function, because a page has thousands of elements
-        and a call costs as much as an access to lxml.
-        """
-        parts, linked, plain, links = self._parts, self._linked, self._plain, 0
-        parents = list[tuple[lxml.html.HtmlElement, int, _Context, int]]()
-        left = list[int]()  # children to come, for each parent
-        walk = root.iter()
-        for element in walk:
-            tag, names, children = element.tag, element.keys(), len(element)
-            layout, before = _LAYOUT.get(tag, _BLOCK), self._context
-            if names and ("hidden" in names or "style" in names) and is_hidden(element, names):
-                layout = _SKIPPED
-            if layout == _SKIPPED:
-                if children:
-                    inside = sum(1 for _ in element.iterdescendants())
-                    next(islice(walk, inside, inside), None)
+    def visit(self, element: lxml.html.HtmlElement, context: _Context, *, is_linked: bool) -> None:
+        """Add the lines and sections of an element; ``is_linked``: it is in a link."""
+        tag, names = element.tag, element.keys()
+        layout = _LAYOUT.get(tag, _BLOCK)
+        if layout == _SKIPPED or (names and ("hidden" in names or "style" in names) and is_hidden(element, names)):
+            return
+        start = len(self.blocks)
+        if layout == _BLOCK:
+            self.end_line(context)
+            start = len(self.blocks)
+            if tag in _CONTEXT_TAGS or (
+                names and ("role" in names or ("class" in names and element.get("class") not in self._plain))
+            ):
+                context = self._context_in(element, context)
+        elif layout == _LINK:
+            is_linked = is_linked or "href" in names  # else an anchor, often around much text
+        elif layout == _BREAK:
+            if is_linked:
+                self._parts.append(" ")
             else:
-                if layout == _BLOCK:
-                    if parts:
-                        self._end_line()
-                    if tag in _CONTEXT_TAGS or (
-                        names and ("role" in names or ("class" in names and element.get("class") not in plain))
-                    ):
-                        self._context = self._context_in(element)
-                elif layout == _LINK:
-                    if "href" in names:
-                        links += 1
-                    else:  # an anchor, often around much text
-                        layout = _INLINE
-                elif layout == _BREAK:
-                    if links:
-                        parts.append(" ")
-                    elif parts:
-                        self._end_line()
-                if text := element.text:
-                    parts.append(text)
-                    if links:
-                        linked.append(text)
-                if children:
-                    parents.append((element, layout, before, len(self.blocks)))
-                    left.append(children)
-                    continue
-            closed, start = element, -1
-            while left:
-                if layout == _BLOCK:
-                    if parts:
-                        self._end_line()
-                    if len(self.blocks) - start >= _LEAST_LINES and start >= 0:
-                        self.sections.append(Section(closed, start, len(self.blocks)))
-                    self._context = before
-                elif layout == _LINK:
-                    links -= 1
-                if text := closed.tail:
-                    parts.append(text)
-                    if links:
-                        linked.append(text)
-                left[-1] -= 1
-                if left[-1]:
-                    break
-                left.pop()
-                closed, layout, before, start = parents.pop()
-        if parts:
-            self._end_line()
+                self.end_line(context)
+        if text := element.text:
+            self._add(text, is_linked)
+        for child in element:
+            self.visit(child, context, is_linked=is_linked)
+            if text := child.tail:
+                self._add(text, is_linked)
+        if layout == _BLOCK:
+            self.end_line(context)
+            if len(self.blocks) - start >= _LEAST_LINES:
+                self.sections.append(Section(element, start, len(self.blocks)))
 
-    def _context_in(self, element: lxml.html.HtmlElement) -> _Context:
-        context, tag = self._context, element.tag
+    def _add(self, text: str, is_linked: bool) -> None:
+        self._parts.append(text)
+        if is_linked:
+            self._linked.append(text)
+
+    def _context_in(self, element: lxml.html.HtmlElement, context: _Context) -> _Context:
+        tag = element.tag
         frame = tag in _FRAME or element.get("role") in _FRAME_ROLES
         quote = _quote_markup(element)
         if quote or frame or tag in _CONTEXT_TAGS:
@@ -221,16 +191,17 @@ class _BlockFinder:
         self._plain.add(element.get("class"))
         return context
 
-    def _end_line(self) -> None:
-        text, linked, context, count = "".join(self._parts), self._linked, self._context, 0
+    def end_line(self, context: _Context) -> None:
+        """Add the current line, if it has text."""
+        if not self._parts:
+            return
+        text, count = "".join(self._parts), 0
         self._parts.clear()
-        lines = [text]
-        if context.preformatted:
-            lines = text.split("\n")
-        if linked:
+        lines = text.split("\n") if context.preformatted else [text]
+        if self._linked:
             if len(lines) == 1:
-                count = len(letters("".join(linked)))
-            linked.clear()
+                count = len(letters("".join(self._linked)))
+            self._linked.clear()
         for line in lines:
             if words := line.split():
                 self.blocks.append(Block(" ".join(words), count, context.frame, context.headline, context.quote))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
+import lxml.html
+
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
@@ -24,7 +26,7 @@ _KEYWORD_END = re.compile(r"[,，、;；|]+")
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 2
+VERSION = 3
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -61,22 +63,26 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     """
     if extractor is None:
         return analyse(html, url, max_html=max_html).page
-    page = _read_metadata(html, url, max_html)
-    return replace(page, text=_run_extractor(extractor, html, url), reader=EXTRACTOR)
+    _check_size(html, max_html)
+    text = _run_extractor(extractor, html, url)
+    return replace(parse_head(html, url), html=hash_html(html), text=text, reader=EXTRACTOR)
 
 
 def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> PageAnalysis:
     """Like ``extract``, but return the visible lines and their roles too."""
-    page, root = _read_metadata(html, url, max_html), parse_page(html)
+    _check_size(html, max_html)
+    root, head = parse_page(html), Page(url)
     if root is not None:
+        head = read_head(root, url)
         simplify(root)
     blocks, sections = find_sections(root)
     if extractor is not None:
-        reading = locate_text(blocks, _run_extractor(extractor, html, url))
+        head, reading = parse_head(html, url), locate_text(blocks, _run_extractor(extractor, html, url))
     else:
         reading = read_blocks(blocks, main_text(root, blocks, sections))
     page = replace(
-        page,
+        head,
+        html=hash_html(html),
         text=reading.text,
         main=reading.main,
         headline=reading.headline,
@@ -86,10 +92,9 @@ def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     return PageAnalysis(page, blocks, reading)
 
 
-def _read_metadata(html: str, url: str, max_html: int) -> Page:
+def _check_size(html: str, max_html: int) -> None:
     if is_too_large(html, max_html):
         raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
-    return replace(parse_head(html, url), html=hash_html(html))
 
 
 def hash_html(html: str) -> int:
@@ -108,36 +113,34 @@ def _run_extractor(extractor: Extractor, html: str, url: str) -> str:
 
 
 def parse_head(html: str, url: str) -> Page:
-    """Return a page with the metadata of a document and no text.
-
-    Only the head is parsed. Missing values are empty.
-    """
+    """Return a page with the metadata of a document and no text. Only its beginning is parsed."""
     end = _HEAD_END.search(html, 0, _HEAD_SIZE)
     part = html[: end.start() if end else _HEAD_SIZE]
-    root = parse_bytes(part.encode("utf-8", "replace"), comments=True)
-    if root is None:
-        return Page(url)
+    root = parse_bytes(part.encode("utf-8", "replace"))
+    return Page(url) if root is None else read_head(root, url)
+
+
+def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
+    """Return a page with the metadata of a tree. Many pages have some outside their head, where parsers put it."""
     names: dict[str, str] = {}
     for meta in root.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").strip().lower()
         names.setdefault(name, _one_line(meta.get("content") or ""))
-    own = root.findtext(".//title")
-    title = article_title(_one_line(own or ""), names.get("og:site_name", "")) or names.get("og:title", "")
-    canonical = next(
-        (
-            link.get("href") or ""
-            for link in root.iter("link")
-            if "canonical" in (link.get("rel") or "").lower().split()
-        ),
-        "",
-    )
+    # A picture may have a title of its own.
+    own = next((title.text or "" for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), "")
+    title = article_title(_one_line(own), names.get("og:site_name", "")) or names.get("og:title", "")
+    links = (link.get("href") or "" for link in root.iter("link") if _is_canonical(link))
     return Page(
         url,
         title,
         split_keywords(names.get("keywords", "")),
         names.get("description") or names.get("og:description", ""),
-        canonical=absolute_url(url, canonical),
+        canonical=absolute_url(url, next(links, "")),
     )
+
+
+def _is_canonical(link: lxml.html.HtmlElement) -> bool:
+    return "canonical" in (link.get("rel") or "").lower().split()
 
 
 def split_keywords(text: str) -> tuple[str, ...]:

@@ -106,18 +106,18 @@ def parse_page(html: str) -> lxml.html.HtmlElement | None:
     # lxml stops at a NUL and at the end of the document, but browsers go on: some pages are joined from several
     # documents.
     plain = _END.sub(" ", html.replace("\0", "")).encode("utf-8", "replace")
-    root = parse_bytes(plain, comments=False)
+    root = parse_bytes(plain)
     if root is not None and has_many_marks(html, len(plain)):
         _limit_marks(root)
     return root
 
 
-def parse_bytes(html: bytes, *, comments: bool) -> lxml.html.HtmlElement | None:
-    """Parse HTML in UTF-8, with comments and instructions or without. None if that fails.
+def parse_bytes(html: bytes) -> lxml.html.HtmlElement | None:
+    """Parse HTML in UTF-8, without comments and instructions. None if that fails.
 
     It takes bytes, because lxml would apply the declared charset to a string.
     """
-    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=not comments, remove_pis=not comments)
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     parser.set_element_class_lookup(_CLASSES)
     try:
         return lxml.html.document_fromstring(html, parser=parser)

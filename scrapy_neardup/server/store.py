@@ -12,7 +12,7 @@ from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.leases import NUMBER_BITS, Leases
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
+from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
@@ -140,10 +140,7 @@ class RedisStore(PageStore):
 
     def pending(self) -> Pending:
         """Return the unsealed pages of the crawls that the state knows."""
-        crawls = crawls_in(self.kv)
-        return Pending(
-            sum(1 for crawl in crawls for _ in self.unsealed(crawl)), tuple(who for who, _ in crawls.values())
-        )
+        return pending_in(self.kv)
 
     def is_pending(self, id: int) -> bool:
         return self.journal.is_unsealed(id)

@@ -181,9 +181,13 @@ class Journal:
 
     def roll_back(self, generation: int, id: int) -> None:
         """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
+        self._roll_back_all([layout.journal_key(generation, id)], sync=None)
+
+    def _roll_back_all(self, journal_keys: Iterable[bytes], *, sync: bool | None = True) -> None:
+        """Roll pages back in one batch. ``sync``: as for ``PageRows.write``."""
         changes = Changes()
-        gone = self._roll_back(layout.journal_key(generation, id), changes)
-        self._rows.write(changes, added=-gone)
+        gone = sum(self._roll_back(key, changes) for key in journal_keys)
+        self._rows.write(changes, sync=sync, added=-gone)
 
     def _roll_back(self, journal_key: bytes, changes: Changes) -> int:
         rows, id = self._rows, layout.last_id(journal_key)
@@ -238,7 +242,7 @@ class Journal:
         pages, unsealed = 0, self._all_unsealed(crawls)
         while some := list(islice(unsealed, self.batch)):
             self._list_for_jobs(some, jobs)
-            self._kv.run(partial(self._roll_back_some, some))
+            self._kv.run(partial(self._roll_back_all, some))
             pages += len(some)
         if crawls:
             self._kv.write(Changes(deletes={layout.generation_key(crawl) for crawl in crawls}), sync=True)
@@ -250,11 +254,6 @@ class Journal:
         A shared state overrides this.
         """
         return True
-
-    def _roll_back_some(self, journal_keys: Iterable[bytes]) -> None:
-        changes = Changes()
-        gone = sum(self._roll_back(key, changes) for key in journal_keys)
-        self._rows.write(changes, sync=True, added=-gone)
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
         """Return the crawls with unsealed pages to roll back. Here all: no other process can run.
@@ -279,6 +278,11 @@ class Journal:
                 urls.setdefault(job, []).append(record.url)
         for job, listed in urls.items():
             add_to_list(job, listed)
+
+
+def pending_in(kv: KeyValueStore) -> Pending:
+    """Return all unsealed pages, and the crawls. Raises StoreDamaged."""
+    return Pending(sum(1 for _ in kv.scan(layout.UNSEALED)), tuple(who for who, _ in crawls_in(kv).values()))
 
 
 def crawls_in(kv: KeyValueStore) -> dict[int, tuple[str, str]]:

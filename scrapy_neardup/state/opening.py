@@ -25,10 +25,9 @@ from scrapy_neardup.state.verifier import row_problems
 #: The page store of a shared state.
 _SHARED = "scrapy_neardup.server.store:RedisStore"
 
-# Open stores and their numbers of users, by location. One handle for each path, because a second one would drop the
-# first one's lock. Dry runs are separate.
-_open_stores: dict[str, tuple[PageStore, int]] = {}
-_tried: dict[str, tuple[PageStore, int]] = {}
+# Open stores and their numbers of users, by location and whether it is a dry run. One handle for each path, because a
+# second one would drop the first one's lock.
+_open_stores: dict[tuple[str, bool], tuple[PageStore, int]] = {}
 
 
 def open_at(
@@ -114,22 +113,22 @@ def open_store(
         return open_at(kind, location, recipe, named_by, secret)
     if kind.scheme in STORES:
         refuse_unfinished(location)
-    opened = _tried if dry_run else _open_stores
-    if location not in opened:
+    place = location, dry_run
+    if place not in _open_stores:
         if dry_run:
             snapshot = _take_snapshot(kind, location, named_by)
             made = open_rows(Transaction(snapshot), recipe, named_by, secret, snapshot)
         else:
             made = open_at(kind, location, recipe, named_by, secret, options)
-        opened[location] = made, 1
+        _open_stores[place] = made, 1
         return made
-    store, holders = opened[location]
+    store, holders = _open_stores[place]
     if ENGINES[store.scheme] is not kind or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
             f"This process already uses {location} with other parameters, in another crawl or in an open Deduplicator. "
             f"Give both the same parameters, give each its own state with {named_by}, or close the first."
         )
-    opened[location] = store, holders + 1
+    _open_stores[place] = store, holders + 1
     return store
 
 
@@ -169,13 +168,13 @@ def url_of(store: PageStore) -> str:
 
 def close_store(store: PageStore) -> None:
     """Give a store back. The last user closes it."""
-    for opened in (_open_stores, _tried):
-        held, holders = opened.get(store.location, (None, 0))
+    for place, (held, holders) in _open_stores.items():
         if held is store and holders > 1:
-            opened[store.location] = store, holders - 1
+            _open_stores[place] = store, holders - 1
             return
         if held is store:
-            del opened[store.location]
+            del _open_stores[place]
+            break
     store.close()
 
 

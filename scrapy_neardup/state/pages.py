@@ -19,7 +19,7 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite, PageCounts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, RolledBack, crawls_in
+from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import Clock, PageRows
@@ -95,10 +95,7 @@ class PageStore:
 
         A state that is written to has none.
         """
-        if self.snapshot is None:
-            return Pending()
-        names = tuple(who for who, _ in crawls_in(self.snapshot).values())
-        return Pending(sum(1 for _ in self.snapshot.scan(layout.UNSEALED)), names)
+        return Pending() if self.snapshot is None else pending_in(self.snapshot)
 
     def is_pending(self, id: int) -> bool:
         """Whether a page of the snapshot is unsealed."""

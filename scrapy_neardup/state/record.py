@@ -100,11 +100,6 @@ class Record:
         return self.id / 1e9
 
     @property
-    def longest_key(self) -> int:
-        """Bits of its longest key, without the id of its group."""
-        return max((key.bit_length() for key in self._hashed), default=0)
-
-    @property
     def _hashed(self) -> tuple[int, ...]:
         """Its keys, without the id of its group."""
         return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys

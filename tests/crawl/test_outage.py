@@ -107,7 +107,7 @@ def crawled(place: Path, scheme: str) -> dict[str, Any]:
 def is_let_go(place: Path, scheme: str) -> bool:
     """Whether nobody holds the state any more, in this process or by its lock."""
     lock = place / "lock" if scheme == "leveldb" else Path(f"{place}.lock")
-    return str(place) not in opening._open_stores and not is_held(lock)
+    return (str(place), False) not in opening._open_stores and not is_held(lock)
 
 
 @pytest.mark.parametrize(

@@ -241,32 +241,26 @@ class State(Pages[Known]):
             return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
         if said is ManualKind.COPY and other in self.coming:
             return Expected(None, frozenset([other]))
-        returns = (
-            said is not ManualKind.KEEP
-            and known is not None
-            and policy.drops
-            and self._was_dropped(known, text, policy)
-        )
-        if returns and known is not None and policy.keep == "first" and self._is_of_newest(known):
-            return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_variant)]))
-        if said is not ManualKind.KEEP and (originals := self.copied(url, text, policy)):
-            return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
-        if returns and known is not None:
-            return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_variant)]))
-        copies = _copies(text, policy) if said is not ManualKind.KEEP else lambda earlier: False
-        if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
-            return Expected(None, by)
+        if said is not ManualKind.KEEP:
+            returned = self._returned(known, text, policy)
+            if returned is not None and policy.keep == "first":
+                return Expected(Kind.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
+            if originals := self.copied(url, text, policy):
+                return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
+            if returned is not None:
+                return Expected(Kind.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
+            copies = _copies(text, policy)
+            if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
+                return Expected(None, by)
         was_delivered = known is not None and known.is_delivered
         return Expected(Kind.UPDATED if was_delivered else Kind.UNIQUE, passes=True)
 
-    def _was_dropped(self, known: Known, text: Text, policy: Policy) -> bool:
-        """Whether this is the very page that was dropped at its URL, for what is still there."""
-        as_then = known.dropped is not None and known.dropped[:2] == (text, policy.also_copies)
-        return as_then and self.standing(known.original, besides=known.url) is not None
-
-    def _is_of_newest(self, known: Known) -> bool:
-        standing = self.standing(known.original, besides=known.url)
-        return standing is not None and self.newest.get(standing.url) == standing.id
+    def _returned(self, known: Known | None, text: Text, policy: Policy) -> Known | None:
+        """What is known of a URL, if it is the very page that was dropped there, for what is still there."""
+        if known is None or not policy.drops or known.dropped is None:
+            return None
+        is_there = self.standing(known.original, besides=known.url) is not None
+        return known if is_there and known.dropped[:2] == (text, policy.also_copies) else None
 
     def _original_at(self, url: str, of: str) -> Known | None:
         known = self.find(url)

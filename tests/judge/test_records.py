@@ -13,6 +13,7 @@ from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageContent
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
@@ -36,15 +37,14 @@ def detector(store: PageStore) -> Detector:
     return Detector(make_method("cascade", {}), store, who="test")
 
 
+def batch_on(detector: Detector, extractor: Extractor | None = lambda html, url: TEXT, **fields: str) -> Batch:
+    names = {**DEFAULT_FIELDS, **fields}
+    return Batch(ImmediateJudge(detector), fields=names, id_field="id", max_html=100_000, extractor=extractor)
+
+
 @pytest.fixture
 def batch(detector: Detector) -> Batch:
-    return Batch(
-        ImmediateJudge(detector),
-        fields=DEFAULT_FIELDS,
-        id_field="id",
-        max_html=100_000,
-        extractor=lambda html, url: TEXT,
-    )
+    return batch_on(detector)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,7 @@ def test_a_record_is_known_by_its_id_else_its_url_else_its_place(batch: Batch, r
 
 
 def test_a_record_that_is_known_by_its_url_is_known_by_its_part_too(detector: Detector) -> None:
-    fields = {**DEFAULT_FIELDS, "part": "headline"}
-    batch = Batch(
-        ImmediateJudge(detector), fields=fields, id_field="id", max_html=100_000, extractor=lambda html, url: TEXT
-    )
+    batch = batch_on(detector, part="headline")
     records = entry(url="http://a.example/", headline="Ferry"), entry(id="a17", headline="Ferry"), entry(headline="F")
     assert [batch.judge(one).verdict.url for one in records] == ["http://a.example/#ferry", "a17", "feed.jsonl#1"]
 
@@ -122,12 +119,12 @@ def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
 
 
 def test_a_page_whose_bytes_were_judged_needs_no_worker(detector: Detector) -> None:
-    batch = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
+    batch = batch_on(detector, None)
     record = entry(id="a", html=f"<p>{TEXT}")
     assert isinstance(batch.coming(record), PageContent)
     assert batch.coming(record) is None, "the one before it tells"
     batch.judge(record)
-    other = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
+    other = batch_on(detector, None)
     assert other.coming(record) is None
     found = other.judge(record).verdict
     assert (found.headline, found.same_bytes) == ("unchanged", True)

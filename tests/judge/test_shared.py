@@ -205,6 +205,7 @@ async def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening)
         for one, kind in (
             (page("new", 5), Kind.UNIQUE),
             (page("again", end="转载。"), Kind.DUPLICATE),
+            (page("copy", end="编辑部转载。"), Kind.DUPLICATE),
             (page("first"), Kind.UNCHANGED),
             (page("first", 6), Kind.UPDATED),
         ):

@@ -138,7 +138,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
     with monkeypatch.context() as patch:
         patch.setattr(SharedJournal, "batch", 1)
         batches: list[object] = []
-        some = SharedJournal._roll_back_some
+        some = SharedJournal._roll_back_all
 
         def dies(journal: SharedJournal, journals: Any) -> None:
             batches.append(journals)
@@ -148,7 +148,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
                 raise MemoryError
             some(journal, journals)
 
-        patch.setattr(SharedJournal, "_roll_back_some", dies)
+        patch.setattr(SharedJournal, "_roll_back_all", dies)
         with pytest.raises(MemoryError):
             opening()
     time.sleep(1.5 * one.leases.seconds)

@@ -163,7 +163,7 @@ class Cascade(Method):
         shown += [
             Feature("prose", prose.prose, 0.0, "share of the new page's prose in the other page (1 if it has little)"),
             Feature("listing", prose.listing, 0.0, "share of the common text that is a listing: code or a table"),
-            Feature("forms", pair.forms, 0.0, "share of the site's pages that look alike under other titles"),
+            Feature("forms", pair.share_of_forms, 0.0, "share of the site's pages that look alike under other titles"),
         ]
         if site is not None:
             shown += [

@@ -71,7 +71,7 @@ class CascadeParameters(Parameters):
     by_numbers: float = decides(number(0.4))
     #: The least similarity of two copies, boilerplate included, unless they are ``certain`` and one contains most of
     #: the other (``excerpt``).
-    least: float = decides(number(0.5))
+    least: float = decides(number(0.48))
     #: A site is a catalogue if this share of its pages resembles another page of the site under another title. Of
     #: articles one page in a hundred does, of forms and adverts up to 0.19. 1 means never.
     catalogue: float = decides(number(0.2))

@@ -38,42 +38,46 @@ class PairJudge:
         self.earlier = earlier
         #: Both sites are known and the same.
         self.same_site = new.site == earlier.site > 0
+        #: They are the same, or one is unknown.
+        self.may_be_one_site = self.same_site or not (new.site and earlier.site)
         self._fingerprint = fingerprint
         self._common = common
-        self.whole = compare(
-            new,
-            earlier,
-            fingerprint.whole,
-            common,
-            parameters,
-            fingerprint.site_free,
-            fingerprint.title,
-            in_form=fingerprint.in_form,
-        )
-        self.is_on_catalogue = self.forms >= parameters.catalogue
+        counts = fingerprint.site
+        #: Share of the site's pages that look like a page under another title; 0 between sites.
+        self.share_of_forms = counts.forms() if counts and self.may_be_one_site else 0.0
+        self.is_on_catalogue = self.share_of_forms >= parameters.catalogue
         self.parameters = parameters.on_catalogue() if self.is_on_catalogue else parameters
+
+    @cached_property
+    def texts(self) -> Features:
+        """The features of the texts, articles and all around them."""
+        found = self._fingerprint
+        return compare(
+            self.new,
+            self.earlier,
+            found.whole,
+            self._common,
+            self.parameters,
+            found.site_free,
+            found.title,
+            in_form=found.in_form,
+        )
 
     @cached_property
     def features(self) -> Features:
         """The features that decide: of the texts, or of the articles if these are more similar or quite different."""
         new, earlier, found = self.new, self.earlier, self._fingerprint
         if new.article is None and earlier.article is None:
-            return self.whole
+            return self.texts
         views = new.article_view(), earlier.article_view()
         articles = compare(*views, b"", self._common, self.parameters, title=found.title, in_form=found.in_form)
         differ = bool(new.article and earlier.article) and articles.similarity < FIXED.articles_apart
-        return articles if differ or articles.similarity > self.whole.similarity else self.whole
+        return articles if differ or articles.similarity > self.texts.similarity else self.texts
 
     @property
     def in_form(self) -> bool:
         """Whether they look alike, perhaps on one site, and a title word of one is missing in the other."""
-        return self.whole.site > 0 and self.whole.similarity >= FIXED.alike and self.whole.gone > 0
-
-    @property
-    def forms(self) -> float:
-        """Share of the site's pages that look like a page under another title; 0 between sites."""
-        counts = self._fingerprint.site
-        return counts.forms() if counts and self.whole.site > 0 else 0.0
+        return self.may_be_one_site and self.texts.similarity >= FIXED.alike and self.texts.gone > 0
 
     @property
     def same_article(self) -> bool:
@@ -164,7 +168,7 @@ class PairJudge:
         A thread grows so if its first post counts as the article. New teasers alone do not count.
         """
         longer = self.new.whole > FIXED.grown * self.earlier.whole
-        return longer and self.whole.whole_containment >= self.parameters.excerpt
+        return longer and self.texts.whole_containment >= self.parameters.excerpt
 
     def shared_prose(self) -> SharedProse:
         """Return the common prose, if the new text is at hand."""
@@ -185,9 +189,10 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     """
     if not pair.same_article:
         return None
-    new, earlier, whole = pair.new, pair.earlier, pair.whole
+    new, earlier, texts = pair.new, pair.earlier, pair.texts
     have_titles = len(new.words) > 1 and len(earlier.words) > 1
-    if whole.length < pair.parameters.short and whole.site > 0 and have_titles and whole.title < FIXED.other_notice:
+    is_short = texts.length < pair.parameters.short
+    if is_short and pair.may_be_one_site and have_titles and texts.title < FIXED.other_notice:
         sentence = "Both texts are short and equal, perhaps of one site, but their titles differ."
         return Decision(False, "equal", sentence)
     if not pair.is_equal:
