@@ -24,7 +24,7 @@ import trafilatura
 
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.page.blocks import find_sections
-from scrapy_neardup.page.extraction import extract, parse_head
+from scrapy_neardup.page.extraction import extract, read_head
 from scrapy_neardup.page.html import decode, parse_page
 from scrapy_neardup.page.main_text import main_text, simplify, trafilatura_text
 from scrapy_neardup.page.reading import read_blocks
@@ -48,7 +48,7 @@ def works(html: str, known: Deduplicator) -> dict[str, Callable[[], object]]:
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
         "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),
         "judged by the same bytes": lambda: known.check(url=URL, html=html),
-        "  head": lambda: parse_head(html, URL),
+        "  head": lambda: tree is not None and read_head(tree, URL),
         "  parsing": lambda: parse(html),
         "  visible blocks": lambda: find_sections(tree),
         "  trafilatura fast": lambda: article is not None and trafilatura_text(article, is_article=True),
