@@ -249,7 +249,7 @@ def _report(writing: int, damage: Damage, place: Path) -> None:
 
     state = damage.state
     # A closed state whose files have their sizes is opened at once, and LevelDB changes its log.
-    stays = state.ending == "killed" or damage.file not in ("ldb", "LOCK")
+    stays = state.ending == "killed" or damage.file != "ldb"
 
     signal.alarm(_PATIENCE)
     try:
@@ -268,8 +268,9 @@ def _report(writing: int, damage: Damage, place: Path) -> None:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    """All files but locks, which go with their holder, and what readers of SQLite's log share."""
-    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(("lock", "-shm")))
+    """All files but locks, which go with their holder, LevelDB's own notes, and what readers of SQLite's log share."""
+    passing = ("lock", "-shm", "LOG", "LOG.old")
+    found = (file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(passing))
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in found}
 
 
