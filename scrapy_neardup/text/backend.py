@@ -24,7 +24,6 @@ _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _IGNORABLE = "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE)
 _INVISIBLE = re.compile(f"[{_IGNORABLE}]+")
 _NO_LETTER = re.compile(rf"[\W_{_IGNORABLE}]+")
-_BEGINNING = 400
 
 
 class PythonBackend:
@@ -46,12 +45,13 @@ class PythonBackend:
 
     def has_prose(self, text: str, line: int, needed: int) -> bool:
         """Whether the lines that have ``line`` letters and digits have ``needed`` of them together."""
-        # The beginning of a text is usually enough.
-        return any(self._count_prose(part, line) >= needed for part in (text[:_BEGINNING], text) if part)
-
-    def _count_prose(self, text: str, line: int) -> int:
-        lengths = [len(self.letters(one)) for one in text.splitlines()]
-        return sum(length for length in lengths if length >= line)
+        found = 0
+        for one in text.splitlines():
+            if len(one) >= line and (length := len(self.letters(one))) >= line:
+                found += length
+                if found >= needed:
+                    return True
+        return False
 
     def segment(self, text: str, hashes: Keyed, *, is_normalized: bool) -> SegmentedText:
         """Split a text into sentences; bring it into its normal spelling first, or take it as it is."""
