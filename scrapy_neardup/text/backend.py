@@ -49,8 +49,8 @@ class PythonBackend:
         for one in text.splitlines():
             if len(one) >= line and (length := len(self.letters(one))) >= line:
                 found += length
-                if found >= needed:
-                    return True
+            if found >= needed:
+                return True
         return False
 
     def segment(self, text: str, hashes: Keyed, *, is_normalized: bool) -> SegmentedText:
