@@ -9,8 +9,8 @@ state that the parts before it leave behind, restricted to the rows that its pag
 * additive counts: pages of a site, with a sentence, that are forms; see ``state/exact_counts``;
 * the publishers with a sentence, as a set of bits, which is their union.
 
-All of them come from pages of lower rank. A part asks for them by 64-bit hashes, most of which are known from its pages
-alone (``PartQuestions``). If judging asks for more and an earlier part knows an answer, the part is judged again.
+All of them come from pages of lower rank. A part asks for them by 64-bit hashes. Its pages alone give most of these
+(``PartQuestions``). If judging asks for more and an earlier part knows an answer, the part is judged again.
 
 The ``local`` runner judges parts in their order, in one process, while others read. So each part is given what the
 parts before it leave in the end. ``spark`` judges all parts at once, in rounds. At first no part knows of another one;

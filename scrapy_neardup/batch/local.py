@@ -3,8 +3,8 @@
 Parts are judged in their order. So each is given what the parts before it leave in the end, and is judged once. Only if
 its pages ask what nobody could foresee, and earlier parts know an answer, it is judged again.
 
-Any mixture of files of a run is a legal state, because the rows of a part hold the digest of what it was given. So a
-run that was killed goes on where it was.
+The rows of a part hold the digest of the rows that it was given. So a run may hold any mixture of old and new files,
+and a run that was killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def plan(memory: int, readers: int, judges: int = 1) -> tuple[int, int]:
 
 
 class LocalRunner:
-    """Does what is left to do of a run, on this machine."""
+    """Completes a run on this machine."""
 
     def __init__(self, run: BatchRun, processes: int, inform: Callable[[str], None] = lambda text: None) -> None:
         """``processes``: that read, beside this one, which judges; with one, this one does both. ``inform`` gets

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.pages import BatchOptions
+from scrapy_neardup.batch.pages import BatchOptions, decode
 from scrapy_neardup.batch.tables import ASKED, ROWS, Topic
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes
@@ -53,20 +53,21 @@ class PartQuestions:
             sentences.append(batch.column("sentences").flatten().to_numpy())
             lengths.append(np.diff(batch.column("sentences").offsets.to_numpy()))
         each = np.concatenate(lengths)
-        site_numbers = {one: number_of_site(one.decode("utf-8", "surrogatepass"), hashes) for one in set(sites)}
+        names = {one: decode(one) for one in set(sites)}
+        site_numbers = {one: number_of_site(name, hashes) for one, name in names.items()}
         by_site = np.array([site_numbers[one] for one in sites], np.uint64)
         joined = np.concatenate(sentences)
         here = numbers_on_sites(joined, np.repeat(by_site, each), hashes)
         pages_of_sites = numbers_on_sites(np.repeat(ALL_PAGES, len(sites)), by_site, hashes)
-        self._sites = [*{one.decode("utf-8", "surrogatepass") for one in set(sites)}]
-        #: The numbers that count pages by their form, which are odd.
-        self.forms = np.array(sorted(number_of_form_pages(site, hashes) for site in self._sites), np.uint64)
+        #: Of each site the number that counts its pages by their form, which is odd.
+        self._form_pages = {site: number_of_form_pages(site, hashes) for site in names.values()}
+        self.forms = np.array(sorted(self._form_pages.values()), np.uint64)
         self.counted, places = _unique(np.concatenate((here, pages_of_sites)))
         self.sentences, self._bit_places = _unique(joined)
         #: Of each page the first of its sentences among all; the places of their numbers, and of the sites' own.
         self._starts = np.concatenate(([0], np.cumsum(each))).tolist()
         self._places, self._site_places = places[: len(here)], places[len(here) :].tolist()
-        of_urls = hashes.each([layout.kept_url(one.decode("utf-8", "surrogatepass")) for one in urls])
+        of_urls = hashes.each([layout.kept_url(decode(one)) for one in urls])
         self.hashes: dict[Topic, Hashes] = {
             Topic.KEY: sorted_set(np.concatenate(keys)),
             Topic.URL: sorted_set(of_urls),
@@ -85,8 +86,8 @@ class PartQuestions:
         known = dict(zip(rows["hash"].to_pylist(), rows["count"].to_pylist(), strict=True))
         numbers = [
             number
-            for site in self._sites
-            if (pages := known.get(number_of_form_pages(site, self._keyed), 0))
+            for site, form_pages in self._form_pages.items()
+            if (pages := known.get(form_pages, 0))
             for number in numbers_of_forms(site, pages, self._keyed)
         ]
         return {Topic.COUNT: np.unique(np.array(numbers, np.uint64))}
@@ -327,7 +328,7 @@ class PartStore(PageStore):
 
 
 def mere_questions(part: int, hashes: Mapping[Topic, Hashes]) -> pa.Table:
-    """Return ROWS by which a part asks for hashes, and leaves nothing behind."""
+    """Return the ROWS of a part that asks for these hashes and leaves nothing behind."""
     return pa.concat_tables([_table(part, topic, hash=some) for topic, some in hashes.items()])
 
 

@@ -144,7 +144,7 @@ class BatchRun:
         return ArchivePart(number, first, tuple(files), self.folder / "rows" / f"{number:06}.arrow")
 
     def stretches(self) -> list[Stretch]:
-        """Return what is left to read."""
+        """Return the stretches that no process has read yet."""
         named = enumerate(self.inputs, self.first_input)
         every = (Stretch(number, name, stride) for number, name in named for stride in range(self.strides))
         return [one for one in every if not self.marker(one).exists()]

@@ -39,7 +39,7 @@ _SIGNED = {pa.uint8(): pa.int8(), pa.uint32(): pa.int32(), pa.uint64(): pa.int64
 
 
 class SparkRunner(LocalRunner):
-    """Does what is left to do of a run, in tasks of Spark. The session is the active one, or a new one."""
+    """Completes a run in tasks of Spark. The session is the active one, or a new one."""
 
     _session: SparkSession
 
