@@ -17,7 +17,8 @@ from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, GCSFeedStora
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery, select_within
+from scrapy_neardup.maintenance.scan import select_within
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.lines import PageEntry
+from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.report.data import OTHERS, CopyLine, PageLine, Report, SiteFlow, Totals
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
