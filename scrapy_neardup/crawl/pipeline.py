@@ -16,8 +16,8 @@ from scrapy_neardup.crawl.notes import Notes, log_left_out_feeds, log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url, warn_of_shared_state
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter
+from scrapy_neardup.crawl.turns import Backlog
 from scrapy_neardup.crawl.visits import use_ticket
-from scrapy_neardup.crawl.waiting import Backlog
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
