@@ -50,7 +50,7 @@ class CheckedStore(WrappedStore):
             engine.close_files()
             self._unlock()
             if isinstance(error, Moving):
-                raise self.damaged("a file of its database is missing") from None
+                raise self.damaged(str(error)) from None
             raise
         self.must_verify = not _was_closed(engine, witness, self.tally)
 
@@ -159,7 +159,7 @@ class Snapshot(WrappedStore):
                 # A crawl may have begun or ended meanwhile, which can look like damage.
                 may_change = isinstance(error, Moving) or self.is_held or engine.is_held()
                 if not (left and may_change):
-                    raise error if isinstance(error, StoreDamaged) else self._restless() from None
+                    raise self._restless(error) if isinstance(error, Moving) else error from None
             except BaseException:
                 engine.close_files()
                 raise
@@ -182,10 +182,10 @@ class Snapshot(WrappedStore):
         # A process that holds the state has verified it.
         self.must_verify = not self.is_held and not _was_closed(engine, witness, self.tally)
 
-    def _restless(self) -> StoreError:
+    def _restless(self, error: Moving) -> StoreError:
         if self.is_held:
             return StoreError(f"The state at {self.location} changes too fast to be read. Try again in a moment.")
-        return self.damaged("a file of its database is missing or changing")
+        return self.damaged(str(error))
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         raise RuntimeError(f"The state at {self.location} is open for reading only.")

@@ -217,14 +217,14 @@ class SQLite(FileEngine):
             if before[1]:
                 shutil.copyfile(self._log, _log_of(copy))
         except FileNotFoundError:
-            raise Moving from None
+            raise Moving("its file is missing") from None
         except OSError as error:
             raise StoreError(
                 f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
                 "that the disk has room for a copy."
             ) from error
         if _as_they_are(path) != before or self.is_held():
-            raise Moving
+            raise Moving("its file is changing")
         return copy
 
     def _connection(self, path: Path, mode: str) -> sqlite3.Connection:

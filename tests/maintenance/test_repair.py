@@ -98,7 +98,11 @@ def mend(kind: str, source: Path, to: str = "", **options: Any) -> RepairResult:
     mended = repair((STORES[kind], str(source)), (STORES[to or kind], str(target)), **options)
     assert state_files(source.parent, source) == before
     beside = {f"{source.name}.witness", f"{target.name}.witness"}
-    assert {path.name for path in source.parent.iterdir() if path.suffix != ".lock"} <= {source.name, target.name, *beside}
+    assert {path.name for path in source.parent.iterdir() if path.suffix != ".lock"} <= {
+        source.name,
+        target.name,
+        *beside,
+    }
     assert mended.location == str(target)
     assert mended.findings.sound, mended.findings.problems
     return mended
