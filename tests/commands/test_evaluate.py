@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.cli import load
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.cascade.parameters import PROFILES
@@ -20,6 +21,7 @@ NO_LEXICON = "The lexicon is of another language; make one from this corpus."
 
 @pytest.fixture(autouse=True)
 def few_methods(methods: dict[str, type[Method]]) -> None:
+    load("evaluate")  # its help names the methods of the package
     for name in set(methods) - {"cascade"}:
         del methods[name]
     methods.update({one.name: one for one in (First, Broken, Unmakeable, Unsaid)})
