@@ -28,8 +28,9 @@ from scrapy_neardup.state.recipe import Secret
     flag("--assume-recipe", "with --repair: use the settings here if the recipe is unreadable"),
     JSON,
     examples="""\
-Problems give exit code 1. --repair TO files everything readable in a new state at TO, a URL or a path, and checks that
-state. The damaged state stays unchanged. The repair needs room for two copies.
+effect:
+  Problems give exit code 1. --repair TO files everything readable in a new state at TO, a URL or a path, and checks
+  that state. The damaged state stays unchanged. The repair needs room for two copies.
 
 examples:
   scrapy neardup check

@@ -32,8 +32,9 @@ from scrapy_neardup.state.urls import STORES
     *STATE,
     FORCE,
     examples="""\
-The file has packed JSON lines with a checksum, one page per line, the same for every kind of state. It holds all URLs,
-the texts if kept, and the secret of the state. 'import' makes a state from it; 'merge' adds it to one.
+the file:
+  Packed JSON lines with a checksum, one page per line, the same for every kind of state. It holds all URLs, the texts
+  if kept, and the secret of the state. 'import' makes a state from it; 'merge' adds it to one.
 
 examples:
   scrapy neardup export -o pages.jsonl.gz
@@ -67,8 +68,9 @@ def export_state(arguments: argparse.Namespace) -> int:
     *STATE,
     JSON,
     examples="""\
-The whole file is verified before the state is made. If the state already has pages, nothing happens: add pages with
-'merge'. The pages count only after the whole import.
+effect:
+  The whole file is verified before the state is made. If the state already has pages, nothing happens: add pages with
+  'merge'. The pages count only after the whole import.
 
 examples:
   scrapy neardup import pages.jsonl.gz
@@ -103,9 +105,12 @@ def import_pages(arguments: argparse.Namespace) -> int:
     flag("--keep-originals", "only join; find no copies across the states"),
     JSON,
     examples="""\
-All must have the same method, parameters, versions and NEARDUP_SECRET. If one differs, or if a file is damaged, nothing
-is written. If --store names no state yet, it is made. Pages are joined by URL; the version seen later stays. An
-original that copies an original of the other side becomes its copy. To merge the same again changes nothing.
+effect:
+  All must have the same method, parameters, versions and NEARDUP_SECRET. If one differs, or if a file is damaged,
+  nothing is written. If --store names no state yet, it is made.
+
+  Pages are joined by URL; the version seen later stays. An original that copies an original of the other side becomes
+  its copy. To merge the same again changes nothing.
 
 examples:
   scrapy neardup merge east.jsonl.gz west.jsonl.gz --store sqlite:///var/crawls/all.sqlite

@@ -32,11 +32,12 @@ from scrapy_neardup.untrusted import one_line
     JSON,
     fields_option("Names of the fields in the feeds, if they differ from these."),
     examples="""\
-A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
-from it, which keeps ids, times, groups, evidence and deliveries; nothing is judged again. The old state stays as it is.
+effect:
+  A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
+  from it, with its ids, times, groups, evidence and deliveries; nothing is judged again. The old state stays as it is.
 
-A page gets a new fingerprint from its text in a feed (--from), else from its text in the state, if that keeps texts.
-Without either, the state knows only its URL: the page is judged when it comes again, and passes once as updated.
+  A page gets a new fingerprint from its text in a feed (--from), else from its text in the state, if that keeps texts.
+  Without either, the state knows only its URL: the page is judged when it comes again, and passes once as updated.
 
 examples:
   scrapy neardup migrate

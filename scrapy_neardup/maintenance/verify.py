@@ -51,7 +51,7 @@ class Problem:
 class Findings:
     """The result of a check.
 
-    ``pages``, ``keys``, ``urls``: their numbers; ``rows``: numbers of other rows, by the name of ``ROW_KINDS``.
+    ``pages``, ``keys``, ``urls``: their numbers; ``rows``: numbers of other rows by the name of their ``RowKind``.
     ``lost``: copies whose original is gone, which is allowed: an updated original leaves its place. ``shared``: pages
     whose URL hash belongs to another page, which is allowed too.
     """
@@ -179,7 +179,11 @@ class _Checker:
             rows: Iterable[Row] = self._store.rows(prefix)
             if prefix in names:
                 rows = self._watch(rows, None if prefix == b"k" else self._store.pages, names[prefix])
+            last = prefix
             for key, packed in rows:
+                if key < last and not self._store.is_shared:
+                    raise self._store.damaged(f"its rows are not in order at the key {key!r:.60}")
+                last = key
                 self._rows.count(key, packed)
                 read(key, packed)
         except StoreError as error:

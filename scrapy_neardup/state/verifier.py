@@ -54,6 +54,9 @@ class RowCount:
 
     def add(self, key: bytes, value: bytes) -> None:
         """Add the next row in byte order. Raises ValueError if it cannot exist."""
+        if key < self._last:
+            raise ValueError(f"its rows are not in order at the key {key!r:.60}")
+        self._last = key
         self.count(key, value)
         first = key[:1]
         if first == b"k":
@@ -64,10 +67,7 @@ class RowCount:
             self.add_record(_record(key, value))
 
     def count(self, key: bytes, value: bytes) -> None:
-        """Count the next row for the tally alone. Raises ValueError if it is out of order."""
-        if key < self._last:
-            raise ValueError(f"its rows are not in order at the key {key!r:.60}")
-        self._last = key
+        """Count a row for the tally alone."""
         first = key[:1]
         if first not in _DERIVED and key != KEY:
             self._total += of_row(key, value)

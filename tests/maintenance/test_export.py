@@ -199,7 +199,7 @@ def encoded(packed: bytes) -> str:
         *(on(1, record=wrong) for wrong in ("AP8*", 5, encoded(ORIGINAL.pack()[:20]), encoded(COPY.pack()))),
         *(on(1, url=wrong) for wrong in (None, "https://else.example/")),
         on(1, colour="red"),
-        *(on(2, evidence=wrong) for wrong in ([], "AP8*", encoded(b"noise"))),
+        *(on(2, evidence=wrong) for wrong in (5, "AP8*", encoded(b"noise"))),
         *((lambda lines, extra=extra: lines.insert(1, lines[extra]), 3) for extra in (1, 2)),
         on(6, counts="*"),
         on(6, counts=3),

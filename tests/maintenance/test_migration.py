@@ -129,7 +129,7 @@ Migrate = Callable[..., tuple[dict[str, int], str]]
 def migrate(invoke: Invoke) -> Migrate:
     """Migrates a state, which stays as it is; returns the pages by way, and the URL of the new state."""
 
-    def migrated(url: str, *arguments: object, **settings: Any) -> tuple[dict[str, int], str]:
+    def migrated(url: str, *arguments: str | Path, **settings: Any) -> tuple[dict[str, int], str]:
         before = all_rows(url)
         found = invoke("migrate", "--store", url, "--json", *arguments, **settings).data
         assert all_rows(url) == before
