@@ -1,7 +1,7 @@
 /* Words of a text and their weights: see text/segmenter.py.
  *
  * A word is known by bits of a hash of its characters: in jieba's tables no two words, or beginnings of words, have the same
- * ones. A slot has 8 bytes and the table 8 MB. In dicts it takes 150 MB.
+ * ones. A slot has 8 bytes and the table 8 MB, as nearly each look-up waits for memory. In dicts it takes 150 MB.
  */
 #define MOST_NUMBERS 0x8000
 #define HAS_LONGER 0x8000 /* with the number of a chance: longer words begin so */
@@ -221,15 +221,33 @@ static int is_cut(Py_UCS4 c)
     return c >= 0x4E00 && c <= 0x9FD5;
 }
 
+#define AHEAD 16     /* characters */
+#define BEGINNINGS 2 /* most words have no more characters */
+
+/* Fetches the slots of a character and of the words that begin with it. */
+static void fetch(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count)
+{
+    uint64_t hash = 1;
+    Py_ssize_t i;
+    for (i = 0; i < BEGINNINGS && i < count; i++) {
+        hash = longer(hash, at[i]);
+        SOON(&lexicon->slots[(size_t)hash & (lexicon->size - 1)]);
+    }
+}
+
 /* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
 static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count, Step *steps)
 {
     Py_ssize_t i, k;
+    for (i = count > AHEAD ? count - AHEAD : 0; i < count; i++)
+        fetch(lexicon, at + i, count - i);
     steps[count].chance = 0.0;
     for (i = count; i-- > 0;) {
         Step best = {0.0, 0};
         uint64_t hash = 1;
         const Slot *slot = NULL;
+        if (i >= AHEAD)
+            fetch(lexicon, at + i - AHEAD, count - i + AHEAD);
         for (k = i; k < count && is_cut(at[k]) && (!slot || slot->chance & HAS_LONGER); k++) {
             uint16_t place;
             slot = slot_for(lexicon, hash = longer(hash, at[k]));
@@ -305,8 +323,10 @@ static int is_before(const Word *one, const Word *other)
 static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py_ssize_t most)
 {
     Py_ssize_t i, held = 0;
-    for (i = 0; i < count; i++)
+    for (i = 0; i < count; i++) {
         words[i].hash = hash_word(words[i].at, words[i].length);
+        SOON(&lexicon->slots[(size_t)words[i].hash & (lexicon->size - 1)]);
+    }
     qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
     for (i = 0; i < count; i++) {
         double weight = lexicon->weights.at[slot_for(lexicon, words[i].hash)->weight];
