@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.site_watch import DropWatch, SiteShares
-from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
+from scrapy_neardup.crawl.turns import AsyncPageReader, Event, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
-from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling

@@ -11,9 +11,8 @@ import scrapy
 from packaging.version import Version
 
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.turns import AsyncPageReader
+from scrapy_neardup.crawl.turns import AsyncPageReader, Event
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
-from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
