@@ -211,8 +211,9 @@ def test_an_extractor_of_the_users_may_read_a_page_in_the_light_of_its_url(store
 
 def test_what_an_item_says_of_its_own_makes_it_another_page(store: PageStore) -> None:
     crawl = Crawl(store)
-    for item in ({}, {"title": "另一个标题"}, {"title": "另一个标题"}):
-        crawl.judge(ONE, FIRST, **item)
+    crawl.judge(ONE, FIRST)
+    for _ in range(2):
+        crawl.judge(ONE, FIRST, title="另一个标题")
     assert crawl.read == [ONE, ONE]
 
 
