@@ -19,7 +19,7 @@ from scrapy_neardup.crawl.feeds import Deliveries, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.site_watch import DropWatch
+from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
@@ -82,7 +82,7 @@ class Session:
                 on_error=self._outage.report,
             )
             remote = self._server.crawl
-        self._watch = DropWatch(notes, {one.site: one for one in SITES.read(store)})
+        self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
         CRAWLS.write(store, Crawl(detector.generation, self._who))
         log_opening(store, config, notes, self._job)
         source = PageSource(
@@ -106,9 +106,9 @@ class Session:
             detector,
             notes,
             self._outage,
+            self._watch,
             wait=config.wait,
             listings=config.listings,
-            watch=self._watch,
             server=remote,
         )
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None

@@ -109,7 +109,7 @@ def is_let_go(place: Path) -> bool:
 @pytest.mark.parametrize(
     ("step", "error"),
     [
-        ("DropWatch", KeyboardInterrupt()),
+        ("SiteWatch", KeyboardInterrupt()),
         *zip(("log_opening", "make_page_reader", "Judge"), FAILURES, strict=True),
         ("Ledger", StoreError("no")),
     ],
