@@ -258,7 +258,7 @@ one line of JSON, or one row of a table:
 
 examples:
   scrapy neardup dropped --last
-  scrapy neardup dropped --since 7d --site a.example -o dropped.xlsx
+  scrapy neardup dropped --since 7d --site a.example -o dropped.csv
   scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
 """,
 )

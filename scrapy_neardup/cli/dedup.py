@@ -71,17 +71,16 @@ _FEW = 100
     option("--rejects FILE", "file for malformed records (default: OUT.rejects.jsonl)"),
     format_option("the inputs"),
     option("--output-format", "(default: by the suffix of OUT)", choices=WRITERS, default=""),
-    flag("--spreadsheet", "CSV, TSV: put a ' before cells that are formulas"),
+    flag("--spreadsheet", "CSV: put a ' before cells that are formulas, and write what Excel needs"),
     option("--workers N", "read HTML in N worker processes; auto: one per core (default: NEARDUP_WORKERS)"),
     flag("--json", "print the counts as one JSON object"),
     RECORD_FIELDS,
     examples="""\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
-  sheet.xlsx            every sheet; the first row has the names         (extra: files)
   table.parquet                                                          (extra: parquet)
   pages/                a folder of HTML files, with its subfolders
-  crawl.warc.gz, .wacz  HTML responses with status 200                   (extra: files)
+  crawl.warc.gz         HTML responses with status 200                   (extra: files)
   -                     standard input: JSON lines, or as --format says
   .gz, .bz2, .xz and .zst are unpacked (.zst: extra files).
 
@@ -99,9 +98,9 @@ which record stays:
 output:
   OUT gets all records that are not copies. With --tag it gets all records, each with its verdict in "neardup":
     {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
-  The suffix of OUT names the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay
-  unchanged but for the tag. HTML and archives give url or path, title, keywords, description and text.
-  A spreadsheet runs a CSV or TSV cell such as =SUM(A1). --spreadsheet puts a ' before it. .xlsx files are safe.
+  The suffix of OUT names the format: .jsonl, .json, .csv, .parquet, also packed. JSON lines stay unchanged but for
+  the tag. HTML and archives give url or path, title, keywords, description and text.
+  A spreadsheet runs a CSV cell such as =SUM(A1). --spreadsheet puts a ' before it.
   OUT and the state change only after all input is read. An error leaves both unchanged.
 
   Malformed records go to --rejects, with place and reason. The exit code is then 1.
@@ -270,7 +269,7 @@ def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
     if formulas:
         warn(
             f"dedup: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
-            "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
+            "formulas. Before you open the table in one, write it with --spreadsheet."
         )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
+from scrapy_neardup.files import HTML
 from scrapy_neardup.files.compression import open_packed
 from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
-from scrapy_neardup.files.folders import HTML
 from scrapy_neardup.lab.documents import DocumentReader, guess_format
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
