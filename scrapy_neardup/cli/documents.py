@@ -11,7 +11,6 @@ from scrapy_neardup.cli.output import check_new_file, format_count, progress, wa
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.lab.documents import Document, DocumentReader, open_rows, open_spool
 from scrapy_neardup.lab.exact import CONTAINMENT, JACCARD, GramFile, find_similar_pairs
 from scrapy_neardup.lab.pairs import compare_documents
@@ -28,7 +27,7 @@ def read_documents(command: str, config: Config, *names: str | Path) -> Iterator
     Records without a document are a warning at the end. Raises NearDupError if there is no document.
     """
     count = 0
-    with open_source(config, marks=False) as source:
+    with config.open_source(hashes_items=False) as source:
         reader = DocumentReader(source)
         for document in progress(reader.read(*names), what="documents read"):
             count += 1

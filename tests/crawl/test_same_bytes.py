@@ -13,6 +13,7 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
@@ -73,7 +74,7 @@ class Court:
         self.read: list[str] = []
         self.notes = notes()
         self.detector = make_detector(memory_state({}))
-        source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=self.detector.bodies)
+        source = PageSource(DEFAULT_FIELDS, HtmlReader(1_000_000), bodies=self.detector.bodies)
         reader = cast(AsyncPageReader, Slow(source, self))
         self.judge = Judge(source, reader, self.detector, self.notes, outage(self.notes), wait=5.0)
 

@@ -12,6 +12,7 @@ from typing import Any
 from scrapy_neardup.lab.corpus import Corpus, read_corpus
 from scrapy_neardup.lab.documents import Document, DocumentReader
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 
@@ -114,7 +115,7 @@ def document(id: str, text: str = "", title: str = "", url: str = "") -> Documen
 
 def reader(**renamed: str) -> DocumentReader:
     """A reader with the usual names of fields, but for some."""
-    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, 100_000, None, hashes_items=False))
+    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, HtmlReader(100_000), hashes_items=False))
 
 
 def read(path: Path, pairs: Path | None = None, gold: Path | None = None) -> Corpus:
