@@ -24,7 +24,7 @@ from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
-from scrapy_neardup.page import source as reading
+from scrapy_neardup.page import extraction as reading
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent, extract
 from scrapy_neardup.page.source import BodyHasher, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
