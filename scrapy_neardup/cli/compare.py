@@ -64,31 +64,15 @@ _INDENT = "  | "
     JSON,
     examples="""\
 pages:
-  page.html             decoded and read as in a crawl; also .htm
-  page.txt              text without a title
-  crawl.jsonl#42        the document with id 42 in a file of JSON lines, or in a folder with docs.jsonl:
-                        {"id": "42", "title": "…", "text": "…"} per line; also .gz, .bz2, .xz, .zst
+  page.html, page.txt   a file, read as in a crawl; --a-url and --b-url name its address
+  crawl.jsonl#42        the document with id 42 of any file or folder
   https://a.example/    a page of the state; its text is shown if the crawl kept it (NEARDUP_KEEP = "texts")
 
-  Without NEARDUP_KEEP = "texts" the state keeps no text of a dropped copy, so name a file with it. The recorded verdict
-  is shown by scrapy neardup explain.
-
-  A is the earlier page; B is judged against it. Method, extractor and other settings come from the project, if the
-  command runs in one.
-
-the state:
-  The command uses the state of a crawl here, if it exists and has the same settings, or the one of --store or --spider.
-  Text that the state knows as boilerplate is left out, and its counts of the page's site decide too, as in a crawl.
-  These are the present counts: an earlier crawl knew less. The output names the state. --no-state uses none. The state
-  is only read, also during a crawl, and never made.
-
-  The site of a page in a file comes from its record, or from --a-url and --b-url.
+  The state is only read. Its boilerplate and its counts of both sites decide as they are now.
 
 examples:
-  scrapy neardup compare first.html second.html
-  scrapy neardup compare corpora/news#a17 corpora/news#a93 --method simhash:distance=6
   scrapy neardup compare https://a.example/ferry second.html --b-url https://a.example/ferry-again
-  scrapy neardup compare crawl.jsonl.gz#1 crawl.jsonl.gz#2 --store sqlite:///var/crawls/state.sqlite --json
+  scrapy neardup compare corpora/news#a17 corpora/news#a93 --method simhash:distance=6
 """,
 )
 def compare(arguments: argparse.Namespace) -> int:

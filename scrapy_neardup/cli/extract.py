@@ -49,22 +49,14 @@ _WIDTH = max(len(role.value) for role in LineRole)
     JSON,
     examples="""\
 roles of a line:
-  article               judged, and part of the article: trafilatura's main text, if it is plausible
-  prose                 judged; all text of a page without a clear article, or the text of NEARDUP_EXTRACTOR
+  article, prose        judged
   unseen                judged though invisible: a paragraph that a script unfolds
   boilerplate           left out: the state knows it from many pages; within another line {{like this}}
-  frame                 left out: navigation or footer by the page's own markup
-  links                 left out: nothing but links
-  other                 left out: no letters, or not given by NEARDUP_EXTRACTOR
-
-the state:
-  The command uses the state of a crawl here, if it exists, is free and has the same settings. It asks only for
-  boilerplate. The page is neither compared with the state nor added to it.
+  frame, links, other   left out: navigation and footer, nothing but links, no letters
 
 examples:
   scrapy neardup extract https://a.example/ferry
   scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
-  curl https://a.example/ferry | scrapy neardup extract - --json | jq .reader
 """,
 )
 def extract_text(arguments: argparse.Namespace) -> int:

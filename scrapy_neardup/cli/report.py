@@ -33,24 +33,12 @@ _STDOUT = "-"
     flag("--json", "write the report as one JSON object"),
     examples="""\
 the file:
-  It needs no network and no other file, and runs no script of a page, so you can send it to anyone. Its size is limited
-  for any number of pages, and it names the omitted parts.
-
-texts:
-  The report shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names feeds with
-  them: any input of `scrapy neardup dedup` with the fields url or id, title and text. Otherwise it shows the common
-  sentences that the state knows.
-
-language:
-  English or Chinese, by --lang, else NEARDUP_LANG, else by the pages. A page counts as Chinese if its title has Chinese
-  characters and no Japanese kana. Without a title, a host in .cn, .tw, .hk or .mo counts as Chinese. If more than half
-  of the pages are Chinese, so is the report.
+  It needs no network and runs no script of a page, so you can send it to anyone. Its size is limited for any number of
+  pages. It shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), else common sentences.
 
 examples:
   scrapy neardup report
-  scrapy neardup report --lang zh
-  scrapy neardup report -o monday.html --store leveldb:///var/crawls/state
-  scrapy neardup report --texts articles.jsonl --texts tagged.jsonl.gz
+  scrapy neardup report -o monday.html --lang zh --store leveldb:///var/crawls/state
   scrapy neardup report --json | jq .totals
 """,
 )

@@ -86,6 +86,12 @@ FORMATS: dict[str, Format] = {
     "warc": Format(read_warc, (".warc",), "Web archives: each HTML response with status 200 is a page."),
 }
 
+#: What to do with files of other kinds that hold pages.
+_CURES = {
+    ".xlsx": 'Save it in the program as "CSV UTF-8", and name that file.',
+    ".wacz": "Unpack it (unzip FILE -d FOLDER), and name the files FOLDER/archive/*.warc.gz.",
+}
+
 
 def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
     """Yield the records of a file, a folder or standard input (``-``).
@@ -124,6 +130,8 @@ def find_format(name: str, format: str = "") -> str:
     for known, one in FORMATS.items():
         if suffix in one.suffixes:
             return known
+    if suffix in _CURES:
+        raise SettingsError(f"{name} cannot be read. {_CURES[suffix]}")
     raise SettingsError(
         f"The name {name} does not show its format. Add --format with one of: {valid}. (Names that end in "
         f"{', '.join(PACKINGS)} are unpacked first.)"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
-from scrapy_neardup.kv.snapshot import Snapshot
+from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite, PageCounts
 from scrapy_neardup.state.evidence import Evidence

@@ -62,6 +62,9 @@ def test_formats_are_known_by_suffix_in_any_case() -> None:
     assert set(FORMATS) == {*samples.FORMATS, "html", "text", "warc"}  # which have tests
     with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
         find_format("feed.jsonl", "yaml")
+    for name, cure in (("book.xlsx", "CSV UTF-8"), ("crawl.wacz", "unzip")):
+        with pytest.raises(SettingsError, match=rf"{name} cannot be read.*{cure}"):
+            find_format(name)
 
 
 @pytest.mark.parametrize("format", ["", *samples.FORMATS])
