@@ -12,7 +12,6 @@ from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, o
 from scrapy_neardup.cli.output import format_data, present, progress, warn, write
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
-from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.lab.documents import make_page
@@ -72,7 +71,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
             migration = Migration(old, new, method, config.min_letters)
             migration.take_all(progress)
             if arguments.feeds:
-                with open_source(config, fields_of(arguments, config)) as pages_of:
+                with config.open_source(fields_of(arguments, config)) as pages_of:
                     records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
                     migration.take_feed(_pages(progress(records, what="records"), pages_of))
             if new.pages != old.pages:
