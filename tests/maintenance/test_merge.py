@@ -210,6 +210,13 @@ def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_variant() 
     assert ours.postings(7, 9) == []
 
 
+def test_a_copy_that_becomes_an_original_keeps_the_copies_it_has_there() -> None:
+    ours = state([own(4, "a"), copy(5, "b", 4, 1)])
+    merged(ours, state([own(2, "b", 9), copy(3, "c", 2, 5, 7)]))
+    assert record(ours, "b").is_original
+    assert (record(ours, "c").original, record(ours, "c").keys) == (5, (7,))
+
+
 def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_say() -> None:
     told = Evidence("same_title", title="渡轮")
     ours = state([replace(own(5, "a"), evidence=told), replace(own(6, "b"), evidence=told)])
