@@ -20,15 +20,16 @@ import random
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.lab.documents import Document, DocumentReader
+from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
-from scrapy_neardup.lab.pairs import COPY, DIFFERENT, SKIP, read_answers, read_pairs
+from scrapy_neardup.lab.labels import DROP
 from scrapy_neardup.methods.cascade import features, rules, sketch
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS
@@ -74,7 +75,7 @@ class Corpus:
     """
 
     name: str
-    documents: list[Document]
+    documents: list[Page]
     read: Labels
     known: Labels
     related: Mapping[str, str] = field(default_factory=dict)
@@ -150,25 +151,39 @@ def read_corpus(place: Path, answers: list[Path]) -> Corpus:
     truth = json.loads((place / "truth.json").read_text(encoding="utf-8")) if (place / "truth.json").exists() else {}
     if truth:
         random.Random(7).shuffle(documents)
-        sites = {document.id: truth["site"].get(document.id, "") for document in documents}
-        documents = [replace(one, page=replace(one.page, site=sites[one.id])) for one in documents]
-    order = {document.id: at for at, document in enumerate(documents)}
-    files = [file for file in (place / "gold.jsonl", *answers) if file.exists()]
-    pairs = [pair for file in files for pair in read_answers(file, known=order, corpora={place.name})]
-    read = {
-        (pair.a, pair.b): pair.answer == COPY
-        for pair in pairs
-        if pair.answer != SKIP and not (pair.label == "reissue" and pair.answer == DIFFERENT)
-    }
-    known: Labels = {}
-    if (place / "known.jsonl").exists():
-        known = {(pair.a, pair.b): True for pair in read_pairs(place / "known.jsonl", known=order)}
+        documents = [replace(one, site=truth["site"].get(one.url, "")) for one in documents]
+    order = {page.url: at for at, page in enumerate(documents)}
+    read: Labels = {}
+    for row in chain.from_iterable(_rows(file) for file in (place / "gold.jsonl", *answers)):
+        if row.get("corpus", place.name) == place.name and (copy := _answer(row)) is not None:
+            read[_in_order(row, order)] = copy
+    known: Labels = {_in_order(row, order): True for row in _rows(place / "known.jsonl")}
     for name, copy in ("known", True), ("different", False):
         for row in truth.get(name, ()):
-            earlier, later = sorted((row["a"], row["b"]), key=lambda one: order.get(one, -1))
+            earlier, later = _in_order(row, order)
             if earlier in order and (not copy or row["j"] >= 0.8):
                 known[earlier, later] = copy
     return Corpus(place.name, documents, read, known, _group(truth))
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    if file.exists():
+        yield from map(json.loads, file.read_text(encoding="utf-8").splitlines())
+
+
+#: Words of some readers for pairs, and whether the later page is a copy.
+_VERDICTS = {"repost": True, "reissue": True, "extended": True, "template": False, "sharedcode": False}
+
+
+def _answer(row: Mapping[str, Any]) -> bool | None:
+    """Return whether a reader calls the later page a copy; None if unsure, or if either answer will do."""
+    copy = DROP[row["drop"]] if "drop" in row else _VERDICTS.get(row["verdict"])
+    return None if copy is False and row.get("label") == "reissue" else copy
+
+
+def _in_order(row: Mapping[str, Any], order: Mapping[str, int]) -> tuple[str, str]:
+    earlier, later = sorted((str(row["a"]), str(row["b"])), key=lambda one: order.get(one, -1))
+    return earlier, later
 
 
 def _group(truth: Mapping[str, Any]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from scrapy.spiders import Spider
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.site_watch import DropWatch
+from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
@@ -167,7 +167,7 @@ class State:
             policy=Policy(min_letters=CONFIG.min_letters, passes=CONFIG.passes),
         )
         told, drops = notes(), 0
-        watch = DropWatch(told, {one.site: one for one in SITES.read(self.store)})
+        watch = SiteWatch(told, {one.site: one for one in SITES.read(self.store)})
         for one in pages:
             ruled = detector.check(one)
             assert isinstance(ruled, Ruled)
@@ -224,7 +224,7 @@ def mirrors(pages: int, chance: random.Random, sites: int) -> bool:
     order = [(f"{site}.example", number) for number in range(pages) for site in range(sites)]
     chance.shuffle(order)
     told, known = notes(), set[int]()
-    watch = DropWatch(told, {})
+    watch = SiteWatch(told, {})
     for id, (host, number) in enumerate(order, 1):
         url = f"http://{host}/{number}"
         match = Match(10**6 + number, f"http://0.example/{number}", 0.0, 1.0, 1.0) if number in known else None

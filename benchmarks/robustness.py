@@ -277,11 +277,11 @@ def read_pages(files: Sequence[str]) -> Iterator[Page]:
     """The pages with text; of pages with the same letters only the first."""
     seen = set[str]()
     with open_source(Config(), marks=False) as source:
-        for document in DocumentReader(source).read(*files):
-            own = letters(normalize(document.page.text))
+        for page in DocumentReader(source).read(*files):
+            own = letters(normalize(page.text))
             if own and own not in seen:
                 seen.add(own)
-                yield document.page
+                yield page
 
 
 def sample_pages(pages: Iterable[Page], count: int, seed: int) -> list[Page]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import PurePath
 from typing import Any
 
 from scrapy_neardup.ages import parse_duration
@@ -159,20 +158,6 @@ def _store_options(name: str, value: Any) -> Options:
     return read_options(name, _mapping(name, value))
 
 
-def _feeds(name: str, value: Any) -> dict[str, dict[str, Any]]:
-    """Read a URI whose suffix is the format, or a dict in the form of FEEDS."""
-    if isinstance(value, (str, PurePath)) and not str(value).lstrip().startswith("{"):
-        uri = str(value).strip()
-        format = PurePath(uri.rstrip("/")).suffix[1:].lower()
-        if uri and not format:
-            raise SettingsError(f"{name} is {uri!r}, which names no format. Write {{{uri!r}: {{'format': 'jsonl'}}}}.")
-        return {uri: {"format": format}} if uri else {}
-    given = value if isinstance(value, Mapping) else _mapping(name, value)
-    if not all(isinstance(options, Mapping) and options.get("format") for options in given.values()):
-        raise SettingsError(f"{name} is {value!r}. Give each URI a dict of options with at least 'format'.")
-    return {str(uri): dict(options) for uri, options in given.items()}
-
-
 def _fields(name: str, value: Any) -> dict[str, str]:
     given = _mapping(name, value)
     unknown = sorted(set(given) - set(DEFAULT_FIELDS))
@@ -291,9 +276,6 @@ class Config:
     #: How many pages the state knows at most, copies included. The page that was last seen longest ago goes first. By
     #: default there is no limit.
     max_pages: int | None = _setting(many_pages, None)
-    #: A feed for the items that are dropped as copies, with their verdicts: a URI whose ending is the format, such as
-    #: ``dropped-%(time)s.jsonl``, or a dict in the form of ``FEEDS``. By default there is none.
-    dropped_feed: Mapping[str, Mapping[str, Any]] = _setting(_feeds, {})
     #: When pages become permanent: ``"feed"`` once the feed with their item is stored, ``"item"`` at once.
     commit: str = _setting(_choice("feed", "item"), "feed")
     #: What happens to known pages whose feed this crawl overwrites: ``"warn"`` logs a warning; ``"forget"`` forgets the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,15 +101,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_TTL ttl": [("90d", 90 * 86_400.0), ("1.5 h", 5400.0), (None, None), ("", None)],
     "NEARDUP_MAX_PAGES max_pages": [(200_000, 200_000), ("1", 1), (None, None)],
     "NEARDUP_COMMIT commit": [("item", "item")],
-    "NEARDUP_DROPPED_FEED dropped_feed": [
-        ("", {}),
-        ("d.jsonl", {"d.jsonl": {"format": "jsonl"}}),
-        (" s3://bucket/%(name)s/%(time)s.CSV ", {"s3://bucket/%(name)s/%(time)s.CSV": {"format": "csv"}}),
-        (Path("feeds/d.json"), {"feeds/d.json": {"format": "json"}}),
-        ({Path("a"): {"format": "json"}}, {"a": {"format": "json"}}),
-        ({"a.x": {"format": "xml", "overwrite": True}}, {"a.x": {"format": "xml", "overwrite": True}}),
-        ('{"a.x": {"format": "xml"}}', {"a.x": {"format": "xml"}}),
-    ],
     "NEARDUP_OVERWRITTEN overwritten": [("forget", "forget"), ("known", "known")],
     "NEARDUP_WAIT wait": [(0, 0.0), ("2.5", 2.5)],
     "NEARDUP_PROFILE profile": [("catalogue", "catalogue"), ("article", "article")],
@@ -194,14 +184,6 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_TTL": [(0, "'90d'"), ("0d", "from 1 second"), ("101000w", "100 years"), ("90 days", "'90d'")],
     "NEARDUP_MAX_PAGES": [(0, "from 1 to"), ("many", "from 1 to")],
     "NEARDUP_COMMIT": [("page", "one of: feed, item")],
-    "NEARDUP_DROPPED_FEED": [
-        ("dropped", "names no format"),
-        (5, "dict"),
-        ({"a.jsonl": "jsonl"}, "format"),
-        ({"a.jsonl": {}}, "format"),
-        ('{"a": 5}', "format"),
-        ('{"a', "on the command line"),
-    ],
     "NEARDUP_OVERWRITTEN": [("again", "one of: warn, forget, known")],
     "NEARDUP_WAIT": [(-0.1, "from 0 to 3600"), ("nan", "from 0 to 3600")],
     "NEARDUP_PROFILE": [("forum", "one of: article, catalogue")],

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import pkgutil
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import scrapy.commands
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import NearDupError
@@ -40,8 +38,8 @@ COMMANDS = {
     "keep": ("verdicts", "Mark a page as no copy: it passes in the next crawl and from then on."),
     "copy": ("verdicts", "Mark a page as a copy of another one, to be dropped when it comes again."),
     "judgements": ("verdicts", "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."),
-    "compare": ("compare", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
-    "extract": ("extract", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
+    "compare": ("pages", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
+    "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
     "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
     "expire": (
         "forget",
@@ -53,13 +51,8 @@ COMMANDS = {
     "import": ("exchange", "Make a new state from a file written by 'export'."),
     "merge": ("exchange", "Add the pages of other states, or of exported files, to a state."),
     "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
-    "tune": (
-        "tune",
-        "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do.",
-    ),
-    "pairs": ("documents", "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."),
-    "evaluate": ("evaluate", "Score methods on labelled corpora: missed copies, wrong drops, time and size."),
-    "lexicon": ("documents", "Count word frequencies in pages, for the methods that weigh words."),
+    "evaluate": ("measure", "Score methods on pairs that you labelled: wrong drops, missed copies, time and size."),
+    "lexicon": ("measure", "Count word frequencies in pages, for the methods that weigh words."),
 }
 
 #: The groups of the help, each with its first command. The groups follow the order of ``COMMANDS``.
@@ -69,7 +62,7 @@ GROUPS = {
     "keep": "Correct a verdict",
     "compare": "Explain a verdict",
     "forget": "Look after a state",
-    "tune": "Measure methods",
+    "evaluate": "Measure methods",
 }
 
 #: The meaning of each exit code.
@@ -128,7 +121,6 @@ class NearDupCommand(ScrapyCommand):
         super().add_options(parser)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.add_argument("--version", action="store_true", help="print versions, and what is in use here")
-        parser.add_argument("--completion", action="store_true", help="print a script of completions for bash or zsh")
         commands = parser.add_subparsers(
             prog="scrapy neardup", dest="neardup", help=argparse.SUPPRESS, parser_class=_LazyParser
         )
@@ -144,8 +136,8 @@ class NearDupCommand(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run a command, or list them all, and leave the exit code for Scrapy."""
         if opts.neardup is None:
-            if opts.version or opts.completion:
-                sys.stdout.write(describe_versions() if opts.version else make_completion(self._parsers))
+            if opts.version:
+                sys.stdout.write(describe_versions())
                 return
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\n{self.long_desc()}\n")
             self.exitcode = 2
@@ -189,35 +181,6 @@ class _HiddenOptions:
 
     def add_argument(self, *flags: str, **options: Any) -> None:
         self._parser.add_argument(*flags, **{**options, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS})
-
-
-#: For bash, and for zsh with bashcompinit. Each place is completed from a list of words, else from the files.
-_COMPLETION = """\
-# In bash: eval "$(scrapy neardup --completion)"; in zsh run first: autoload -U bashcompinit; bashcompinit
-_scrapy_neardup() {
-    local words=""
-    case "$COMP_CWORD ${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
-%s
-    esac
-    COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
-}
-complete -o default -F _scrapy_neardup scrapy
-"""
-
-
-def make_completion(parsers: Mapping[str, _LazyParser]) -> str:
-    """Return a script that completes the commands and their options."""
-    own = sorted(module.name for module in pkgutil.iter_modules(scrapy.commands.__path__))
-    words = {"1 *": ["neardup", *own], "2 neardup *": [*parsers, "--help", "--version"]}
-    for name, parser in parsers.items():
-        parser.fill()
-        shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
-        words[f"* neardup {name}"] = [flag for action in shown for flag in action.option_strings]
-    cases = []
-    for place, found in words.items():
-        escaped = place.replace(" ", "\\ ")
-        cases.append(f'        {escaped}) words="{" ".join(found)}" ;;')
-    return _COMPLETION % "\n".join(cases)
 
 
 def describe_versions() -> str:

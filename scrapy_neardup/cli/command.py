@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
@@ -114,7 +113,6 @@ STATE = (
 JSON = flag("--json", "print one JSON object")
 STRICT = flag("--strict", "refuse a state written by other versions, even if they read pages alike")
 METHOD = method_option(" (default: the project's, else cascade)")
-DOCUMENTS = option("file FILE", "documents: files of any format, or folders", nargs="+", type=Path)
 FORCE = flag("--force", "replace the file if it exists")
 DRY_RUN = flag("--dry-run", "show what would go, and change nothing")
 

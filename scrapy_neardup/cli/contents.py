@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.ages import parse_time
-from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.command import JSON, STATE, command, config_of, flag, limit_option, number, option
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import (
-    as_json,
     format_count,
     format_data,
     format_rest,
@@ -25,7 +21,6 @@ from scrapy_neardup.cli.output import (
     progress,
     to_line,
     warn,
-    write,
     write_list,
 )
 from scrapy_neardup.inspect import as_data, utc_time
@@ -47,16 +42,9 @@ from scrapy_neardup.model import Kind
     JSON,
     examples="""\
 output:
-  The verdict and its evidence, as recorded when the page was judged. Of an updated page the state knows only the last
-  version. With NEARDUP_KEEP = "nothing" it keeps no kinds, titles or common sentences.
-
-  A page that is not sealed is in a feed that is not stored. If it never is, the next crawl rolls the page back.
-
-  For a page that passed, also its near miss (the page that it was nearly a copy of when it was judged) and the most
-  similar original now, each with the decision on the two. For the latter the present counts of the site decide.
-
-  If a URL is not in the state, the command lists known URLs that differ only in spelling: http or https, www., a final
-  slash, a fragment, percent-encoding. The exit code is then 1.
+  The verdict and its evidence as recorded when the page was judged. For a page that passed, also its near miss then,
+  and the most similar original now, each with the decision on the two. If a URL is not in the state, the command lists
+  known URLs that differ only in spelling, and the exit code is 1.
 
 examples:
   scrapy neardup explain https://a.example/ferry
@@ -117,22 +105,12 @@ _COUNTS = (
     JSON,
     examples="""\
 words:
-  original    a page with a new article; its copies are dropped
-  copy        a dropped page: identical, near (edited), retitled (edited, under another title), or "unknown" if
-              NEARDUP_KEEP was "nothing"
-  variant     a copy that differs so much from its original that later pages are compared with it too
-  row         one of several items of a response without their own texts; it is compared with no other page, and dropped
-              only if it comes again unchanged; to have rows judged, set NEARDUP_FIELDS = {'text': …}
-  unjudged    a page with too little text; the state keeps it so that it passes only once
-  delivered   recently dropped pages that an earlier crawl delivered with another text; the counts cover about the last
-              1,000 pages of a site; to take drops back: scrapy neardup keep --last --site SITE
-  unsealed    a page of a running or killed crawl whose feed is not stored; if it never is, the next crawl rolls the
-              page back
+  An original is a page with a new article, a copy a dropped page. A variant is a copy that later pages are compared
+  with too. A row is an item of a listing without a text of its own. An unsealed page is in a feed that is not stored.
 
 examples:
   scrapy neardup stats
   scrapy neardup stats --store leveldb:///var/crawls/state.leveldb --limit 50
-  scrapy neardup stats --json
 """,
 )
 def stats(arguments: argparse.Namespace) -> int:
@@ -171,64 +149,45 @@ def _with_shares(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, **counted, "top_sites": top, "dropped_sites": drops}
 
 
-#: Groups that a terminal shows by default, and pages of each.
-_SHOWN, _PAGES = 20, 10
+#: Pages of a group that a terminal shows.
+_PAGES = 10
 
 
 @command(
     "groups",
     *STATE,
-    option("-o, --output FILE", "write JSON lines to this file, all or nothing"),
     option("--min N", "smallest group to list (default: 2)", type=number(1), default=2),
-    limit_option(None, "groups to list (default: all, on a terminal 20; 0: all)"),
-    flag("--json", "print JSON lines, also on a terminal"),
+    *list_options("groups", "the largest ones"),
     examples="""\
 groups:
-  A group is an original and its copies. Pages are compared with originals only, so groups do not drift. If an original
-  is no longer in the state (updated or forgotten), its copies stay a group, with original null.
-
-one line of JSON:
-  {"similar_id": "17b9…", "size": 3, "original": "https://…", "first_seen": "2025-…", "pages": [{"url": "https://…",
-  "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…", "judged": null}, …]}
-  Pages are ordered by the time they were first seen. The original has kind null and similarity 1. similar_id is the
-  same as in tagged items. If a better page has superseded the first one (NEARDUP_KEEP_POLICY), "original" is the better
-  page, and the page with kind null is the first one. judged is the manual verdict: keep, copy, or null.
+  A group is an original and its copies. If the original is no longer in the state, "original" is null; if a better page
+  has superseded it, "original" is that page. "judged" is a manual verdict: keep, copy, or null.
 
 examples:
   scrapy neardup groups
   scrapy neardup groups -o groups.jsonl --min 3
-  scrapy neardup groups --limit 100 --json | less
 """,
 )
 def groups(arguments: argparse.Namespace) -> int:
-    """Print the groups, or write them to a file."""
-    for_terminal = not arguments.output and not arguments.json and sys.stdout.isatty()
-    limit = arguments.limit if arguments.limit is not None else _SHOWN if for_terminal else 0
+    """List the groups, the largest first."""
+    pages = None if arguments.output or arguments.json else _PAGES
     with snapshot_state(arguments.store, config_of(arguments)) as store:
         found = list(members(progress(store.records(), store.pages)).groups(arguments.min))
-        listed = found[: limit or None]
-        if for_terminal:
-            for one in listed:
-                group = inspect_group(store, *one, _PAGES)
-                write(f"{group.similar_id}  {format_count(group.size, 'page')}\n")
-                for page in group.pages:
-                    kind = f"{page.similarity:.2f} {to_line(page.kind or '')}"
-                    judged = f"  (manual verdict: {page.judged})" if page.judged else ""
-                    title = f'  "{to_line(page.title)}"' if page.title else ""
-                    write(f"  {page.first_seen}  {kind:<14}  {to_line(page.url)}{title}{judged}\n")
-                write(f"{format_rest(group.size - _PAGES)}\n")
-            rest = len(found) - len(listed)
-            more = f", {rest:,} not shown; --limit 0 shows all" if rest else ""
-            write(f"{format_count(len(found), 'group')}{more}.\n")
-            return 0
-        described = (inspect_group(store, *one) for one in progress(listed, len(listed), "groups"))
-        if arguments.output:
-            with replace_file(Path(arguments.output)) as draft, draft.open("w", encoding="utf-8") as file:
-                file.writelines(as_json(group, indent=None, wide=True) + "\n" for group in described)
-        else:
-            for group in described:
-                write(as_json(group, indent=None) + "\n")
+        described = (asdict(inspect_group(store, *one, pages)) for one in found)
+        write_list(arguments, described, _format_group, "groups", total=len(found))
+    if not found:
+        warn("This state has no such groups.")
     return 0
+
+
+def _format_group(group: dict[str, Any]) -> str:
+    lines = [f"{group['similar_id']}  {format_count(group['size'], 'page')}\n"]
+    for page in group["pages"]:
+        kind = f"{page['similarity']:.2f} {to_line(page['kind'] or '')}"
+        judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
+        title = f'  "{to_line(page["title"])}"' if page["title"] else ""
+        lines.append(f"  {page['first_seen']}  {kind:<14}  {to_line(page['url'])}{title}{judged}\n")
+    return "".join([*lines, format_rest(group["size"] - len(group["pages"])), "\n"])
 
 
 _NOUN = "dropped pages"
@@ -243,22 +202,12 @@ _NOUN = "dropped pages"
     *list_options(_NOUN),
     examples="""\
 list:
-  Every page that a crawl dropped as a copy: URL, title, original, kind, time and crawl. The state remembers the last
-  100,000 drops; with NEARDUP_KEEP = "nothing" it remembers none. Unchanged pages are not listed, because an earlier
-  crawl delivered them. Pages forgotten since are only counted, and
-  so are pages with the manual verdict keep that came since.
-
-  To get a page in the next crawl: scrapy neardup keep URL
-  To get all that the last crawl dropped of a site: scrapy neardup keep --last --site SITE
-
-one line of JSON, or one row of a table:
-  {"url": "https://…", "title": "…", "original": "https://…", "kind": "near", "similarity": 0.93, "when": "2025-…",
-  "crawl": "news", "begun": "2025-…", "judged": null}
-  judged is the manual verdict since then: keep, copy, or null.
+  The state remembers the last 100,000 drops; with NEARDUP_KEEP = "nothing" it remembers none. Unchanged pages are not
+  listed, because an earlier crawl delivered them. Forgotten pages, and kept ones that came since, are only counted.
 
 examples:
   scrapy neardup dropped --last
-  scrapy neardup dropped --since 7d --site a.example -o dropped.xlsx
+  scrapy neardup dropped --since 7d --site a.example -o dropped.csv
   scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
 """,
 )

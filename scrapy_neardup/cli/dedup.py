@@ -76,51 +76,17 @@ _FEW = 100
     flag("--json", "print the counts as one JSON object"),
     RECORD_FIELDS,
     examples="""\
-inputs:
-  feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
-  sheet.xlsx            every sheet; the first row has the names         (extra: files)
-  table.parquet                                                          (extra: parquet)
-  pages/                a folder of HTML files, with its subfolders
-  crawl.warc.gz, .wacz  HTML responses with status 200                   (extra: files)
-  -                     standard input: JSON lines, or as --format says
-  .gz, .bz2, .xz and .zst are unpacked (.zst: extra files).
+the rules:
+  The first of similar records stays, as in a crawl. A record is known by its id, else by its URL, else by its place; of
+  two with one name the later is a version of the earlier. Crawls know pages by URL: with --store, use --id "".
 
-  Records are judged one by one, in input order, each against all records before it. The first record of a group
-  stays. A record is known by its id, else by its URL, else by its place. Two records with one name are two versions
-  of a page, never copies. So give ids that are unique over all inputs, or none (--id "").
-
-which record stays:
-  --keep-policy (or NEARDUP_KEEP_POLICY) lets a later record replace the first: "longest" (an article longer by a tenth
-  or more), "canonical" (the page that an earlier record names as its original), or hosts, separated by commas, the
-  best first. Hosts come from the records' URLs, so records with ids need --id "". Records then wait in a temporary
-  file until all are judged, and superseded records are not written. With --tag all records are written, and the
-  better ones name what they supersede. The output of earlier runs never changes.
-
-output:
-  OUT gets all records that are not copies. With --tag it gets all records, each with its verdict in "neardup":
-    {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
-  The suffix of OUT names the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay
-  unchanged but for the tag. HTML and archives give url or path, title, keywords, description and text.
-  A spreadsheet runs a CSV or TSV cell such as =SUM(A1). --spreadsheet puts a ' before it. .xlsx files are safe.
-  OUT and the state change only after all input is read. An error leaves both unchanged.
-
-  Malformed records go to --rejects, with place and reason. The exit code is then 1.
-
-the state:
-  Without --store the state ends with the command. It takes some 40 MB of memory and a temporary folder; --store memory:
-  keeps it all in memory. With another --store, records are judged against the pages of earlier runs and crawls, and
-  later crawls know these records. A crawl knows pages by URL: use --id "" for records with both.
-
-boilerplate:
-  A sentence on 16 pages of a site, or on some 36 sites, is no evidence. As in a crawl, the counts have a fixed size, so
-  they may be too low. --counts exact counts every sentence. It takes some 4 KB of memory a record, reads every record,
-  and works without --store and without --keep-policy.
+  The output and the state change only after all input is read. --counts exact counts boilerplate without a bound: it
+  reads every record, takes some 4 KB of memory for each, and works without --store and --keep-policy.
 
 examples:
   scrapy neardup dedup feed.jsonl -o clean.jsonl
-  scrapy neardup dedup monday.csv tuesday.csv -o tagged.jsonl.gz --tag
+  scrapy neardup dedup monday.csv archive.warc.gz pages/ -o tagged.jsonl.gz --tag
   zcat feed.gz | scrapy neardup dedup - --text body --id article_id > clean.jsonl
-  scrapy neardup dedup archive.warc.gz pages/ -o articles.parquet
   scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
 """,
 )

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
@@ -232,12 +233,12 @@ def format_rest(rest: int) -> str:
     return f"  (and {rest:,} more)\n" if rest > 0 else ""
 
 
-def list_options(what: str) -> tuple[Option, ...]:
-    """Return the options of a list of ``what``, a plural: file, format, limit, JSON."""
+def list_options(what: str, first: str = "the last ones") -> tuple[Option, ...]:
+    """Return the options of a list of ``what``, a plural, that shows the ``first`` ones: file, format, limit, JSON."""
     return (
         option("-o, --output FILE", f"write the {what} to this file, all or nothing"),
         option("--output-format", "(default: by the suffix of FILE)", choices=WRITERS, default=""),
-        limit_option(None, f"{what} to show, the last ones (default: {_SHOWN}; 0: all)"),
+        limit_option(None, f"{what} to show, {first} (default: {_SHOWN}; 0: all)"),
         flag("--json", "print JSON lines"),
     )
 
@@ -247,11 +248,12 @@ def write_list(
     records: Iterable[dict[str, Any]],
     as_text: Callable[[dict[str, Any]], str],
     what: str,
+    total: int | None = None,
 ) -> int:
     """Print records, or write them to the file of ``--output``. Return their number.
 
     All records have the same fields. Spreadsheets run nothing in a written table, because strangers wrote its texts.
-    A terminal shows the last records only; a file and JSON get all.
+    Text has the last records only, or the first ones of a known ``total``; a file and JSON get all.
     """
     if arguments.output:
         number, format = 0, find_output_format(arguments.output, arguments.output_format)
@@ -262,10 +264,14 @@ def write_list(
         if arguments.output != "-":
             warn(f"{format_count(number, what.removesuffix('s'))} written to {arguments.output}.")
         return number
-    found = list(records)
     limit = arguments.limit if arguments.limit is not None else 0 if arguments.json else _SHOWN
-    for record in found[-limit:]:
+    if total is None:
+        found = list(records)
+        total, records = len(found), found[-limit:]
+    shown = 0
+    for record in islice(records, limit or None):
         write(as_json(record, indent=None) + "\n" if arguments.json else as_text(record))
-    if not arguments.json and (rest := len(found) - len(found[-limit:])) > 0:
-        write(f"(and {rest:,} before these; --limit 0 shows all)\n")
-    return len(found)
+        shown += 1
+    if not arguments.json and shown < total:
+        write(f"(and {total - shown:,} more; --limit 0 shows all)\n")
+    return total

@@ -55,16 +55,13 @@ _SHOWN = 20
     JSON,
     examples="""\
 effect:
-  The page passes when it comes again, even if its text is edited or like another page. From then on it is an
-  original. The time after, with the same text, it is unchanged, so it is delivered once. Its former original keeps its
-  place. The manual verdict survives 'forget', is kept by 'export', 'import' and 'merge', and is a label for 'evaluate':
-  see scrapy neardup judgements.
+  The page passes when it comes again, whatever it resembles. From then on it is an original. Its former original keeps
+  its place. With the same text it is delivered once.
 
 examples:
   scrapy neardup keep https://a.example/ferry
   scrapy neardup keep --last --site a.example
   scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
-  grep harbour urls.txt | scrapy neardup keep -
   scrapy neardup keep --remove https://a.example/ferry
 """,
 )
@@ -141,10 +138,8 @@ def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list
     JSON,
     examples="""\
 effect:
-  When the page comes again with enough text, it counts as a copy of the other page, or of that page's original. It is
-  dropped unless NEARDUP_POLICY lets copies pass. This holds as long as the state knows the other page. An earlier
-  version that was delivered stays in the state, and so do its copies. The manual verdict survives 'forget', is kept by
-  'export', 'import' and 'merge', and is a label for 'evaluate': see scrapy neardup judgements.
+  When the page comes again with enough text, it counts as a copy of the other page, or of that page's original. This
+  holds as long as the state knows the other page. What was delivered before stays.
 
 examples:
   scrapy neardup copy https://b.example/the-ferry-again https://a.example/ferry
@@ -193,19 +188,13 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
     *STATE,
     *list_options(_NOUN),
     examples="""\
-list:
-  Verdicts given with 'keep' and 'copy', the oldest first: {"url": "https://…", "said": "keep", "other": "https://…",
-  "when": "2025-…"}. For "copy", other is the original. For "keep", it is the page that url is no copy of, or null.
-
 labels (-o):
-  One label per pair: {"a": "https://…", "b": "https://…", "label": "different", "jaccard": 0, "containment": 0}, or
-  "copy" with 1. The figures stand for the verdict. Give the file to 'evaluate' with --pairs, together with a corpus
-  whose ids are these URLs.
+  One label per pair: {"a": "https://…", "b": "https://…", "drop": "yes"} for a copy, "no" for a page to keep. Give the
+  file to 'evaluate' with --pairs.
 
 examples:
   scrapy neardup judgements
   scrapy neardup judgements -o labels.jsonl
-  scrapy neardup judgements --json | grep mirror.example
 """,
 )
 def judgements(arguments: argparse.Namespace) -> int:
@@ -228,8 +217,7 @@ def judgements(arguments: argparse.Namespace) -> int:
 
 
 def _as_label(one: ManualVerdict) -> dict[str, Any]:
-    label, figure = ("copy", 1) if one.kind is ManualKind.COPY else ("different", 0)
-    return {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
+    return {"a": one.other, "b": one.url, "drop": "yes" if one.kind is ManualKind.COPY else "no"}
 
 
 def _format_verdict(one: dict[str, Any]) -> str:

@@ -1,4 +1,8 @@
-"""Scrapy's feeds: a page is sealed when every feed with an item of it is stored."""
+"""Scrapy's feeds: which pages wait for them, which feeds this crawl overwrites, and which a dry run leaves out.
+
+A page is sealed when every feed with an item of it is stored. The state also remembers which pages are in which feed:
+if a later crawl overwrites a feed, these pages are known, so they would not come again.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,32 @@ import inspect
 import os
 from array import array
 from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
+from scrapy.extensions.feedexport import (
+    FeedExporter,
+    FeedSlot,
+    FileFeedStorage,
+    GCSFeedStorage,
+    S3FeedStorage,
+    StdoutFeedStorage,
+)
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.project import get_project_settings
 from twisted.internet.defer import Deferred
 
-from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
-from scrapy_neardup.maintenance.tables import Span
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.kv.base import without_password
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery, Span, select_within
+from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -29,6 +45,19 @@ logger = line_logger(__name__)
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 #: Formats with an item on each line. In CSV a broken quoted field would swallow whatever follows it.
 _LINES = ("jsonlines", "jsonl", "jl")
+#: A feed with one of these in its name is never overwritten.
+_TIMES = ("%(time)s", "%(batch_time)s")
+
+_WILL_BE_GONE = (
+    "This crawl overwrites the feed %s. The %d pages that earlier crawls stored there are known, so they do not come "
+    "again. Give each crawl its own feed with %%(time)s. To get these pages again, run scrapy neardup forget "
+    "--overwritten after this crawl, or set NEARDUP_OVERWRITTEN = 'forget'. If something else collects the feed, set "
+    "it to 'known'."
+)
+_FORGOTTEN = (
+    "This crawl overwrites the feed %s. %d pages that earlier crawls stored there are forgotten, with %d copies of "
+    "them, because NEARDUP_OVERWRITTEN is 'forget'."
+)
 
 
 @dataclass(eq=False, slots=True)
@@ -59,6 +88,29 @@ def take_over_feeds(crawler: Crawler) -> FeedExporter | None:
     return exporter
 
 
+def leave_out_feeds(crawler: Crawler) -> None:
+    """For a dry run: open only the feeds of the command line, and log the others.
+
+    With ``-o`` and ``-O`` Scrapy adds the feeds of the project to those of the command line.
+    """
+    exporter, settings = crawler.get_extension(FeedExporter), crawler.settings
+    if exporter is None:
+        return
+    left_out = list(exporter.feeds)
+    if settings["FEEDS"].maxpriority() >= SETTINGS_PRIORITIES["cmdline"]:
+        of_settings = (*get_project_settings().getdict("FEEDS"), settings["FEED_URI"] or "")
+        names = {str(uri.absolute()) if isinstance(uri, Path) else str(uri) for uri in of_settings}
+        left_out = [uri for uri in left_out if uri in names]
+    for uri in left_out:
+        del exporter.feeds[uri]
+    if left_out:
+        logger.warning(
+            "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
+            "line, for example -O dry.jsonl.",
+            ", ".join(map(without_password, left_out)),
+        )
+
+
 class FeedWatch:
     """Gives items to Scrapy's feeds, and seals pages as feeds (or batches of them) are stored.
 
@@ -76,7 +128,7 @@ class FeedWatch:
         self._open: list[Feed] = []
         self._waiting: PagesAwaitingFeeds[Feed] = PagesAwaitingFeeds()
         self._names: dict[str, str] = {}
-        self._unstored: Counter[str] = Counter()
+        self._failed: set[str] = set()
 
     def begin(self) -> None:
         """Scrapy has opened its feeds: warn of content that it will overwrite before an item comes."""
@@ -121,8 +173,6 @@ class FeedWatch:
             self._seal([id])
         elif any(feed.is_failed for feed in waiting):
             self._waiting.remove(id)
-            for feed in feeds:
-                self._count_unstored(feed, int(feed.is_failed))
         else:
             self._waiting.add(id, waiting)
 
@@ -130,12 +180,9 @@ class FeedWatch:
         """The page was rolled back."""
         self._waiting.remove(id)
 
-    def unstored(self) -> Mapping[str, int]:
-        """When all feeds are closed: those that were not stored, each with its pages, which are never sealed."""
-        for feed in self._waiting.feeds():
-            self._count_unstored(feed, self._waiting.count(feed))
-        self._waiting = PagesAwaitingFeeds()
-        return self._unstored
+    def unstored(self) -> list[str]:
+        """The names of feeds that were not stored, once all feeds are closed."""
+        return sorted({*self._failed, *(feed.name for feed in self._waiting.feeds())} - {""})
 
     def mark_stored(self, feed: Feed) -> None:
         """The feed is stored: seal the pages that waited only for it."""
@@ -148,11 +195,8 @@ class FeedWatch:
 
     def _mark_failed(self, feed: Feed) -> None:
         feed.is_failed = True
-        self._count_unstored(feed, self._waiting.fail(feed))
-
-    def _count_unstored(self, feed: Feed, pages: int) -> None:
-        if pages and feed.name:
-            self._unstored[feed.name] += pages
+        self._failed.add(feed.name)
+        self._waiting.forget(feed)
 
     def _deliver(self, feed: Feed, pages: Span) -> None:
         if self._deliveries is not None:
@@ -168,14 +212,15 @@ class FeedWatch:
 
     def _wrap_storage(self, feed: Feed, slot: FeedSlot) -> None:
         storage = slot.storage
-        open_file, store_file, keeps_file = storage.open, storage.store, not empties_at_once(slot)
+        open_file, store_file = storage.open, storage.store
+        is_emptied_at_once = isinstance(storage, FileFeedStorage)  # other feeds are replaced when they are stored
 
         def overwrite() -> None:
             if self._deliveries is not None:
                 self._deliveries.overwrite(feed.name)
 
         def open_and_watch(spider: Spider) -> Any:
-            if not keeps_file:
+            if is_emptied_at_once:
                 overwrite()
             _end_torn_line(slot)
             return open_file(spider)
@@ -183,7 +228,7 @@ class FeedWatch:
         def store_and_watch(file: Any) -> Any:
             with self._failures_of(feed):
                 _sync(file)
-                if keeps_file:
+                if not is_emptied_at_once:
                     overwrite()
                 result: Any = store_file(file)
             if isinstance(result, Deferred):
@@ -249,16 +294,16 @@ class PagesAwaitingFeeds(Generic[FeedT]):
         """The feeds that pages wait for."""
         return {feed for feeds in self._ids for feed in feeds}
 
-    def count(self, feed: FeedT) -> int:
-        """The number of pages that wait for this feed."""
-        return sum(len(ids) for feeds, ids in self._ids.items() if feed in feeds)
+    def forget(self, feed: FeedT) -> dict[frozenset[FeedT], array[int]]:
+        """Forget the pages of a feed; returns them by all their feeds."""
+        return {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
 
     def store(self, feed: FeedT) -> tuple[Span | None, array[int]]:
         """The feed is stored, and no page waits for it any more.
 
         Returns the span of its pages, None if there are none, and those that wait for no other feed.
         """
-        arrays = {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
+        arrays = self.forget(feed)
         if not arrays:
             return None, array("Q")
         span = min(ids[0] for ids in arrays.values()), max(ids[-1] for ids in arrays.values())
@@ -270,9 +315,101 @@ class PagesAwaitingFeeds(Generic[FeedT]):
                 insort(others, id)
         return (*span, pages), ready
 
-    def fail(self, feed: FeedT) -> int:
-        """The feed will never be stored: forget its pages; returns their number."""
-        return sum(len(self._ids.pop(feeds)) for feeds in list(self._ids) if feed in feeds)
+
+class Deliveries:
+    """Keeps in the state which pages are in which feed. It reports a failed state and raises nothing.
+
+    Scrapy overwrites with -O or ``'overwrite': True``, by default on S3, FTP and Google Cloud, and with
+    ``%(batch_id)d``, which begins at 1 in each crawl. It empties a file at its first item, or at the end if there was
+    none. An upload replaces the old feed when it is stored.
+    """
+
+    def __init__(self, store: PageStore, overwritten: str, notes: Notes, outage: Outage) -> None:
+        """``overwritten``: "warn", "forget" or "known"."""
+        self._store = store
+        self._crawl = store.new_id()  # smaller than the ids of all pages of this crawl
+        self._policy = overwritten
+        self._notes = notes
+        self._outage = outage
+        self._feeds: dict[str, Delivery] = {}
+        #: Feeds that this crawl will overwrite, and has not yet.
+        self._to_overwrite: set[str] = set()
+
+    def begin(self, slots: Sequence[FeedSlot]) -> None:
+        """Scrapy has opened its feeds, and written nothing: warn of pages that will be gone."""
+        self._outage.attempt(lambda: self._begin(slots))
+
+    def overwrite(self, feed: str) -> None:
+        """The earlier content of the feed is gone in a moment."""
+        if feed in self._to_overwrite:
+            self._to_overwrite.remove(feed)
+            self._empty(self._feeds[feed], known=self._policy == "known")
+
+    def store(self, feed: str, pages: Span) -> None:
+        """Pages of this crawl are in the feed. Call it before they are sealed."""
+        if feed in self._feeds:
+            self._feeds[feed].add(pages, self._crawl)
+            self._write(self._feeds[feed])
+
+    def _begin(self, slots: Sequence[FeedSlot]) -> None:
+        earlier = {one.feed: one for one in FEEDS.read(self._store)}
+        for slot in slots:
+            if not isinstance(slot.storage, StdoutFeedStorage) and not any(
+                time in slot.uri_template for time in _TIMES
+            ):
+                feed = name_of(slot)
+                self._feeds[feed] = delivery = earlier.get(feed) or Delivery(feed)
+                if delivery.held:
+                    self._check(slot, delivery)
+
+    def _check(self, slot: FeedSlot, delivery: Delivery) -> None:
+        """Warn of earlier pages in a feed, or forget them, if this crawl overwrites it."""
+        if _was_moved_away(slot):
+            self._empty(delivery, known=True)
+        elif _overwrites(slot):
+            name = f"{delivery.feed} and its later batches" if "%(batch_id)" in slot.uri_template else delivery.feed
+            pages = sum(many for _, _, many in delivery.held)
+            if self._policy == "forget":
+                found = select_within(self._store, delivery.held)
+                self._store.forget(found.ids)
+                self._empty(delivery, known=True)
+                logger.info(_FORGOTTEN, name, len(found.ids) - found.with_originals, found.with_originals)
+                self._notes.count(stats.OVERWRITTEN, len(found.ids))
+                return
+            self._to_overwrite.add(delivery.feed)
+            if self._policy == "warn":
+                logger.warning(_WILL_BE_GONE, name, pages)
+                self._notes.count(stats.OVERWRITTEN, pages)
+
+    def _empty(self, delivery: Delivery, *, known: bool) -> None:
+        delivery.overwrite(known=known)
+        self._write(delivery)
+
+    def _write(self, delivery: Delivery) -> None:
+        self._outage.attempt(lambda: delivery.write(self._store))
+
+
+def name_of(slot: FeedSlot) -> str:
+    """The name of a slot's feed: its whole path, or its URI without password; for batches that of the first one."""
+    parts = urlsplit(slot.uri)
+    if isinstance(slot.storage, FileFeedStorage) and (parts.scheme == "file" or "://" not in slot.uri):
+        return os.path.realpath(slot.storage.path)
+    secret, at, _ = parts.netloc.rpartition("@")
+    return slot.uri.replace(secret + at, "", 1)
+
+
+def _overwrites(slot: FeedSlot) -> bool:
+    if isinstance(slot.storage, (S3FeedStorage, GCSFeedStorage)):
+        return True
+    return bool(slot.feed_options.get("overwrite", not isinstance(slot.storage, FileFeedStorage)))
+
+
+def _was_moved_away(slot: FeedSlot) -> bool:
+    """Whether somebody has collected the file."""
+    if not isinstance(slot.storage, FileFeedStorage):
+        return False
+    path = Path(slot.storage.path)
+    return not path.exists() or not path.stat().st_size
 
 
 def _sync(file: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
-from scrapy_neardup.crawl.site_watch import DropWatch, SiteShares
-from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
+from scrapy_neardup.crawl.site_watch import SiteWatch
+from scrapy_neardup.crawl.turns import AsyncPageReader, Event, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
-from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
@@ -62,10 +61,10 @@ class Judge:
         detector: Detector,
         notes: Notes,
         outage: Outage,
+        watch: SiteWatch,
         *,
         wait: float,
         listings: bool = True,
-        watch: DropWatch | None = None,
         server: RemoteCrawl | None = None,
     ) -> None:
         """``wait``: seconds that a page waits for each one before it. ``listings``: several items may be several rows.
@@ -84,7 +83,6 @@ class Judge:
         self._make_judgement: Callable[[], PageJudgement] = (
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
-        self._site_shares = SiteShares(notes)
         self._turns = Turns()
         #: Digests of the pages that are not judged yet.
         self._bodies: Counter[int] = Counter()
@@ -225,14 +223,13 @@ class Judge:
             self._notes.count(stats.BY_HAND)
         if verdict.reader:
             self._notes.count(stats.extraction(verdict.reader))
-        self._site_shares.see(verdict)
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
 
     async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
 
-        A page is read only if the detector cannot judge it by its bytes.
+        A page is read only if the detector cannot judge it by its bytes. On a server it never does.
         """
         with self._counted(made.body):
             read = None if self._may_know(made) else await self._read(made, turn)
@@ -241,13 +238,15 @@ class Judge:
                 turn.leave()  # the server keeps the order of the pages of all crawlers
             async with self._make_judgement() as judgement:
                 while not self._outage.happened:
-                    ruling = await judgement.check(read) if read else self._check_bytes(made, judgement.given_up)
+                    if read is None:
+                        ruling = self._detector.check_bytes(made.url, site_of(made.url), made.body, judgement.given_up)
+                    else:
+                        ruling = await judgement.check(read)
                     if ruling is None:
                         read = await self._read(made, turn)
                         await turn.comes()
                     elif isinstance(ruling, Ruled):
-                        if self._watch is not None:
-                            self._watch.see(ruling.page or read or Page(made.url), ruling)
+                        self._watch.see(ruling.page or read or Page(made.url), ruling)
                         if ruling.reservation is not None:
                             turn.stay_until(ruling.reservation.when_settled)
                         return ruling
@@ -259,6 +258,7 @@ class Judge:
 
     @contextmanager
     def _counted(self, body: int) -> Iterator[None]:
+        """Count a page by the digest of its bytes while it is read and judged."""
         self._bodies[body] += 1
         try:
             yield
@@ -268,13 +268,10 @@ class Judge:
                 del self._bodies[body]
 
     def _may_know(self, made: Page | UnreadPage) -> bool:
-        """Whether the detector may judge the page by its bytes when it is its turn. On a server it never does."""
+        """Whether the detector may know the bytes of the page when it is its turn."""
         if self._is_shared or not made.body:
             return False
         return self._bodies[made.body] > 1 or self._detector.may_know(made.url, made.body)
-
-    def _check_bytes(self, made: Page | UnreadPage, given_up: Collection[Reservation]) -> Ruling | None:
-        return self._detector.check_bytes(made.url, site_of(made.url), made.body, given_up)
 
     async def _read(self, made: Page | UnreadPage, turn: Turn) -> Page:
         return made if isinstance(made, Page) else await self._reader.read(made, turn)

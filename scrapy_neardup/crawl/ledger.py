@@ -14,8 +14,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.signalmanager import SignalManager
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.deliveries import Deliveries
-from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
+from scrapy_neardup.crawl.feeds import Deliveries, Feed, FeedWatch, NotWritten
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, end_ticket
 from scrapy_neardup.errors import StoreError
@@ -141,9 +140,5 @@ class Ledger:
         return items.rest
 
     def _seal(self, ids: Sequence[int]) -> None:
-        if self._outage.happened or self._is_closed:
-            return
-        try:
-            self._detector.seal(ids)
-        except StoreError as error:
-            self._outage.report(error)
+        if not self._is_closed:
+            self._outage.attempt(lambda: self._detector.seal(ids))

@@ -10,8 +10,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.crawl.notes import log_refusal
+from scrapy_neardup.crawl.turns import Backlog, Event
 from scrapy_neardup.crawl.visits import Tickets, Visit, fields_of
-from scrapy_neardup.crawl.waiting import Backlog, Event
 from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.settings import DEFAULT_FIELDS, item_fields

@@ -94,7 +94,7 @@ class ServerGoneMonitor(LimitMonitor):
 class ErrorMonitor(LimitMonitor):
     """Fails after errors that the crawl survived, such as a state on a full disk."""
 
-    stat_names = (stats.ERRORS, stats.DROPPED_FEED_FAILED)
+    stat_names = (stats.ERRORS,)
     setting = "SPIDERMON_NEARDUP_MAX_ERRORS"
 
 

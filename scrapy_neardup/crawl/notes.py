@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,6 +58,14 @@ class Outage:
         self._notes = notes
         self._close_crawl = close_crawl
         self._on_store_error = on_store_error
+
+    def attempt(self, work: Callable[[], None]) -> None:
+        """Do work on the state, unless the state has failed; report if it fails now."""
+        if not self.happened:
+            try:
+                work()
+            except StoreError as error:
+                self.report(error)
 
     def report(self, error: StoreError) -> None:
         """Record an error of the state; the first one is logged and closes the crawl."""
@@ -158,16 +166,6 @@ def _log_bounds(store: PageStore, config: Config) -> None:
         )
 
 
-def log_left_out_feeds(feeds: Sequence[str]) -> None:
-    """Log which feeds a dry run does not write."""
-    if feeds:
-        logger.warning(
-            "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
-            "line, for example -O dry.jsonl.",
-            ", ".join(feeds),
-        )
-
-
 def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:
     """Log pages that were rolled back and that this job does not request again, because requests.seen lists them."""
     try:
@@ -192,17 +190,15 @@ def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool
     )
 
 
-def log_unsealed(pages: int, feeds: Mapping[str, int], notes: Notes, job: str) -> None:
+def log_unsealed(pages: int, feeds: Sequence[str], notes: Notes, job: str) -> None:
     """Log the pages that stay unsealed at the end, and what the next crawl does with them."""
     notes.stats.set_value(stats.UNSEALED, pages)
-    failed = [f"{feed} (not stored, {many} pages)" for feed, many in feeds.items()]
-    rest = len(failed) - _MOST_NAMES
-    names = ", ".join(failed[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(feeds) - _MOST_NAMES
     logger.warning(
         "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s. "
         "Other feeds that hold them will then have them twice: remove the copies with scrapy neardup dedup.",
         pages,
-        names or "see the errors above",
+        (", ".join(feeds[:_MOST_NAMES]) or "see the errors above") + (f" and {rest} more" if rest > 0 else ""),
         f"and lists them in {Path(job, LIST)}, because with this JOBDIR Scrapy does not request them again"
         if job
         else "and judges them again when they come again",

@@ -1,28 +1,36 @@
-"""The add-on, and its pipeline, which judges each item, then drops or tags it."""
+"""The add-on, and its pipeline, which judges each item, then drops it or adds a tag."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import logging
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.exporters import CsvItemExporter
 from scrapy.settings import BaseSettings
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.extra_feeds import keep_feeds_of_command_line
+from scrapy_neardup.crawl.feeds import leave_out_feeds
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
-from scrapy_neardup.crawl.notes import Notes, log_left_out_feeds, log_refusal
+from scrapy_neardup.crawl.notes import Notes, log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url, warn_of_shared_state
-from scrapy_neardup.crawl.tagging import TaggedCsvExporter
+from scrapy_neardup.crawl.turns import Backlog
 from scrapy_neardup.crawl.visits import use_ticket
-from scrapy_neardup.crawl.waiting import Backlog
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.files.writers import as_cells
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
 from scrapy_neardup.state.urls import parse_url
+from scrapy_neardup.untrusted import line_logger
 
+logger = line_logger(__name__)
+
+#: The parts of a tag, in their order.
+_PARTS = tuple(Verdict(Kind.UNIQUE, "").as_tag())
 #: Scrapy's exporter for CSV, unless a project names another one.
 _CSV = "scrapy.exporters.CsvItemExporter"
 
@@ -48,6 +56,7 @@ class NearDupPipeline:
 
     #: None until the state is open.
     _session: Session | None = None
+    _tagger: Tagger
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
@@ -76,7 +85,7 @@ class NearDupPipeline:
         For ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``bench`` the state stays closed until an item comes.
         """
         if self._config.dry_run:
-            log_left_out_feeds(keep_feeds_of_command_line(self._crawler))
+            leave_out_feeds(self._crawler)
         if not _is_crawl(self._crawler):
             return None
         self._join_backlog()
@@ -84,8 +93,14 @@ class NearDupPipeline:
             url = self._state_url()
             if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
                 return self._open_when_it_answers(url)
-            self._session = Session(self._crawler, self._config, url)
+            self._open(url)
         return None
+
+    def _open(self, url: str) -> Session:
+        config = self._config
+        self._session = session = Session(self._crawler, config, url)
+        self._tagger = Tagger(config.tag_field, session.notes, session.close_crawl if config.tags_all else None)
+        return session
 
     def _state_url(self) -> str:
         url = state_url(self._config, self._crawler.spider)
@@ -97,7 +112,7 @@ class NearDupPipeline:
 
         with log_refusal():
             await wait_for_server(url, Notes(self._crawler.stats))
-            self._session = Session(self._crawler, self._config, url)
+            self._open(url)
 
     def _join_backlog(self) -> None:
         """Have Scrapy count the items that wait. Without its engine, as in a script, nobody sends requests."""
@@ -112,9 +127,8 @@ class NearDupPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
-        if self._session is None:
-            self._session = Session(self._crawler, self._config, self._state_url())
-        ticket, session, config = use_ticket(), self._session, self._config
+        session, config = self._session or self._open(self._state_url()), self._config
+        ticket = use_ticket()
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)
             return item
@@ -136,7 +150,7 @@ class NearDupPipeline:
                 session.notes.count(stats.DRY_TAGGED)
             action = TAG if config.tags_all else PASS
         if action == TAG:
-            session.tagger.tag(item, page.verdict)
+            self._tagger.tag(item, page.verdict)
         return item
 
 
@@ -174,3 +188,75 @@ def _is_crawl(crawler: Crawler) -> bool:
     """
     start = getattr(crawler.spider, "start", None)
     return crawler.crawling and not getattr(start, "__module__", "").startswith("scrapy.commands.")
+
+
+class Tagger:
+    """Tags items. An item without the field passes untagged, and the log says once what to do."""
+
+    def __init__(self, field: str, notes: Notes, close_crawl: Callable[[str], None] | None) -> None:
+        """``close_crawl`` gets the reason. It is given where tags are all that the crawl is for."""
+        self._field = field
+        self._notes = notes
+        self._close_crawl = close_crawl
+
+    def tag(self, item: Any, verdict: Verdict) -> None:
+        """Put the verdict into its field."""
+        try:
+            ItemAdapter(item)[self._field] = verdict.as_tag()
+        except Exception as error:  # each class of items has its own way to refuse a field
+            if not self._notes.mark_logged("tag"):
+                return
+            logger.log(
+                logging.ERROR if self._close_crawl else logging.WARNING,
+                "Items of class %s cannot be tagged, because they have no field %r (%s). Add that field to the class "
+                "(a scrapy.Item: %s = scrapy.Field()), or name another field in NEARDUP_TAG_FIELD. %s",
+                type(item).__name__,
+                self._field,
+                error,
+                self._field,
+                "The crawl is closed." if self._close_crawl else "These items pass untagged.",
+            )
+            if self._close_crawl:
+                self._close_crawl("neardup_no_tag_field")
+
+
+class TaggedCsvExporter(CsvItemExporter):
+    """Scrapy's CSV with a column for each part of a tag, as ``dedup`` writes it."""
+
+    _tag_field = Config().tag_field
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *arguments: Any, **options: Any) -> TaggedCsvExporter:
+        """An exporter that knows NEARDUP_TAG_FIELD, also among the columns that the project names."""
+        exporter = cls(*arguments, **options)
+        exporter._tag_field = name = crawler.settings.get("NEARDUP_TAG_FIELD") or cls._tag_field
+        if isinstance(columns := exporter.fields_to_export, Mapping):
+            named = [(one, columns[one]) for one in columns]
+            exporter.fields_to_export = {
+                f"{one}{part}": f"{column}{part}" for one, column in named for part in _parts(one == name)
+            }
+        elif columns:
+            exporter.fields_to_export = [f"{one}{part}" for one in columns for part in _parts(one == name)]
+        return exporter
+
+    def export_item(self, item: Any) -> None:
+        """Write a row; an item without the tag field is written as it is."""
+        adapter, name = ItemAdapter(item), self._tag_field
+        fields = list(adapter.field_names())
+        tag = adapter.get(name)
+        if name not in fields or not (tag is None or isinstance(tag, Mapping)):
+            super().export_item(item)
+            return
+        row: dict[str, Any] = {}
+        for field in fields:
+            if field == name:
+                row |= {f"{name}{part}": "" for part in _parts(True)} | as_cells({}, tag, name)
+            else:
+                value = adapter.get(field, "")
+                row[field] = self.serialize_field(adapter.get_field_meta(field), field, value)
+        super().export_item(row)
+
+
+def _parts(is_tag: bool) -> tuple[str, ...]:
+    """The suffixes of a field's columns."""
+    return tuple(f".{part}" for part in _PARTS) if is_tag else ("",)

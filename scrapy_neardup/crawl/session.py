@@ -15,14 +15,11 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.deliveries import Deliveries
-from scrapy_neardup.crawl.extra_feeds import DroppedFeed
-from scrapy_neardup.crawl.feeds import take_over_feeds
+from scrapy_neardup.crawl.feeds import Deliveries, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.site_watch import DropWatch
-from scrapy_neardup.crawl.tagging import Tagger
+from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
@@ -45,7 +42,7 @@ _PAUSE = 5.0
 
 
 class Session:
-    """The open state of one crawl, and what works on it: ``judge``, ``tagger`` and the ledger.
+    """The open state of one crawl, and what works on it: ``judge`` and the ledger.
 
     Making one opens the state; raises SettingsError or StoreError, which keep the crawl from starting.
     """
@@ -53,11 +50,9 @@ class Session:
     def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
         self.notes = Notes(crawler.stats)
         self._config = config
-        self._close_crawl = partial(_close_crawl, crawler)
-        closes = self._close_crawl if config.on_store_error == "close" else None
+        self.close_crawl = partial(_close_crawl, crawler)
+        closes = self.close_crawl if config.on_store_error == "close" else None
         self._outage = Outage(self.notes, closes, config.on_store_error)
-        if config.dropped_feed and not config.dry_run:
-            self._dropped_feed = DroppedFeed(crawler, config.dropped_feed, config.tag_field, self.notes)
         self._who = crawler.spider.name if crawler.spider else "unknown"
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # a dry run writes nothing there either
         self._job = str(Path(job).absolute()) if job else ""
@@ -87,7 +82,7 @@ class Session:
                 on_error=self._outage.report,
             )
             remote = self._server.crawl
-        self._watch = DropWatch(notes, {one.site: one for one in SITES.read(store)})
+        self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
         CRAWLS.write(store, Crawl(detector.generation, self._who))
         log_opening(store, config, notes, self._job)
         source = PageSource(
@@ -111,16 +106,15 @@ class Session:
             detector,
             notes,
             self._outage,
+            self._watch,
             wait=config.wait,
             listings=config.listings,
-            watch=self._watch,
             server=remote,
         )
-        self.tagger = Tagger(config.tag_field, notes, self._close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
         if exporter is not None and store.is_persistent:
-            deliveries = Deliveries(store, store.new_id(), config.overwritten, notes, self._outage)
+            deliveries = Deliveries(store, config.overwritten, notes, self._outage)
         self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, deliveries)
         self._ledger.listen(crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.

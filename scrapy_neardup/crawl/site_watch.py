@@ -1,7 +1,7 @@
 """Warnings about sites. They change no verdict, so no page can abuse them, and their tables are bounded.
 
-``ShareWatch`` warns of sites with almost no text, and of sites whose texts change by themselves. ``DropWatch`` warns of
-sites that lose suspiciously many pages as copies. It has three alarms. Each warns once per site and crawl:
+Each alarm warns once per site and crawl. Two say that pages are not read well: many of them have almost no text, or
+differ from their delivered version by a few letters. Three say that a site loses suspiciously many pages as copies:
 
 * **titles**: pages of the site with ``_TITLES`` different titles were dropped for one original. A site seldom posts one
   article five times, each time with a new title. Such an original is often no article: a footer on a relaunched site,
@@ -16,7 +16,7 @@ a crawl.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -71,61 +71,27 @@ _CHANGES = (
 )
 
 
-class ShareWatch:
-    """Counts the pages of each site, and those of one kind. It warns once of a site with too many of these."""
-
-    def __init__(self, too_many: float, warning: str) -> None:
-        """``warning`` gets the pages of the kind, all pages, the site, and the URL of the last page."""
-        self._too_many = too_many
-        self._warning = warning
-        self._pages: Counter[str] = Counter()
-        self._of_kind: Counter[str] = Counter()
-        self._warned: set[str] = set()
-
-    def see(self, verdict: Verdict, *, is_of_kind: bool) -> bool:
-        """Count a page; returns whether its site is warned of."""
-        site = site_of(verdict.url)
-        if site not in self._pages and len(self._pages) >= _SITES:
-            return False
-        self._pages[site] += 1
-        self._of_kind[site] += is_of_kind
-        pages, of_kind = self._pages[site], self._of_kind[site]
-        if not is_of_kind or pages < _SHARE_PAGES or of_kind <= self._too_many * pages or site in self._warned:
-            return False
-        self._warned.add(site)
-        logger.warning(self._warning, of_kind, pages, site, shell_word(verdict.url))
-        return True
-
-
-class SiteShares:
-    """Watches two shares of each site: pages without text, and minor updates among its known pages."""
-
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-        self._low_text = ShareWatch(_LOW_TEXT_SHARE, _LOW_TEXT)
-        self._changes = ShareWatch(_MINOR_SHARE, _CHANGES)
-
-    def see(self, verdict: Verdict) -> None:
-        """Count a page."""
-        if verdict.reader:  # it was read from HTML
-            self._low_text.see(verdict, is_of_kind=verdict.reason in _NO_TEXT)
-        is_minor = verdict.kind is Kind.MINOR_UPDATE
-        if verdict.kind in _KNOWN and self._changes.see(verdict, is_of_kind=is_minor):
-            self._notes.count(stats.SUSPICIOUS_MINOR_UPDATES)
-
-
 @dataclass(slots=True)
 class _Site:
-    """Counts of one site, ``past``: in earlier crawls. ``last``: the last pages as bits, a one for each drop."""
+    """Counts of one site, ``past``: in earlier crawls.
+
+    ``last``: the last judged pages as bits, a one for each drop. ``read``: pages read from HTML, ``low_text`` of them
+    have too little text. ``known``: pages whose URL was delivered, ``minor`` of them are minor updates.
+    """
 
     past: SiteDrops
     pages: int = 0
     drops: int = 0
     delivered: int = 0
     last: int = 0
+    read: int = 0
+    low_text: int = 0
+    known: int = 0
+    minor: int = 0
     warned: set[str] = field(default_factory=set)
 
     def see(self, *, dropped: bool, delivered: bool) -> None:
+        """Count a judged page."""
         self.pages += 1
         self.drops += dropped
         self.delivered += dropped and delivered
@@ -147,8 +113,8 @@ class _Site:
         return f"{self.delivered:,} that earlier crawls had delivered" if is_many else ""
 
 
-class DropWatch:
-    """Sees each page of a crawl after it was judged, and warns of suspicious drops."""
+class SiteWatch:
+    """Sees each page of a crawl after it was judged, and warns of its site."""
 
     def __init__(self, notes: Notes, past: Mapping[str, SiteDrops]) -> None:
         """``past``: the counts of earlier crawls by site."""
@@ -160,27 +126,52 @@ class DropWatch:
 
     def counts(self) -> list[SiteDrops]:
         """The counts of this crawl."""
-        return [SiteDrops(name, site.pages, site.drops, site.delivered) for name, site in self._sites.items()]
+        sites = self._sites.items()
+        return [SiteDrops(name, site.pages, site.drops, site.delivered) for name, site in sites if site.pages]
 
     def see(self, page: Page, ruled: Ruled) -> None:
-        """Count a page, and warn if its drop is one too many. A copy without a reservation is dropped."""
-        verdict, site = ruled.verdict, site_of(ruled.verdict.url)
-        if not site or verdict.kind is Kind.UNJUDGED:
+        """Count a page, and warn if it is one too many. A copy without a reservation is dropped."""
+        verdict = ruled.verdict
+        if not (name := site_of(verdict.url)):
+            return
+        site = _recent(self._sites, name, _SITES, lambda: _Site(self._past.get(name) or SiteDrops(name)))
+        self._see_shares(site, verdict)
+        if verdict.kind is Kind.UNJUDGED:
             return
         dropped = verdict.kind is Kind.DUPLICATE and ruled.reservation is None
-        counts = _recent(self._sites, site, _SITES, lambda: _Site(self._past.get(site) or SiteDrops(site)))
-        counts.see(dropped=dropped, delivered=ruled.was_delivered)
+        site.see(dropped=dropped, delivered=ruled.was_delivered)
         if not dropped or verdict.match is None:
             return
         alarms = {
-            stats.SUSPICIOUS_JUMP: counts.describe_jump(),
-            stats.SUSPICIOUS_DELIVERED: counts.describe_delivered(),
-            stats.SUSPICIOUS_TITLES: self._describe_titles(page, verdict.match.id, site),
+            stats.SUSPICIOUS_JUMP: site.describe_jump(),
+            stats.SUSPICIOUS_DELIVERED: site.describe_delivered(),
+            stats.SUSPICIOUS_TITLES: self._describe_titles(page, verdict.match.id, name),
         }
         for alarm, what in alarms.items():
-            if what and alarm not in counts.warned:
-                counts.warned.add(alarm)
-                self._warn(alarm, counts.past.site, verdict, verdict.match, what)
+            if what and alarm not in site.warned:
+                site.warned.add(alarm)
+                self._warn(alarm, name, verdict, verdict.match, what)
+
+    def _see_shares(self, site: _Site, verdict: Verdict) -> None:
+        """Count pages without text, and minor updates among known pages; warn of a too large share."""
+        if verdict.reader:  # it was read from HTML
+            site.read += 1
+            if verdict.reason in _NO_TEXT:
+                site.low_text += 1
+                self._warn_of_share(site, _LOW_TEXT, site.low_text, site.read, _LOW_TEXT_SHARE, verdict.url)
+        if verdict.kind in _KNOWN:
+            site.known += 1
+            if verdict.kind is Kind.MINOR_UPDATE:
+                site.minor += 1
+                if self._warn_of_share(site, _CHANGES, site.minor, site.known, _MINOR_SHARE, verdict.url):
+                    self._notes.count(stats.SUSPICIOUS_MINOR_UPDATES)
+
+    def _warn_of_share(self, site: _Site, warning: str, count: int, pages: int, most: float, url: str) -> bool:
+        if pages < _SHARE_PAGES or count <= most * pages or warning in site.warned:
+            return False
+        site.warned.add(warning)
+        logger.warning(warning, count, pages, site.past.site, shell_word(url))
+        return True
 
     def _describe_titles(self, page: Page, original: int, site: str) -> str:
         title = letters(normalize(f"{article_title(page.title[:_LONGEST])}{page.headline[:_LONGEST]}"))

@@ -38,10 +38,6 @@ SUSPICIOUS_JUMP = "neardup/suspicious_drops/jump"
 SUSPICIOUS_DELIVERED = "neardup/suspicious_drops/delivered"
 #: Sites with a warning because most of their known pages came as minor updates.
 SUSPICIOUS_MINOR_UPDATES = "neardup/suspicious_drops/minor_updates"
-#: Items written to ``NEARDUP_DROPPED_FEED``.
-DROPPED_FEED = "neardup/dropped_feed"
-#: Errors of the feed ``NEARDUP_DROPPED_FEED``.
-DROPPED_FEED_FAILED = "neardup/dropped_feed/failed"
 #: Pages with a manual verdict (the commands ``keep`` and ``copy``) that differs from the method's.
 BY_HAND = "neardup/by_hand"
 #: Pages that were not read, because a page with the same bytes was judged before.
@@ -94,8 +90,6 @@ COUNTERS = {
     SUSPICIOUS_JUMP: "sites",
     SUSPICIOUS_DELIVERED: "sites",
     SUSPICIOUS_MINOR_UPDATES: "sites",
-    DROPPED_FEED: "items",
-    DROPPED_FEED_FAILED: "errors",
     DRY_DROPPED: "items",
     DRY_TAGGED: "items",
     SERVER_GONE: "times",

@@ -1,4 +1,4 @@
-"""Read pages asynchronously, and judge them in the order in which they came."""
+"""Wait for an event, for room, for a worker, or for one's turn: pages are judged in the order in which they came."""
 
 from __future__ import annotations
 
@@ -7,80 +7,158 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic, perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import Answer, PageContent, PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.workers.pool import WorkerPool
 
+#: The least size of an item: its task takes so much.
+_LEAST = 10_000
+#: Seconds between two looks for room: nothing signals the end of a response.
+_PAUSE = 0.05
 #: Seconds of reading after which later pages may overtake a page.
 PATIENCE = 0.5
 #: Seconds that later pages wait for the item of a judged page to come through.
 _SOON = 0.002
 
 
-class Turns:
-    """A queue of pages, so that they are judged in the order in which they came, whichever is read first."""
+class Event:
+    """Happens once, on any event loop that Scrapy supports; any number of tasks may wait for it."""
 
     def __init__(self) -> None:
-        self._line: OrderedDict[Turn, None] = OrderedDict()
+        self._happened = False
+        self._waiting: list[Deferred[None]] = []
+
+    def happen(self) -> None:
+        """Wake all tasks that wait."""
+        self._happened = True
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            _fire(one)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait at most so long; returns whether it has happened."""
+        if self._happened:
+            return True
+        arrived: Deferred[None] = Deferred()
+        self._waiting.append(arrived)
+        timer = call_later(seconds, _fire, arrived)
+        try:
+            await maybe_deferred_to_future(arrived)
+        finally:
+            timer.cancel()
+        return self._happened
+
+
+def _fire(deferred: Deferred[None]) -> None:
+    if not deferred.called:
+        deferred.callback(None)
+
+
+class Backlog:
+    """Counts the sizes of items before the judge, in bytes or characters.
+
+    Scrapy counts the bytes of responses until their items are through, and sends no further requests above
+    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It counts neither the content of items nor items of ``start()``, so this adds them.
+    ``start()`` waits with requests, too, or Scrapy would take all of them into its scheduler. An item in another
+    pipeline is not counted, because that pipeline may wait for further items.
+    """
+
+    def __init__(self) -> None:
+        self._slot: Any = None
+        self._has_room = Event()
+
+    def join(self, slot: Any) -> None:
+        """Count in Scrapy's scraper slot from now on, up to its bound."""
+        self._slot = slot
+
+    def add(self, item: Any) -> int:
+        """Add an item; returns its size, for ``remove``."""
+        size = _size_of(item)
+        if self._slot is not None:
+            self._slot.active_size += size
+        return size
+
+    def remove(self, size: int) -> None:
+        """The item is judged."""
+        if self._slot is not None:
+            self._slot.active_size -= size
+            self._has_room.happen()
+
+    async def wait_for_room(self) -> None:
+        """Wait while there is too much."""
+        while self._slot is not None and self._slot.needs_backout():
+            self._has_room = Event()
+            await self._has_room.wait(_PAUSE)
+
+
+def _size_of(item: Any) -> int:
+    """The size of an item's content.
+
+    >>> _size_of({"html": "x" * 30_000, "lines": ["y" * 5_000], "n": 1})
+    35000
+    """
+    values = ItemAdapter(item).values() if ItemAdapter.is_item(item) else ()
+    parts = (part for value in values for part in (value if isinstance(value, (list, tuple)) else [value]))
+    return max(_LEAST, sum(len(part) for part in parts if isinstance(part, (str, bytes))))
+
+
+class Turns(OrderedDict["Turn", None]):
+    """The pages that are not judged yet, in the order in which they came, whichever is read first."""
 
     def join(self) -> Turn:
         """The turn of a new page. The caller must have it leave, whatever happens."""
         turn = Turn(self)
-        self._line[turn] = None
+        self[turn] = None
         return turn
 
     @property
     def front(self) -> Turn:
         """The first in the queue."""
-        return next(iter(self._line))
-
-    def __contains__(self, turn: Turn) -> bool:
-        return turn in self._line
-
-    def __len__(self) -> int:
-        return len(self._line)
-
-    def remove(self, turn: Turn) -> None:
-        """Remove a turn, and wake the next one later: at once, each would be judged inside the one before it."""
-        if turn in self._line:
-            was_front = turn is self.front
-            del self._line[turn]
-            if was_front and self._line and self.front.is_read:
-                call_later(0, self.front.has_come.happen)
+        return next(iter(self))
 
 
 class Turn:
     """One page's turn to be judged. ``begin`` and ``end`` may be called in any thread."""
 
     def __init__(self, turns: Turns) -> None:
-        self.has_come = Event()
-        self.is_read = False
         self._turns = turns
+        self._has_come = Event()
+        self._is_read = False
         self._begun: float | None = None
         self._stays = False
 
     def begin(self) -> None:
         """Reading the page begins."""
         self._begun = monotonic()
-        self.is_read = False
+        self._is_read = False
 
     def end(self) -> None:
         """The page is read."""
-        self.is_read = True
+        self._is_read = True
 
     def leave(self) -> None:
-        """Later pages need not wait for this one any more."""
-        if not self._stays:
-            self._turns.remove(self)
+        """Later pages need not wait for this one any more.
+
+        The next one is woken later: at once, each would be judged inside the one before it.
+        """
+        turns = self._turns
+        if self._stays or self not in turns:
+            return
+        was_front = turns.front is self
+        del turns[self]
+        if was_front and turns and turns.front._is_read:
+            call_later(0, turns.front._has_come.happen)
 
     def stay_until(self, register: Callable[[Callable[[], None]], None]) -> None:
         """Leave when the callback that is given to ``register`` is called, or after 2 ms.
@@ -99,17 +177,17 @@ class Turn:
 
     async def comes(self) -> None:
         """Wait until all earlier turns have left, or have taken too long."""
-        self.is_read = True
+        self._is_read = True
         while self in self._turns and (front := self._turns.front) is not self:
-            left = front.patience()
+            left = front._patience()
             if left > 0:
-                await self.has_come.wait(left)
+                await self._has_come.wait(left)
             else:
                 front.leave()
 
-    def patience(self) -> float:
+    def _patience(self) -> float:
         """Seconds after which later pages may overtake this one."""
-        if self.is_read or self._begun is None:
+        if self._is_read or self._begun is None:
             return PATIENCE
         return self._begun + PATIENCE - monotonic()
 

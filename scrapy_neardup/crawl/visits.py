@@ -17,7 +17,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl.feeds import Feed
-from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.crawl.turns import Event
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item

@@ -14,6 +14,13 @@
 
 #define KERNEL(name) static PyObject *name(PyObject *module, PyObject *args)
 
+/* Starts to fetch memory that is read soon: several places of a large table are then waited for at once. */
+#if defined(__GNUC__)
+#define SOON(at) __builtin_prefetch(at)
+#else
+#define SOON(at) ((void)(at))
+#endif
+
 /* Compiles a function for several processors; the best one is chosen when the module is loaded. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && __GNUC__ >= 12
 #define HAS_CLONES

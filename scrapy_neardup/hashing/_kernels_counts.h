@@ -79,7 +79,7 @@ KERNEL(are_common)
 {
     Counted here, everywhere;
     PyObject *bytes, *of_site, *of_all, *found = NULL;
-    uint32_t *asked;
+    uint32_t *asked, *noted;
     uint64_t with, offset, base;
     Py_ssize_t i, count, in_block, pages, sites;
     if (!PyArg_ParseTuple(args, "SO&KKKO&YO&Y", &bytes, as_size, &in_block, &with, &offset, &base, as_size, &pages,
@@ -87,11 +87,15 @@ KERNEL(are_common)
         !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere) ||
         !(asked = read_sentences(bytes, &count)))
         return NULL;
+    for (noted = asked + count, i = 0; i < count; i++) {
+        noted[i] = upper_half(asked[i], with, offset, base);
+        SOON(&here.sentences[(noted[i] & (here.buckets - 1)) * WAYS]);
+        SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
+    }
     if ((found = PyByteArray_FromStringAndSize(NULL, count))) {
         char *common = PyByteArray_AsString(found);
         for (i = 0; i < count; i++)
-            common[i] = stood_on(&here, upper_half(asked[i], with, offset, base), 1) >= pages ||
-                        stood_on(&everywhere, asked[i], 0) >= sites;
+            common[i] = stood_on(&here, noted[i], 1) >= pages || stood_on(&everywhere, asked[i], 0) >= sites;
     }
     PyMem_Free(asked);
     return found;
@@ -120,13 +124,36 @@ static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ss
     return 1;
 }
 
+#define FEW 64 /* numbers that insertion sorts faster */
+
+static void sort_halves(uint32_t *numbers, Py_ssize_t count)
+{
+    Py_ssize_t i, place;
+    if (count > FEW) {
+        qsort(numbers, (size_t)count, sizeof *numbers, compare_halves);
+        return;
+    }
+    for (i = 1; i < count; i++) {
+        uint32_t number = numbers[i];
+        for (place = i; place && numbers[place - 1] > number; place--)
+            numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
+}
+
 /* Sorts and counts the sentences of a page: see ``Recurrence.note``. ``is_known``: as many bytes. */
 static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, uint8_t *is_known)
 {
     uint8_t full[MOST_BUCKETS / 8];
     Py_ssize_t i;
     memset(full, 0, (table->buckets + 7) / 8);
-    qsort(noted, (size_t)count, sizeof *noted, compare_halves);
+    for (i = 0; i < count; i++) {
+        size_t slot = (size_t)(noted[i] & (table->buckets - 1)) * WAYS;
+        SOON(&table->sentences[slot]);
+        SOON(&table->sites[slot]);
+        SOON(&table->repeats[slot]);
+    }
+    sort_halves(noted, count);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
         Py_ssize_t slot = slot_of(table, noted[i]);
         int is_twice = i && noted[i] == noted[i - 1];

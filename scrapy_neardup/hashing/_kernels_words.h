@@ -1,7 +1,7 @@
 /* Words of a text and their weights: see text/segmenter.py.
  *
  * A word is known by bits of a hash of its characters: in jieba's tables no two words, or beginnings of words, have the same
- * ones. A slot has 8 bytes and the table 8 MB. In dicts it takes 150 MB.
+ * ones. A slot has 8 bytes and the table 8 MB, as nearly each look-up waits for memory. In dicts it takes 150 MB.
  */
 #define MOST_NUMBERS 0x8000
 #define HAS_LONGER 0x8000 /* with the number of a chance: longer words begin so */
@@ -209,10 +209,12 @@ typedef struct {
     Py_ssize_t length;
 } Word;
 
-/* The best way to cut what begins at a character: the logarithm of its chance, and the length of its first word. */
+/* The best way to cut what begins at a character: the logarithm of its chance, and its first word. */
 typedef struct {
     double chance;
     Py_ssize_t length;
+    uint64_t hash;
+    const Slot *slot;
 } Step;
 
 /* What jieba's pattern calls Chinese. */
@@ -221,26 +223,50 @@ static int is_cut(Py_UCS4 c)
     return c >= 0x4E00 && c <= 0x9FD5;
 }
 
-/* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
-static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count, Step *steps)
+/* Hashes each character, and each with the next one. */
+IN_CLONES static void hash_beginnings(const Py_UCS4 *at, Py_ssize_t count, uint64_t *ones, uint64_t *twos)
 {
+    Py_ssize_t i;
+    for (i = 0; i < count; i++)
+        ones[i] = longer(1, at[i]);
+    for (i = 0; i + 1 < count; i++)
+        twos[i] = longer(ones[i], at[i + 1]);
+}
+
+#define AHEAD 16 /* characters: most words have one or two, and their slots are fetched so early */
+
+/* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
+static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count, Step *steps, uint64_t *hashes)
+{
+    uint64_t *ones = hashes, *twos = hashes + count;
     Py_ssize_t i, k;
+    hash_beginnings(at, count, ones, twos);
+    twos[count - 1] = 0; /* of no word */
     steps[count].chance = 0.0;
-    for (i = count; i-- > 0;) {
-        Step best = {0.0, 0};
-        uint64_t hash = 1;
+    for (i = count + AHEAD; i-- > 0;) {
+        Step best = {0.0, 0, 0, NULL};
         const Slot *slot = NULL;
+        uint64_t hash = 0;
+        if (i >= AHEAD) {
+            SOON(&lexicon->slots[(size_t)ones[i - AHEAD] & (lexicon->size - 1)]);
+            SOON(&lexicon->slots[(size_t)twos[i - AHEAD] & (lexicon->size - 1)]);
+        }
+        if (i >= count)
+            continue;
         for (k = i; k < count && is_cut(at[k]) && (!slot || slot->chance & HAS_LONGER); k++) {
             uint16_t place;
-            slot = slot_for(lexicon, hash = longer(hash, at[k]));
+            hash = k == i ? ones[i] : k == i + 1 ? twos[i] : longer(hash, at[k]);
+            slot = slot_for(lexicon, hash);
             if ((place = slot->chance & (HAS_LONGER - 1))) {
                 double chance = lexicon->chances.at[place] + steps[k + 1].chance;
                 if (!best.length || chance >= best.chance) /* of equals the longer one */
-                    best = (Step){chance, k + 1 - i};
+                    best = (Step){chance, k + 1 - i, hash, slot};
             }
         }
-        if (!best.length) /* other characters stand alone, and what is before them does not depend on them */
-            best = (Step){is_cut(at[i]) ? lexicon->rare + steps[i + 1].chance : 0.0, 1};
+        if (!best.length) { /* other characters stand alone, and what is before them does not depend on them */
+            double chance = is_cut(at[i]) ? lexicon->rare + steps[i + 1].chance : 0.0;
+            best = (Step){chance, 1, ones[i], slot_for(lexicon, ones[i])};
+        }
         steps[i] = best;
     }
 }
@@ -251,12 +277,17 @@ static uint32_t kind_of(const Table *table, Py_UCS4 c)
     return entry & HAN ? HAN : entry & KATAKANA ? KATAKANA : entry & (UNSPACED | LETTER);
 }
 
+static Word weigh(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t length, uint64_t hash, const Slot *slot)
+{
+    return (Word){hash, lexicon->weights.at[slot->weight], at, length};
+}
+
 /* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The
  * caller frees ``*words``. */
 static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const Points *points, int singles, Word **words)
 {
     const Py_UCS4 *at = points->at, *all_end = at + points->count, *end;
-    Step *steps = memory_for(points->count, sizeof *steps);
+    Step *steps = memory_for(points->count, sizeof *steps + 2 * sizeof(uint64_t));
     Py_ssize_t found = 0;
     if (!steps || !(*words = memory_for(points->count, sizeof **words))) {
         PyMem_Free(steps);
@@ -269,14 +300,16 @@ static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const P
             continue;
         while (end < all_end && kind_of(table, *end) == kind && !(kind & UNSPACED))
             end++;
-        if (kind != HAN)
-            (*words)[found++] = (Word){0, 0.0, at, end - at};
+        if (kind != HAN) {
+            uint64_t hash = hash_word(at, end - at);
+            (*words)[found++] = weigh(lexicon, at, end - at, hash, slot_for(lexicon, hash));
+        }
         else {
             const Step *step = steps;
-            cut_run(lexicon, at, end - at, steps);
+            cut_run(lexicon, at, end - at, steps, (uint64_t *)(void *)(steps + points->count + 1));
             for (; at < end; at += step->length, step += step->length)
                 if (singles || step->length > 1)
-                    (*words)[found++] = (Word){0, 0.0, at, step->length};
+                    (*words)[found++] = weigh(lexicon, at, step->length, step->hash, step->slot);
         }
     }
     PyMem_Free(steps);
@@ -302,18 +335,15 @@ static int is_before(const Word *one, const Word *other)
 }
 
 /* Puts the different words that weigh most first, see ``is_before``; returns their number. */
-static Py_ssize_t rank(const Lexicon *lexicon, Word *words, Py_ssize_t count, Py_ssize_t most)
+static Py_ssize_t rank(Word *words, Py_ssize_t count, Py_ssize_t most)
 {
     Py_ssize_t i, held = 0;
-    for (i = 0; i < count; i++)
-        words[i].hash = hash_word(words[i].at, words[i].length);
     qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
     for (i = 0; i < count; i++) {
-        double weight = lexicon->weights.at[slot_for(lexicon, words[i].hash)->weight];
         Word word = words[i];
         Py_ssize_t place = held;
-        for (word.weight = -weight; i + 1 < count && words[i + 1].hash == word.hash; i++)
-            word.weight -= weight;
+        for (word.weight = -word.weight; i + 1 < count && words[i + 1].hash == word.hash; i++)
+            word.weight -= words[i + 1].weight;
         while (place && is_before(&word, &words[place - 1]))
             place--;
         if (place == most)
@@ -343,7 +373,7 @@ KERNEL(words)
     lexicon->weights.at[0] = unknown;
     if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0 &&
         (all = list_of(word_item, words, are_all_wanted ? count : 0)))
-        core = list_of(word_item, words, most ? rank(lexicon, words, count, most) : 0);
+        core = list_of(word_item, words, most ? rank(words, count, most) : 0);
     PyMem_Free(words);
     release(&points);
     return Py_BuildValue("NN", all, core);

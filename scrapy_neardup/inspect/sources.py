@@ -173,10 +173,10 @@ def _read_text(path: Path) -> Page:
 def _read_document(path: Path, id: str, config: Config) -> Page:
     first = ""
     with open_source(config, marks=False) as source:
-        for document in DocumentReader(source).read(path):
-            if document.id == id:
-                return document.page
-            first = first or document.id
+        for page in DocumentReader(source).read(path):
+            if page.url == id:
+                return page
+            first = first or page.url
     example = f", for example {path}#{first}" if first else ""
     raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists{example}.")
 

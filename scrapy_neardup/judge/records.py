@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -106,14 +105,11 @@ class Batch:
         )
         self._reader = RecordReader(source, fields, id_field)
         self._html_field = fields["html"]
-        #: How many records with each body are read ahead and not judged yet.
-        self._upcoming: Counter[int] = Counter()
 
     def coming(self, entry: Entry) -> PageContent | None:
         """What a worker needs to read the page of a record.
 
-        None if a worker has nothing to do: the record has its own text or is no page, or its bytes will be known. Call
-        it in the order of the records.
+        None if a worker has nothing to do: the record has its own text or is no page, or its bytes are known.
         """
         if not entry.html and not entry.fields.get(self._html_field):
             return None
@@ -122,10 +118,9 @@ class Batch:
             made = self._reader.draft(entry, name)
             if isinstance(made, Page):
                 return None
-            is_known = made.body and (self._upcoming[made.body] or self._detector.may_know(name, made.body))
+            is_known = self._detector.may_know(name, made.body)
         except Exception:  # it happens again when the record is judged, and is reported then
             return None
-        self._upcoming[made.body] += 1
         return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.content
 
     def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
@@ -163,10 +158,6 @@ class Batch:
     def _verdict_by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
         if isinstance(made, Page) or not made.body:
             return None
-        if self._upcoming[made.body] > 1:
-            self._upcoming[made.body] -= 1
-        else:
-            del self._upcoming[made.body]
         ruling = self._detector.check_bytes(name, site_of(self._reader.url(entry, name)), made.body)
         return ruling.verdict if isinstance(ruling, Ruled) else None  # nobody waits for a page in flight
 

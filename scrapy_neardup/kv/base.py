@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from urllib.parse import SplitResult
 from urllib.request import url2pathname
 
+from filelock import FileLock
+
 from scrapy_neardup.errors import StoreDamaged, StoreError
-from scrapy_neardup.kv.lock import ScratchDirectory, StateLock, is_held, lock
+from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
 from scrapy_neardup.kv.options import DEFAULT, Options
 
 if TYPE_CHECKING:
@@ -242,14 +244,14 @@ class Engine(KeyValueStore):
 
 
 class FileEngine(Engine):
-    """A database in files of its own, which one process opens at a time.
+    """A database in files of its own, which one process opens at a time: under its lock, or only to be read.
 
     ``CheckedStore`` opens it for writing, ``Snapshot`` for reading. Until ``accept`` no file changes for good.
     """
 
     #: The mode of the folder with the lock, if that is made.
     folder_mode: ClassVar[int] = 0o777
-    #: Whether the files are as a clean close left them, as far as the engine can tell.
+    #: Whether the opened files are as a clean close left them, as far as the engine can tell.
     is_untouched = False
 
     @classmethod
@@ -269,17 +271,20 @@ class FileEngine(Engine):
 
     @classmethod
     def lock_of(cls, location: str) -> Path:
-        """Return the lock file, which exists while the state is open."""
+        """Return the lock file."""
         return Path(f"{location}.lock")
 
     def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
         super().__init__(location, named_by, options)
-        self.is_accepted = False
-        self._lock: StateLock | None = None
+        self._lock: FileLock | None = None
         self._scratch: ScratchDirectory | None = None
+
+    def check_place(self) -> None:
+        """Raise StoreError or StoreMismatch if something else lies at the location. It writes nothing."""
 
     def lock(self) -> None:
         """Take the lock. Raises StoreLocked, and StoreError if the state cannot lie there."""
+        self.check_place()
         path = self.lock_of(self.location)
         try:
             path.parent.mkdir(mode=self.folder_mode, parents=True, exist_ok=True)
@@ -320,49 +325,36 @@ class FileEngine(Engine):
 
     @abstractmethod
     def is_new(self) -> bool:
-        """Whether a locked location has no database yet."""
+        """Whether the location has no database yet."""
 
     @abstractmethod
-    def open(self, witness: Witness | None) -> None:
-        """Open the database of a locked location, or make it."""
+    def create(self) -> None:
+        """Make and open the database of a locked location."""
 
-    def accept(self) -> None:
-        """The state is sound and will be written to."""
-        self.is_accepted = True
+    @abstractmethod
+    def open(self, witness: Witness | None, *, is_held: bool) -> None:
+        """Open the database as it is at one moment, and change nothing. ``is_held``: another holder may go on writing.
+
+        Raises Moving if files changed meanwhile, StoreDamaged, StoreError.
+        """
 
     def settle(self) -> None:
         """The state is marked open: make sure that its largest file says so too."""
 
     @abstractmethod
-    def close_files(self) -> str:
-        """Close the database. Return a digest of its files for the witness; empty if they are as they were found."""
-
-    def close(self, last: Changes | None = None) -> None:
-        """``CheckedStore`` and ``Snapshot`` close an engine step by step."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
-        """Open the database only for reading, while a process that holds it goes on; False if there is none.
-
-        Raises Moving if the files changed meanwhile, StoreDamaged, StoreError.
-        """
-
-    def close_snapshot(self) -> None:
-        """Undo ``open_snapshot``, as far as it came. A second call does nothing."""
-        self.is_untouched = False
+    def close_files(self) -> None:
+        """Close the database, as far as it was opened."""
         if self._scratch is not None:
             self._scratch.remove()
             self._scratch = None
 
-    def gone(self, witness: Witness) -> StoreError:
-        """Return the error for a missing database that the witness knows."""
-        left = witness.newest
-        begin = Path(self.location) if Path(self.location).is_dir() else witness.path
-        return self.damaged(
-            f"its database is missing or empty, but its witness {witness.path} records {left.pages:,} pages. Restore "
-            f"{self.parts(self.location)}. To begin again there, delete {begin}"
-        )
+    @abstractmethod
+    def digest(self) -> str:
+        """Return a digest of the closed files for the witness. Raises OSError."""
+
+    def close(self, last: Changes | None = None) -> None:
+        """``CheckedStore`` and ``Snapshot`` write the last changes."""
+        self.close_files()
 
 
 class Moving(Exception):

@@ -89,6 +89,7 @@ def _number(packed: bytes, at: int) -> tuple[int, int]:
 
 _CURRENT = "CURRENT"
 _TABLES = (".ldb", ".sst")
+_MOVING = "its file CURRENT, or the manifest that it names, is missing or changing"
 
 
 def checkpoint(files: Path, copy: Path) -> None:
@@ -111,9 +112,9 @@ def checkpoint(files: Path, copy: Path) -> None:
             elif file.suffix in _TABLES and number < next_file:
                 _link(file, copy / file.name)
         if (files / _CURRENT).read_bytes() != current or (files / name).stat().st_size != len(packed):
-            raise Moving
+            raise Moving(_MOVING)
     except (FileNotFoundError, IsADirectoryError):
-        raise Moving from None
+        raise Moving(_MOVING) from None
 
 
 def _link(file: Path, other: Path) -> None:

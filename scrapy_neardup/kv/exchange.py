@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy_neardup.atomic import replace_file, sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import FileEngine
-from scrapy_neardup.kv.integrity import open_witness
+from scrapy_neardup.kv.checked import open_witness
 from scrapy_neardup.kv.tally import RowTally
 
 # No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, copying, hopeless
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Row, copying, hopeless
 from scrapy_neardup.kv.checkpoint import checkpoint
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
@@ -102,7 +102,7 @@ class LevelDB(FileEngine):
         try:
             yield engine
         finally:
-            engine.close_snapshot()
+            engine.close_files()
 
     def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
         super().__init__(location, named_by, options)
@@ -124,41 +124,30 @@ class LevelDB(FileEngine):
     def is_new(self) -> bool:
         with self._guard:
             # A process killed while it made a new state leaves a manifest at most.
-            return not _holds_pages(self._files)
+            files = self._files.iterdir() if self._files.is_dir() else ()
+            return not any(file.suffix in (".log", *_TABLES) for file in files)
 
-    def open(self, witness: Witness | None) -> None:
+    def create(self) -> None:
+        self.open_at(self._files, new=True)
+
+    def open(self, witness: Witness | None, *, is_held: bool) -> None:
         with self._guard:
-            if self.is_new() or (witness is not None and not witness.newest.sequence):  # or making it was cut short
-                self.open_at(self._files, new=True)
-            elif self._is_as_closed(witness):
-                self.is_untouched = True
-                self.open_at(self._files)
-            else:
-                try:
-                    self._open_copy()
-                except Moving:
-                    raise self.damaged("its file CURRENT, or the manifest that it names, is missing") from None
-
-    def _is_as_closed(self, witness: Witness | None) -> bool:
-        return witness is not None and witness.digest == _digest(self._files)
-
-    def _open_copy(self) -> None:
-        """Open a copy of the files as they are at this moment. Raises Moving, StoreDamaged, StoreError."""
+            self.is_untouched = not is_held and witness is not None and witness.digest == self.digest()
+        if self.is_untouched and self._lock is not None:
+            self.open_at(self._files)
+            return
         self._scratch = ScratchDirectory(self._root)
         copy = self._scratch.path / "db"
         try:
             checkpoint(self._files, copy)
-            self.open_at(copy)
-        except BaseException as error:
-            self.close_snapshot()
-            if isinstance(error, ValueError):
-                raise self.damaged(str(error)) from None
-            if isinstance(error, OSError):
-                raise StoreError(
-                    f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be "
-                    "read and that the disk is not full."
-                ) from error
-            raise
+        except ValueError as error:
+            raise self.damaged(str(error)) from None
+        except OSError as error:
+            raise StoreError(
+                f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read "
+                "and that the disk is not full."
+            ) from error
+        self.open_at(copy)
 
     def open_at(self, files: Path, *, new: bool = False) -> None:
         """Open the database in a directory, without lock and witness."""
@@ -178,29 +167,23 @@ class LevelDB(FileEngine):
 
     def accept(self) -> None:
         if self._scratch is not None:
-            self.close_snapshot()
+            self.close_files()
             self.open_at(self._files)
-        super().accept()
 
-    def close_files(self) -> str:
-        changed = self._scratch is None
-        self.close_snapshot()
-        return _digest(self._files) if changed else ""
-
-    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
-        with self._guard:
-            if not _holds_pages(self._files):
-                return False
-            is_untouched = not is_held and self._is_as_closed(witness)
-            self._open_copy()
-            self.is_untouched = is_untouched
-            return True
-
-    def close_snapshot(self) -> None:
-        if self._db is not None and not self._db.closed:
+    def close_files(self) -> None:
+        if self._db is not None:
             with self._guard:
                 self._db.close()
-        super().close_snapshot()
+        super().close_files()
+
+    def digest(self) -> str:
+        # Names and sizes of all data files, and the contents of all but tables, which have checksums.
+        found = []
+        for file in sorted(self._files.iterdir()):
+            if file.name not in NOISE:
+                is_table = file.suffix in _TABLES
+                found.append((file.name, file.stat().st_size, 0 if is_table else zlib.crc32(file.read_bytes())))
+        return f"{len(found)}:{zlib.crc32(repr(found).encode()):08x}"
 
     # Hot paths avoid the context manager.
 
@@ -296,21 +279,3 @@ class _Guard:
     ) -> None:
         if error is not None:
             self._engine.raise_for(error)
-
-
-def _holds_pages(files: Path) -> bool:
-    """Whether a directory has a log or a table."""
-    return files.is_dir() and any(file.suffix in (".log", *_TABLES) for file in files.iterdir())
-
-
-def _digest(files: Path) -> str:
-    """Return a checksum of the names and sizes of all data files, and of the contents of all but tables.
-
-    LevelDB has checksums in its tables. Raises OSError.
-    """
-    found = []
-    for file in sorted(files.iterdir()):
-        if file.name not in NOISE:
-            is_table = file.suffix in _TABLES
-            found.append((file.name, file.stat().st_size, 0 if is_table else zlib.crc32(file.read_bytes())))
-    return f"{len(found)}:{zlib.crc32(repr(found).encode()):08x}"

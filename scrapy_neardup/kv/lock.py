@@ -1,4 +1,4 @@
-"""One process at a time: a lock file, taken before the state is opened."""
+"""One process at a time: a lock file, taken before the state is opened. The file stays; the system frees the lock."""
 
 from __future__ import annotations
 
@@ -16,57 +16,13 @@ from scrapy_neardup.errors import StoreError, StoreLocked
 
 #: Seconds that a test of the lock may hold it.
 _ASKING = 0.2
-#: Attempts, because the last holder may have removed the file.
-_TRIES = 50
-#: Windows cannot remove an open file.
-_CAN_REMOVE = os.name == "posix"
 
 
-class StateLock:
-    """A held lock. Its file goes with it.
-
-    Only the holder removes the file, and a new holder checks that its file is still there. So no two processes hold
-    locks on two files of one name.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Take the lock. Raises Timeout or OSError."""
-        self._path = path
-        # Another thread may close the state.
-        self._held = FileLock(path, timeout=_ASKING, mode=0o600, thread_local=False)
-        for _ in range(_TRIES):
-            self._held.acquire(poll_interval=_ASKING / 8)
-            if self._is_there():
-                return
-            self._held.release()
-        raise Timeout(str(path))
-
-    def release(self) -> None:
-        """Release the lock. A second call does nothing."""
-        if self._held.is_locked:
-            with suppress(OSError):  # what cannot be removed stays
-                if _CAN_REMOVE and self._is_there() and not self._path.stat().st_size:
-                    self._path.unlink()
-            self._held.release()
-
-    def _is_there(self) -> bool:
-        """Whether the locked file is still the one at its path. Raises OSError."""
-        opened = self._held._context.lock_file_fd
-        if not _CAN_REMOVE or opened is None:
-            return True
-        try:
-            return os.path.samestat(os.fstat(opened), self._path.stat())
-        except FileNotFoundError:
-            return False
-
-
-def lock(path: Path, location: str) -> StateLock:
-    """Take the lock at ``path``. Raises StoreLocked.
-
-    The operating system frees it when the process dies.
-    """
+def lock(path: Path, location: str) -> FileLock:
+    """Take the lock at ``path``. Raises StoreLocked. The operating system frees it when the process dies."""
+    held = FileLock(path, timeout=_ASKING, mode=0o600, thread_local=False)  # another thread may close the state
     try:
-        return StateLock(path)
+        held.acquire(poll_interval=_ASKING / 8)
     except Timeout:
         raise StoreLocked(
             f"Another process is using the state at {location}. Wait until its crawl ends, or give each spider its own "
@@ -79,6 +35,7 @@ def lock(path: Path, location: str) -> StateLock:
             f"The state at {location} cannot be locked: {error}. Check that you may write there and that "
             f"{path.name} is a file, or set NEARDUP_STORE to another path."
         ) from error
+    return held
 
 
 def is_held(path: Path) -> bool:
@@ -86,7 +43,7 @@ def is_held(path: Path) -> bool:
     try:
         import fcntl
     except ImportError:  # Windows, where a file that is locked cannot be taken, nor read
-        return path.exists() and not _taken(path)
+        return path.exists() and not _is_free(path)
     with suppress(OSError):  # none there, or not for us to read
         opened = os.open(path, os.O_RDONLY)
         try:
@@ -98,15 +55,11 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def _taken(path: Path) -> bool:
+def _is_free(path: Path) -> bool:
     """Try the lock, and release it again."""
-    held = FileLock(path, timeout=0)
-    try:
-        held.acquire()
-    except (Timeout, OSError):
-        return False
-    held.release()
-    return True
+    with suppress(Timeout, OSError), FileLock(path, timeout=0):
+        return True
+    return False
 
 
 #: Seconds after which an unlocked folder belongs to a killed process.

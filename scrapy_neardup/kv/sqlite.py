@@ -168,29 +168,64 @@ class SQLite(FileEngine):
         self._log = _log_of(self._path)
         self._db: sqlite3.Connection
 
-    def lock(self) -> None:
+    def check_place(self) -> None:
         refuse_foreign(self._path, self.witness_of(self.location), self.named_by)
-        super().lock()
 
     def is_new(self) -> bool:
         return not _has_bytes(self._path)
 
-    def open(self, witness: Witness | None) -> None:
-        path = self._path
-        if not _has_bytes(path) or (witness is not None and not witness.newest.sequence):  # making it was cut short
-            with self._guard():  # it holds its secret, which is not for everybody
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._db = self._connection(path, "rwc")
-            self._begin()
+    def create(self) -> None:
+        with self._guard():  # it holds its secret, which is not for everybody
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._db = self._connection(self._path, "rwc")
+        with self._guard():
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+            self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+            self._db.execute("COMMIT")
+            self._log_all()
+
+    def open(self, witness: Witness | None, *, is_held: bool) -> None:
+        self.is_untouched = False
+        if is_held:
+            # Within a read transaction the log only grows. Opening the file ourselves, as for a digest, would drop
+            # SQLite's lock if this process uses it too.
+            self._db = self._connection(self._path, "ro")
+            with self._guard():
+                self._db.execute("BEGIN")
+                self._db.execute("SELECT 1 FROM kv LIMIT 1").fetchone()
             return
+        path = self._path if self._lock is not None else self._copied()
         if not is_ours(path):
             raise self.damaged("its header is not that of a state")
-        logged = _has_bytes(self._log)
+        logged = _has_bytes(_log_of(path))
         with self._guard():
             self.is_untouched = not logged and witness is not None and witness.digest == digest(path)
         # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
         # read-only connection does not.
         self._db = self._connection(path, "ro" if logged else "ro&immutable=1")
+
+    def _copied(self) -> Path:
+        """Copy a closed state, and return the copy. Raises Moving, StoreError."""
+        path = self._path
+        self._scratch = ScratchDirectory(path)
+        copy = self._scratch.path / "state"
+        before = _as_they_are(path)
+        try:
+            shutil.copyfile(path, copy)
+            if before[1]:
+                shutil.copyfile(self._log, _log_of(copy))
+        except FileNotFoundError:
+            raise Moving("its file is missing") from None
+        except OSError as error:
+            raise StoreError(
+                f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
+                "that the disk has room for a copy."
+            ) from error
+        if _as_they_are(path) != before or self.is_held():
+            raise Moving("its file is changing")
+        return copy
 
     def _connection(self, path: Path, mode: str) -> sqlite3.Connection:
         with self._guard():
@@ -205,20 +240,6 @@ class SQLite(FileEngine):
                 raise
             return db
 
-    def _begin(self) -> None:
-        """Create our table and settings atomically."""
-        try:
-            with self._guard():
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._db.execute(f"PRAGMA user_version = {VERSION}")
-                self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
-                self._db.execute("COMMIT")
-                self._log_all()
-        except BaseException:
-            self._db.close()
-            raise
-
     def _log_all(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
@@ -228,63 +249,19 @@ class SQLite(FileEngine):
             self._db.close()
             self._db = self._connection(self._path, "rw")
             self._log_all()
-        super().accept()
 
     def settle(self) -> None:
         with self._guard():
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def close_files(self) -> str:
-        with self._guard():
-            self._db.close()
-            return digest(self._path) if self.is_accepted and not _has_bytes(self._log) else ""
-
-    def open_snapshot(self, witness: Witness | None, *, is_held: bool) -> bool:
-        """Begin a read transaction, during which the log of a crawl only grows; or copy the file of a closed state."""
-        if not is_held:
-            return self._open_copy(witness)
-        # Opening the file ourselves would drop SQLite's lock if this process uses it too.
-        if witness is None or not witness.newest.sequence:
-            return False
-        self._db = self._connection(self._path, "ro")
-        with self._guard():
-            self._db.execute("BEGIN")
-            self._db.execute("SELECT 1 FROM kv LIMIT 1").fetchone()
-        return True
-
-    def _open_copy(self, witness: Witness | None) -> bool:
-        path = self._path
-        refuse_foreign(path, self.witness_of(self.location), self.named_by)
-        if not _has_bytes(path):
-            return False
-        self._scratch = ScratchDirectory(path)
-        copy = self._scratch.path / "state"
-        before = _as_they_are(path)
-        logged = bool(before[1])
-        try:
-            shutil.copyfile(path, copy)
-            if logged:
-                shutil.copyfile(self._log, _log_of(copy))
-        except FileNotFoundError:
-            raise Moving from None
-        except OSError as error:
-            raise StoreError(
-                f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
-                "that the disk has room for a copy."
-            ) from error
-        if _as_they_are(path) != before or self.is_held():
-            raise Moving
-        if not is_ours(copy):
-            raise self.damaged("its header is not that of a state")
-        self.is_untouched = not logged and witness is not None and witness.digest == digest(copy)
-        self._db = self._connection(copy, "ro" if logged else "ro&immutable=1")
-        return True
-
-    def close_snapshot(self) -> None:
+    def close_files(self) -> None:
         if hasattr(self, "_db"):
             with self._guard():
                 self._db.close()
-        super().close_snapshot()
+        super().close_files()
+
+    def digest(self) -> str:
+        return "-" if _has_bytes(self._log) else digest(self._path)
 
     # Hot paths avoid the context manager.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -91,21 +92,20 @@ def check_bytes(key: bytes, value: bytes) -> bytes:
 
 
 # A database cannot tell that its end is missing: a cut or deleted log, last week's copy and an empty directory all look
-# sound. So a small file beside it records how far it had come. Each line ends in a checksum:
-#     synced TALLY -        twice, in turns: a power cut may tear the one being written
-#     synced TALLY DIGEST   after a clean close; DIGEST: of the database's files
-#     written TALLY BOOT    at every write, without waiting for the disk
-#     secret HEX            the state's own secret, which a repair needs
-# TALLY: state, writes, pages, sum over the rows, and 1 if closed. After a kill no write may be missing, so ``written``
-# counts. After a power cut unsynced writes may be missing in any order, so ``written`` counts only in the same boot of
-# the machine. The state is written before its witness, so it may be ahead and never behind.
+# sound. So a small file beside it records how far it had come, in four slots with a checksum each:
+#     0, 1   the last tally that surely reached the disk, in turns, because a power cut may tear the one being written;
+#            then a minus sign, or after a clean close a digest of the database's files
+#     2      the tally of the last write, without waiting for the disk, and the boot of the machine
+#     3      the state's own secret, which a repair needs
+# After a kill no write may be missing, so slot 2 counts. After a power cut unsynced writes may be missing in any order,
+# so it counts only in the same boot. The state is written before its witness, so it may be ahead and never behind.
 
 
 #: Bytes of a slot: the smallest sector of a disk, which is written atomically.
 _SLOT = 512
-_SLOTS = 4
-_WRITTEN, _SECRET = 2, 3
-_OPEN = "-"
+_WRITTEN, _SECRET, _SLOTS = 2, 3, 4
+_HEAD = struct.Struct(">IH")
+_OPEN = b"-"
 
 
 class Witness:
@@ -116,21 +116,23 @@ class Witness:
         self.path = path
         self._file = path.open("r+b" if writable else "rb", buffering=0)
         try:
-            *lines, secret = (self._file.read(_SLOT) for _ in range(_SLOTS))
-            slots = [_read(line) for line in lines]
-            synced = [(at, *slot) for at, slot in enumerate(slots[:_WRITTEN]) if slot and slot[0] == "synced"]
+            *slots, self.secret = [_content(self._file.read(_SLOT)) for _ in range(_SLOTS)]
+            tallies = [(_unpacked(slot), turn) for turn, slot in enumerate(slots) if slot]
+            synced = [one for one in tallies if one[1] < _WRITTEN]
             if not synced:
                 raise ValueError("none of its lines is whole")
         except BaseException:
             self._file.close()
             raise
-        self.secret = _read_secret(secret)
-        #: The last tally that had surely reached the disk.
-        # A kill within a close leaves one line open and one closed, of the same write.
-        self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
-        self._boot = boot().encode() or b"-"
-        written = slots[_WRITTEN]
-        self._written = written[1] if written and written[2] == boot() != "" else None
+        #: The last tally that had surely reached the disk, and the digest of a clean close.
+        # A kill within a close leaves one slot open and one closed, of the same write.
+        (self.synced, digest), self._turn = max(synced, key=lambda one: (one[0][0].sequence, one[0][1] != _OPEN))
+        self.digest = digest.decode("ascii", "replace")
+        #: The state must have come this far.
+        self.newest = self.synced
+        for (tally, booted), turn in tallies:
+            if turn == _WRITTEN and booted == boot() != b"" and tally.sequence > self.newest.sequence:
+                self.newest = tally
 
     @classmethod
     def create(cls, path: Path, tally: RowTally) -> Witness:
@@ -138,110 +140,82 @@ class Witness:
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)
         with open(draft, "xb", opener=open_private) as file:
-            file.write(_line(b"synced", tally, b"-") * _WRITTEN + b" " * (_SLOT - 1) + b"\n")
+            file.write(_slot(tally.pack() + _OPEN) * _WRITTEN + bytes(_SLOT * (_SLOTS - _WRITTEN)))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
         sync_directory(path.parent)
         return cls(path)
 
-    @property
-    def newest(self) -> RowTally:
-        """The state must have come this far."""
-        if self._written is None or self._written.sequence < self.synced.sequence:
-            return self.synced
-        return self._written
-
     def was_closed(self, tally: RowTally) -> bool:
         """Whether the state was closed with this tally and not opened since."""
-        return self.digest != _OPEN and tally.closed and tally == self.synced
+        return self.digest.encode() != _OPEN and tally.closed and tally == self.synced
 
     def note(self, tally: RowTally, *, synced: bool) -> None:
         """Record a write. If this fails the witness knows less, nothing else."""
-        try:
+        with suppress(OSError):
             if synced:
                 self._sync(tally, _OPEN)
             else:
-                self._put(_WRITTEN, _line(b"written", tally, self._boot))
-        except OSError:
-            pass
+                self._put(_WRITTEN, tally.pack() + boot())
 
     def keep(self, secret: bytes) -> None:
         """Keep the secret too. Raises OSError."""
         if self.secret != secret:
-            self._put(_SECRET, _checked(b"secret %b" % secret.hex().encode()))
+            self._put(_SECRET, secret)
             os.fsync(self._file.fileno())
             self.secret = secret
 
     def close(self, tally: RowTally, digest: str) -> None:
-        """Record a close with the digest of the files, in both lines. Raises OSError."""
-        self._sync(tally, digest)
-        self._sync(tally, digest)
+        """Record a close with the digest of the files, in both slots. Raises OSError."""
+        for _ in range(_WRITTEN):
+            self._sync(tally, digest.encode())
 
     def release(self) -> None:
         """Close the file. A second call does nothing."""
         self._file.close()
 
-    def _sync(self, tally: RowTally, digest: str) -> None:
+    def _sync(self, tally: RowTally, digest: bytes) -> None:
         self._turn = 1 - self._turn
-        self._put(self._turn, _line(b"synced", tally, digest.encode()))
+        self._put(self._turn, tally.pack() + digest)
         os.fsync(self._file.fileno())
 
-    def _put(self, slot: int, line: bytes) -> None:
+    def _put(self, at: int, content: bytes) -> None:
         if hasattr(os, "pwrite"):
-            os.pwrite(self._file.fileno(), line, slot * _SLOT)
+            os.pwrite(self._file.fileno(), _slot(content), at * _SLOT)
         else:
-            self._file.seek(slot * _SLOT)
-            self._file.write(line)
+            self._file.seek(at * _SLOT)
+            self._file.write(_slot(content))
 
 
 @cache
-def boot() -> str:
+def boot() -> bytes:
     """Identify the boot of this machine; empty if unknown, and then only synced writes count."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     except OSError:
-        return ""
+        return b""
 
 
-def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
-    """Format a line as bytes, which is faster than text; this runs at every write."""
-    packed = b"%b %b %d %d %016x %d %b" % (kind, tally.state.hex().encode(), *tally[1:], rest)
-    return _checked(packed)
+def _slot(content: bytes) -> bytes:
+    return (_HEAD.pack(zlib.crc32(content), len(content)) + content).ljust(_SLOT, b"\0")
 
 
-def _checked(packed: bytes) -> bytes:
-    """Return a line of a slot's length, with its checksum."""
-    return (b"%b %08x" % (packed, zlib.crc32(packed))).ljust(_SLOT - 1) + b"\n"
+def _content(slot: bytes) -> bytes:
+    """Return what a slot holds; empty if it is broken."""
+    checksum, length = _HEAD.unpack_from(slot.ljust(_HEAD.size, b"\0"))
+    content = slot[_HEAD.size :][:length]
+    return content if zlib.crc32(content) == checksum else b""
 
 
-def _content(line: bytes) -> bytes | None:
-    """Return what a line holds before its checksum; None if it is broken."""
-    packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
-    return packed if checksum == b"%08x" % zlib.crc32(packed) else None
-
-
-def _read(line: bytes) -> tuple[str, RowTally, str] | None:
-    """Return kind, tally and rest of a line; None if it is broken."""
-    try:
-        kind, state, sequence, pages, total, closed, rest = (_content(line) or b"").decode("ascii").split(" ")
-        tally = RowTally(bytes.fromhex(state), int(sequence), int(pages), int(total, 16), closed == "1")
-    except ValueError:
-        return None
-    return kind, tally, rest
+def _unpacked(content: bytes) -> tuple[RowTally, bytes]:
+    """Return tally and rest of a slot. Raises ValueError."""
+    return RowTally.unpack(content[: _PACKED.size]), content[_PACKED.size :]
 
 
 def secret_at(path: Path) -> bytes | None:
     """Read the secret from a witness, however damaged the rest is; None if impossible."""
     try:
-        return _read_secret(path.read_bytes()[_SECRET * _SLOT :][:_SLOT])
+        return _content(path.read_bytes()[_SECRET * _SLOT :][:_SLOT]) or None
     except OSError:
-        return None
-
-
-def _read_secret(line: bytes) -> bytes | None:
-    kind, _, secret = (_content(line) or b"").partition(b" ")
-    try:
-        return bytes.fromhex(secret.decode("ascii")) if kind == b"secret" else None
-    except ValueError:
         return None

@@ -1,1 +1,1 @@
-"""How well a method does on labelled corpora, and how it bears edits."""
+"""The agreement of methods with a person, on documents of files."""

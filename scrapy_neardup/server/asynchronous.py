@@ -94,8 +94,7 @@ class AsyncLink:
     @property
     def breaks(self) -> int:
         """Grows whenever another server may have answered, or one that has lost confirmed writes."""
-        locator = self._link.locator
-        return self._unanswered + (locator.moves if locator is not None else 0)
+        return self._unanswered + self._link.moves
 
     async def close(self) -> None:
         """Close all connections."""

@@ -4,26 +4,117 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 import redis
 from redis import exceptions
 from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server.errors import Relocated, is_elsewhere, is_no_answer, is_refusal, translate_errors
+from scrapy_neardup.server.errors import Relocated, Unlocated, is_elsewhere, is_no_answer, is_refusal, translate_errors
 from scrapy_neardup.server.location import ServerLocation, read_url
-from scrapy_neardup.server.nodes import Address, Locator, Sentinels, Slot
 from scrapy_neardup.server.program import DIGEST, SCRIPT, Program
 
 T = TypeVar("T")
+Address = tuple[str, int]
 #: Seconds to wait for an answer, and how often to try again: usually, and with patience.
 _SECONDS, _TIMES, _MORE_TIMES = 5.0, 3, 40
 #: Seconds before the first further try; each next one waits twice as long, at most a second.
 _PAUSE = 0.1
+#: Seconds to wait for an answer about the node; and seconds after which Sentinels are asked again.
+_LOCATING, _OLD = 1.5, 1.0
+
+
+class Locator(ABC):
+    """Finds the node that holds a state, by redis-py."""
+
+    #: Whether a former node may go on without knowing that another one has replaced it.
+    is_refreshed: ClassVar[bool]
+
+    def __init__(self, servers: list[Address], arguments: dict[str, Any]) -> None:
+        """``servers``: they may know the node; ``arguments``: how to connect to them."""
+        self._servers = deque(servers)
+        self._arguments = {
+            **arguments,
+            "retry": Retry(NoBackoff(), 0),
+            "socket_timeout": _LOCATING,
+            "socket_connect_timeout": _LOCATING,
+        }
+
+    def doubt(self) -> None:
+        """Ask the next server first from now on: this one may be cut off."""
+        self._servers.rotate(-1)
+
+    @abstractmethod
+    def locate(self) -> Address:
+        """Ask for the address of the node. Raises Unlocated."""
+
+
+class Sentinels(Locator):
+    """Asks Sentinels for the master.
+
+    A former master may learn seconds late that it was replaced, and loses what is written to it until then.
+    """
+
+    is_refreshed = True
+
+    def __init__(self, servers: list[Address], service: str, arguments: dict[str, Any]) -> None:
+        super().__init__(servers, {**arguments, "decode_responses": True})
+        self._service = service
+
+    def locate(self) -> Address:
+        # Not by Sentinel.discover_master: it names a new master only when the failover is complete.
+        reasons = dict[str, None]()
+        for host, port in self._servers:
+            client: Any = redis.Redis(host=host, port=port, **self._arguments)
+            try:
+                if found := client.sentinel_get_master_addr_by_name(self._service):
+                    return found[0], int(found[1])
+                reasons["it is unknown"] = None
+            except redis.RedisError as error:
+                reasons[str(error)[:100]] = None
+            finally:
+                client.close()
+        raise Unlocated(
+            f"cannot be found: no Sentinel names a master {self._service!r} ({'; '.join(reasons)}). Check that the "
+            "Sentinels run, that the URL has their ports (usually 26379) and their ?sentinel_password=…, if they "
+            "need one, and that 'sentinel monitor' in their configuration has this name."
+        )
+
+
+class Slot(Locator):
+    """Asks nodes of a cluster for the master that has the slot of a key."""
+
+    is_refreshed = False
+
+    def __init__(self, servers: list[Address], key: bytes, arguments: dict[str, Any]) -> None:
+        super().__init__(servers, arguments)
+        self._key = key
+
+    def locate(self) -> Address:
+        try:
+            nodes: list[Any] = [ClusterNode(*one) for one in self._servers]  # type: ignore[no-untyped-call]  # redis-py
+            cluster: Any = RedisCluster(startup_nodes=nodes, **self._arguments)
+            try:
+                node = cluster.get_node_from_key(self._key)
+                # Ask these too later: the nodes that the URL names may fail.
+                known = [(one.host, one.port) for one in cluster.get_nodes()]
+            finally:
+                cluster.close()
+        except (redis.RedisError, exceptions.RedisClusterException, IndexError) as error:  # 5.0: no node has slots
+            raise Unlocated(
+                f"cannot be found: no node of the cluster names it ({str(error)[:200]}). Check the cluster with "
+                "redis-cli --cluster check, and user and password in the URL. This user must be allowed to run CLUSTER "
+                "SLOTS and COMMAND. For a single server write redis:// instead of redis+cluster://."
+            ) from error
+        self._servers.extend(one for one in known if one not in self._servers)
+        return node.host, node.port
 
 
 class Link:
@@ -51,8 +142,10 @@ class Link:
         self._times = _TIMES
         self._lock = threading.Lock()
         self._is_closed = False
-        self._must_locate = True
-        self._address: Address | None = None
+        #: The last known address of the node, and how often it has changed.
+        self.address: Address | None = None
+        self.moves = 0
+        self._located = float("-inf")
         self._client: Any = None if self.locator else self._make_client()
         if pings:
             self.call(lambda client: client.ping())
@@ -88,8 +181,9 @@ class Link:
 
     def _relocated(self, locator: Locator, error: Exception) -> Relocated:
         """Doubt the node in use; return the error that says so."""
-        locator.doubt()
-        self._must_locate = True
+        with self._lock:
+            locator.doubt()
+            self._located = float("-inf")
         return Relocated(f"{type(error).__name__}: {str(error)[:100]}")
 
     def _current_client(self, *, refresh: bool) -> Any:
@@ -97,22 +191,31 @@ class Link:
         with self._lock:
             if self._is_closed:
                 raise StoreError(f"The state at {self._location} is closed.")
-            if self.locator is None:
-                return self._client
-            if self._must_locate:
-                self.locator.locate()
-                self._must_locate = False
-            elif refresh:
-                self.locator.refresh()
-            if self._address != self.locator.address:
-                self._close_client()
-                self._address = self.locator.address
-                self._client = self._make_client()
+            if self.locator is not None:
+                self._locate(self.locator, refresh=refresh and self.locator.is_refreshed)
             return self._client
+
+    def _locate(self, locator: Locator, *, refresh: bool) -> None:
+        """Ask for the node if it is unknown or in doubt, or to refresh an old answer: then it may stay unanswered."""
+        is_doubted = self._located == float("-inf")
+        if not is_doubted and not (refresh and time.monotonic() - self._located > _OLD):
+            return
+        address = self.address
+        try:
+            address = locator.locate()
+        except Unlocated:
+            if is_doubted:
+                raise
+        self._located = time.monotonic()
+        if address != self.address:
+            self.moves += self.address is not None
+            self._close_client()
+            self.address = address
+            self._client = self._make_client()
 
     def _make_client(self) -> Any:
         """Make a client of redis-py. It sends nothing again on its own: the caller decides that."""
-        where: dict[str, Any] = {} if self._address is None else {"host": self._address[0], "port": self._address[1]}
+        where: dict[str, Any] = {} if self.address is None else {"host": self.address[0], "port": self.address[1]}
         return redis.Redis(**self._arguments, **where, retry=Retry(NoBackoff(), 0))
 
     def _close_client(self) -> None:
@@ -165,7 +268,7 @@ class Link:
         if self.locator is None:
             return None
         self.call(lambda client: client.exists(self.prefix + b"~"))  # no such key: a node that gives away keys says so
-        return self.locator.address
+        return self.address
 
     def refuse_eviction(self) -> None:
         """Raise StoreError if the server drops keys when its memory is full."""

@@ -10,12 +10,10 @@ from typing import Any
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore
+from scrapy_neardup.kv.checked import CheckedStore, Snapshot
 from scrapy_neardup.kv.exchange import refuse_unfinished
-from scrapy_neardup.kv.integrity import CheckedStore
-from scrapy_neardup.kv.memory import Memory
+from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
 from scrapy_neardup.kv.options import DEFAULT, Options
-from scrapy_neardup.kv.snapshot import Snapshot
-from scrapy_neardup.kv.transaction import Temporary, Transaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of

@@ -24,6 +24,8 @@ _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _IGNORABLE = "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE)
 _INVISIBLE = re.compile(f"[{_IGNORABLE}]+")
 _NO_LETTER = re.compile(rf"[\W_{_IGNORABLE}]+")
+#: Characters in which most texts have prose enough, so that the rest need not be split.
+_BEGINNING = 256
 
 
 class PythonBackend:
@@ -45,6 +47,8 @@ class PythonBackend:
 
     def has_prose(self, text: str, line: int, needed: int) -> bool:
         """Whether the lines that have ``line`` letters and digits have ``needed`` of them together."""
+        if len(text) > _BEGINNING and self.has_prose(text[:_BEGINNING], line, needed):
+            return True
         found = 0
         for one in text.splitlines():
             if len(one) >= line and (length := len(self.letters(one))) >= line:

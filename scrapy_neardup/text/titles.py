@@ -31,7 +31,7 @@ def article_title(title: str, site_name: str = "") -> str:
 
 def longest_part(parts: Sequence[str]) -> str:
     """Return the longest of the parts of a title, the first of equals; an empty string of none."""
-    return max(parts, key=len, default="")
+    return parts[0] if len(parts) == 1 else max(parts, key=len, default="")
 
 
 def title_parts(title: str) -> list[str]:

@@ -87,7 +87,6 @@ def test_wrong_options_are_refused_first(command: str, arguments: list[str], nam
         ("groups", ["--limit", "1.5"], "--limit"),
         ("groups", ["--min", "0"], "--min"),
         ("judgements", ["--limit", "few"], "--limit"),
-        ("tune", ["feed.jsonl", "--pairs", "0"], "--pairs"),
     ],
 )
 def test_the_parser_refuses_numbers_out_of_range(
@@ -237,6 +236,5 @@ def test_json_and_files_hold_it_unchanged_for_a_program(store: str, invoke: Invo
     assert (page["url"], page["kind"], page["title"], page["shared"]) == (ODD, HOSTILE, HOSTILE, [HOSTILE])
     invoke("groups", "--store", store, "-o", "groups.jsonl")
     written = (tmp_path / "groups.jsonl").read_text(encoding="utf-8")
-    assert is_clean(written)
     page = json.loads(written)["pages"][-1]
     assert (page["url"], page["kind"], page["title"]) == (ODD, HOSTILE, HOSTILE)

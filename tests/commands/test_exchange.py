@@ -113,7 +113,12 @@ def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
         with pytest.raises(StoreError, match="The disk is gone"):
             run("export", "-o", output, *force)
     assert output.read_text() == "precious"
-    assert {file.name for file in tmp_path.iterdir()} == {"east.gz", "east.sqlite", "east.sqlite.witness"}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "east.gz",
+        "east.sqlite",
+        "east.sqlite.witness",
+        "east.sqlite.lock",
+    }
     output.chmod(0o644)
     assert run("export", "-o", output, *force) == 0
     assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":3,')

@@ -84,7 +84,7 @@ def test_the_best_page_is_the_original_of_its_group_in_all_commands(run: Invoke)
     assert hosts() == ["paper"]
     run("dedup", feed(BLOG, WIRE, PAPER, TIMES, OTHER), *given)
     assert hosts() == ["times", "other"], "it is better than the one that the first run wrote"
-    [group] = run("groups", "--store", store).rows
+    [group] = run("groups", "--store", store, "--json").rows
     assert (group["original"], group["size"]) == (TIMES["url"], 4)
     assert [page["url"] for page in group["pages"] if page["kind"] is None] == [WIRE["url"]]
     [shown] = run("report", "--store", store, "--json").data["groups"]

@@ -17,7 +17,6 @@ from scrapy_neardup.judge.manual_verdicts import manual_verdicts as all_judgemen
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from tests.build import BREAD, EDITED, PAGES, PEAR, SAME, judge_pages, open_state
 from tests.cli import Invoke, run
-from tests.lab.corpus import read
 
 Capture = pytest.CaptureFixture[str]
 
@@ -52,7 +51,7 @@ def test_a_drop_is_listed_with_its_original_and_its_crawl(sqlite: str, capsys: C
     shown = capsys.readouterr().out
     assert f"identical 1.00  {SAME}" in shown
     assert f"for {PEAR}" in shown
-    assert "(and 1 before these; --limit 0 shows all)" in shown
+    assert "(and 1 more; --limit 0 shows all)" in shown
     assert EDITED not in shown
 
 
@@ -151,9 +150,9 @@ def test_manual_verdicts_are_labels_for_evaluate(sqlite: str, tmp_path: Path, in
         in invoke("judgements", "-o", tmp_path / "labels.jsonl", "--store", sqlite).err
     )
     labels = {line["b"]: line for line in map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())}
-    assert labels[SAME] == {"a": PEAR, "b": SAME, "label": "different", "jaccard": 0, "containment": 0}
-    assert labels[BREAD]["label"] == "copy"
+    assert labels[SAME] == {"a": PEAR, "b": SAME, "drop": "no"}
+    assert labels[BREAD]["drop"] == "yes"
     docs = tmp_path / "docs.jsonl"
     docs.write_text("".join(json.dumps({"id": url, "text": text * 3}) + "\n" for url, _, text in PAGES[:4]), "utf-8")
-    corpus = read(docs, tmp_path / "labels.jsonl")
-    assert (corpus.labels[BREAD], corpus.labels[SAME]) == ("pos", "neg")
+    agreement = invoke("evaluate", docs, "--pairs", tmp_path / "labels.jsonl", "--json").data["agreement"]
+    assert (agreement["kept_wrongly"], agreement["dropped_wrongly"]) == (1, 1)

@@ -140,16 +140,10 @@ LINES = {
         "migrate --store TEXTS --to sqlite://FOLDER/to.sqlite --from feed.jsonl",
         "migrate --store TEXTS --to sqlite://FOLDER/too.sqlite --from feed.jsonl --json",
     ],
-    "pairs": ["pairs feed.jsonl -o pairs.jsonl", "pairs texts.jsonl -o -"],
-    "tune": [
-        "tune texts.jsonl --labels labels.jsonl",
-        "tune texts.jsonl --labels labels.jsonl --json",
-    ],
     "evaluate": [
-        "pairs texts.jsonl -o pairs.jsonl",
-        "evaluate texts.jsonl --pairs pairs.jsonl --gold gold.jsonl",
-        "evaluate texts.jsonl --pairs pairs.jsonl --sweep --method minhash",
-        "evaluate texts.jsonl --pairs pairs.jsonl --gold gold.jsonl --json",
+        "evaluate texts.jsonl",
+        "evaluate texts.jsonl --pairs gold.jsonl --sweep --method minhash",
+        "evaluate texts.jsonl --json",
     ],
     "lexicon": ["lexicon texts.jsonl -o words.tsv", "lexicon texts.jsonl -o words.tsv"],
 }
@@ -167,7 +161,6 @@ MASKS = {
     r"-{3,}(?=.*\|$)": "--",
     r"^(\| (?:cascade|minhash|texts|words) .*\|) [\d.,N]+ \|( \d+ \|)?$": r"\1 TIME |\2",
 }
-LABELS = [("0", "2", "copy"), ("0", "4", "different"), ("1", "20", "copy"), ("1", "99", "copy")]
 GOLD = [("0", "2", "yes", "edit"), ("0", "4", "no", "part"), ("5", "6", "unsure", "form")]
 
 
@@ -179,12 +172,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [{"id": str(n), "url": url, "title": title, "text": text} for n, (url, title, text) in enumerate(PAGES)]
     rows.append({"id": "20", "url": "https://more.example/", "title": "Bread", "text": join_text(*BAKERY, *PEARS[:2])})
     texts = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    labels = [{"a": a, "b": b, "label": label, "stratum": "all", "stratum_size": 9} for a, b, label in LABELS]
     gold = [{"a": a, "b": b, "drop": drop, "label": label} for a, b, drop, label in GOLD]
     files = {
         "texts.jsonl": texts,
         "feed.jsonl": texts + '{"broken\n',
-        "labels.jsonl": "".join(json.dumps({"jaccard": 0.8, "containment": 0.9, **one}) + "\n" for one in labels),
         "gold.jsonl": "".join(json.dumps(one) + "\n" for one in gold),
         "page.html": ARTICLE,
     }

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.crawl import site_watch
-from scrapy_neardup.crawl.site_watch import DropWatch
+from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
 from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
@@ -31,7 +31,7 @@ class Crawl:
 
     def __init__(self, *past: SiteDrops, end: str = "") -> None:
         self.notes = notes()
-        self.watch = DropWatch(self.notes, {one.site: one for one in past})
+        self.watch = SiteWatch(self.notes, {one.site: one for one in past})
         self.end = end
         self._id = 0
 

@@ -11,9 +11,9 @@ import scrapy
 from packaging.version import Version
 
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.turns import AsyncPageReader
+from scrapy_neardup.crawl.site_watch import SiteWatch
+from scrapy_neardup.crawl.turns import AsyncPageReader, Event
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
-from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
@@ -40,7 +40,16 @@ class Court:
         self.detector: Detector = make_detector(memory_state({}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
         reader = reader or AsyncPageReader(source, self.notes, risky_pool=None)
-        self.judge = Judge(source, reader, self.detector, self.notes, self.outage, wait=wait, listings=listings)
+        self.judge = Judge(
+            source,
+            reader,
+            self.detector,
+            self.notes,
+            self.outage,
+            SiteWatch(self.notes, {}),
+            wait=wait,
+            listings=listings,
+        )
 
     def count(self, stat: str) -> int:
         return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
@@ -191,7 +200,7 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
     court.detector = make_detector(court.detector.store)
     source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
     reader = AsyncPageReader(source, court.notes, risky_pool=None)
-    court.judge = Judge(source, reader, court.detector, court.notes, court.outage, wait=5.0)
+    court.judge = Judge(source, reader, court.detector, court.notes, court.outage, SiteWatch(court.notes, {}), wait=5.0)
     assert court.kinds((row, visit(1, items=2))) == ["unchanged"]
     assert court.kinds((row, visit(2, items=2))) == ["unjudged (listing)"], "another page's may mean something else"
 

@@ -38,7 +38,6 @@ OUTCOME = re.compile(r"Near-duplicates: ([\w ]+)/\w+\.\.\. (\w+)")
         ({"unsealed": 3, "errors": 1}, {"MAX_UNSEALED": "2"}, ["pages unsealed", "errors"]),
         ({"server_gone": 1}, {}, ["server gone"]),
         ({"lost_by_server": 1}, {"MAX_SERVER_GONE": 1}, []),
-        ({"dropped_feed/failed": 1}, {}, ["errors"]),
     ],
 )
 def test_a_monitor_fails_beyond_its_limit(

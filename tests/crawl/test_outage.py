@@ -15,8 +15,7 @@ from scrapy.settings import Settings
 
 from scrapy_neardup.crawl import session
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
-from scrapy_neardup.crawl.pipeline import Addon, NearDupPipeline
-from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
+from scrapy_neardup.crawl.pipeline import Addon, NearDupPipeline, TaggedCsvExporter, Tagger
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
@@ -24,14 +23,12 @@ from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state import opening
 from scrapy_neardup.state.opening import open_store
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import notes
 
 ERROR = StoreError("The disk is full.")
-#: Each kind of error, with one kind of state or the other.
-FAILURES = [("sqlite", ValueError("no")), ("leveldb", StoreError("no")), ("sqlite", FileNotFoundError("no"))]
+FAILURES = [ValueError("no"), StoreError("no"), FileNotFoundError("no")]
 VERDICT = Verdict(Kind.UNIQUE, "http://a.example/", 1)
 
 
@@ -100,48 +97,44 @@ def fail_with(error: BaseException) -> Any:
     return fail
 
 
-def crawled(place: Path, scheme: str) -> dict[str, Any]:
-    return crawl([article(1), article(2)], NEARDUP_STORE=STORES[scheme].url(str(place)))
+def crawled(place: Path) -> dict[str, Any]:
+    return crawl([article(1), article(2)], NEARDUP_STORE=f"sqlite://{place}")
 
 
-def is_let_go(place: Path, scheme: str) -> bool:
+def is_let_go(place: Path) -> bool:
     """Whether nobody holds the state any more, in this process or by its lock."""
-    lock = place / "lock" if scheme == "leveldb" else Path(f"{place}.lock")
-    return (str(place), False) not in opening._open_stores and not is_held(lock)
+    return (str(place), False) not in opening._open_stores and not is_held(Path(f"{place}.lock"))
 
 
 @pytest.mark.parametrize(
-    ("step", "scheme", "error"),
+    ("step", "error"),
     [
-        ("DropWatch", "leveldb", KeyboardInterrupt()),
-        *(
-            (step, *failure)
-            for step, failure in zip(("log_opening", "make_page_reader", "Judge"), FAILURES, strict=True)
-        ),
-        *((step, *failure) for step, failure in zip(("Tagger", "Ledger"), FAILURES, strict=False)),
+        ("SiteWatch", KeyboardInterrupt()),
+        *zip(("log_opening", "make_page_reader", "Judge"), FAILURES, strict=True),
+        ("Ledger", StoreError("no")),
     ],
 )
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
 ) -> None:
     place = tmp_path / "state"
     with monkeypatch.context() as patched:
         patched.setattr(session, step, fail_with(error))
         with pytest.raises(type(error)):
-            crawled(place, scheme)
-    assert is_let_go(place, scheme)
-    assert crawled(place, scheme)["neardup/unique"] == 2
+            crawled(place)
+    assert is_let_go(place)
+    assert crawled(place)["neardup/unique"] == 2
 
 
 @pytest.mark.parametrize(
-    ("where", "step", "scheme", "error"),
+    ("where", "step", "error"),
     [
-        (Detector, "trim", *FAILURES[0]),
-        (Detector, "end", *FAILURES[1]),
-        (PageStore, "size", *FAILURES[2]),
-        (AsyncPageReader, "close", *FAILURES[0]),
-        (session, "log_unsealed", *FAILURES[1]),
-        (session.Session, "_remember_counts", *FAILURES[2]),
+        (Detector, "trim", FAILURES[0]),
+        (Detector, "end", FAILURES[1]),
+        (STORES["sqlite"], "size", FAILURES[2]),
+        (AsyncPageReader, "close", FAILURES[0]),
+        (session, "log_unsealed", FAILURES[1]),
+        (session.Session, "_remember_counts", FAILURES[2]),
     ],
 )
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
@@ -151,21 +144,20 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     where: Any,
     step: str,
     error: Exception,
-    scheme: str,
 ) -> None:
     place = tmp_path / "state"
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as patched:
-        patched.setattr(STORES[scheme] if where is PageStore else where, step, fail_with(error))
+        patched.setattr(where, step, fail_with(error))
         if step == "log_unsealed":
             patched.setattr(Detector, "end", lambda _: 2)
-        stats = crawled(place, scheme)
-    assert is_let_go(place, scheme)
+        stats = crawled(place)
+    assert is_let_go(place)
     closing = [record for record in caplog.records if record.levelno == logging.INFO and "2 unique" in record.message]
     assert len(closing) == 1
     assert stats["neardup/errors"] == 1
     assert stats["neardup/time/store"] >= 0
     assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
-    store = open_store(STORES[scheme].url(str(place)), None)
+    store = open_store(f"sqlite://{place}", None)
     assert store.pages == 2
     opening.close_store(store)

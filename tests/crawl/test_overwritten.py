@@ -11,8 +11,7 @@ import pytest
 from scrapy import Spider
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedSlot, FileFeedStorage
 
-from scrapy_neardup.crawl.deliveries import name_of
-from scrapy_neardup.crawl.extra_feeds import place_of
+from scrapy_neardup.crawl.feeds import name_of
 from scrapy_neardup.maintenance import tables
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import close_store, open_store
@@ -195,11 +194,5 @@ def test_feeds_are_known_by_names_without_passwords() -> None:
         ("stdout:", "stdout:"),
     ]:
         assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=None))) == name
-    for uri, place in [
-        ("/x/../out.jsonl", "/out.jsonl"),
-        ("file:///x/../out.jsonl", "/out.jsonl"),
-        ("s3://a/out.jsonl", "s3://a/out.jsonl"),
-    ]:
-        assert place_of(uri) == place
     for uri in ["file:///x/../out.jsonl", "/out.jsonl", "file:///out.jsonl"]:
         assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=FileFeedStorage(uri)))) == "/out.jsonl"

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.crawl.extra_feeds import DroppedFeed
-from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.settings import Config
 from tests.cli import run as run_command
-from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
+from tests.crawl.conftest import Site
 from tests.crawl.engineless import article, crawl_items
 from tests.crawl.pages import html
 from tests.crawl.test_two_runs import PLYVEL
@@ -83,73 +77,3 @@ def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_wa
     assert (last.items, last.count("updated")) == ([edited], 1)
     [found] = listed(state, capsys)
     assert (found["url"], found["original"]) == (new["url"], edited["url"]), "an original of its own"
-
-
-def feed(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
-def test_a_feed_holds_dropped_items_with_their_verdicts(alike: Site, crawl: Crawl, tmp_path: Path) -> None:
-    """Whatever the project says of its own feeds, and though these items take no tag; placeholders are filled in."""
-    settings: dict[str, Any] = {
-        "FEEDS": {str(tmp_path / "out.jsonl"): {"format": "jsonlines", "overwrite": True}},
-        "FEED_EXPORT_FIELDS": ["title"],
-        "kinds": ["untaggable"],
-    }
-    first, second = (crawl(PATHS, NEARDUP_DROPPED_FEED=f"{tmp_path}/%(name)s.jsonl", **settings) for _ in range(2))
-    assert first.count("dropped_feed") == second.count("dropped_feed") == 2
-    items = feed(tmp_path / "paths.jsonl")
-    assert [item["url"] for item in items] == [alike.base + path for path in LOST * 2], (
-        "it is appended to, as feeds are"
-    )
-    assert [item["neardup"]["kind"] for item in items] == ["near", "identical"] * 2
-    assert [item["neardup"]["original"] for item in items[:2]] == [alike.base + path for path in PATHS[:2]]
-    assert first.stats["feedexport/success_count/FileFeedStorage"] == 1, "that of the crawl's own feed"
-    assert (first.count("unsealed"), second.count("unchanged"), second.items) == (0, 2, [])
-
-
-BROKEN: dict[str, Any] = {
-    "not stored": {"broken://{}/dropped.jsonl": {"format": "jsonlines"}},
-    "no such placeholder": {"{}/%(nothing)s.jsonl": {"format": "jsonlines"}},
-    "cannot be opened": {"/dev/null/dropped.jsonl": {"format": "jsonlines"}},
-    "cannot be exported": {"{}/dropped.jsonl": {"format": "jsonlines", "encoding": "no-such-encoding"}},
-}
-
-
-def test_a_feed_that_fails_costs_no_article(alike: Site, run: Callable[..., list[Result]], tmp_path: Path) -> None:
-    jobs = []
-    for place, feeds in enumerate(BROKEN.values()):
-        settings = {
-            **ONE_BY_ONE,
-            "ADDONS": ADDONS,
-            "NEARDUP_STORE": "memory:",
-            "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-            "FEEDS": {str(tmp_path / f"{place}.jsonl"): {"format": "jsonlines"}},
-            "NEARDUP_DROPPED_FEED": {uri.format(tmp_path): options for uri, options in feeds.items()},
-        }
-        arguments = {"base": alike.base, "paths": PATHS}
-        jobs.append({"spider": "PathSpider", "arguments": arguments, "settings": settings})
-    results = run(*jobs)
-    for place, result in enumerate(results):
-        assert result.stats["finish_reason"] == "finished"
-        assert [item["url"] for item in feed(tmp_path / f"{place}.jsonl")] == result.urls
-        assert result.paths == PATHS[:2]
-        assert result.count("dropped_feed/failed") >= 1
-        assert (result.count("unsealed"), result.count("dropped_feed")) == (0, 2 if place == 0 else 0)
-    assert results[0].log.count("The feed of NEARDUP_DROPPED_FEED cannot be written (") == len(BROKEN)
-
-
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("file:///feeds/out.jsonl", "already a feed of this crawl"),
-        ("dropped.parrot", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
-        ("nowhere://dropped.jsonl", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
-    ],
-)
-def test_a_feed_that_cannot_be_is_told_before_the_crawl(value: str, why: str) -> None:
-    crawler = get_crawler(settings_dict={"FEEDS": {"/feeds/out.jsonl": {"format": "jsonlines"}}})
-    feeds = Config.from_settings({"NEARDUP_DROPPED_FEED": value}).dropped_feed
-    assert crawler.stats is not None
-    with pytest.raises(SettingsError, match=why):
-        DroppedFeed(crawler, feeds, "neardup", Notes(crawler.stats))

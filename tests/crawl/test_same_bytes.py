@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 import scrapy
 from packaging.version import Version
 
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
+from scrapy_neardup.crawl.site_watch import SiteWatch
+from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
-from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
+from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from tests.build import make_detector
@@ -66,84 +68,26 @@ def test_a_copy_that_is_delivered_is_read_and_says_what_it_shares(mirrors: Site,
 NEEDS_LOOP = pytest.mark.skipif(Version(scrapy.__version__) < Version("2.15"), reason="older versions need a reactor")
 
 
-class Court:
-    """A judge on an empty state, which reads pages one after the other, each after a while; ``read``: their URLs."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-        self.notes = notes()
-        self.detector = make_detector(memory_state({}))
-        source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=self.detector.bodies)
-        reader = cast(AsyncPageReader, Slow(source, self))
-        self.judge = Judge(source, reader, self.detector, self.notes, outage(self.notes), wait=5.0)
-
-    async def page(self, url: str, content: str) -> JudgedPage:
-        return await self.judge.judge({}, Visit(PageResponse(url, content.encode()), items=ResponseItems(1)))
-
-
-class Slow:
-    """Reads as workers do: each page for itself, and in the meantime others come."""
-
-    spent = 0.0
-
-    def __init__(self, source: PageSource, court: Court) -> None:
-        self.source, self.court = source, court
-
-    async def read(self, draft: UnreadPage, turn: Turn) -> Page:
-        self.court.read.append(draft.content.url)
-        turn.begin()
-        await asyncio.sleep(0.05)
-        turn.end()
-        return self.source.read(draft)
-
-
-URLS = [f"http://{name}.example/" for name in ("first", "second", "third")]
-
-
 @NEEDS_LOOP
-def test_a_page_on_its_way_is_waited_for_by_those_with_its_bytes_which_are_not_read() -> None:
-    court, page = Court(), html("goats-en")
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_page_with_the_bytes_of_one_in_flight_is_read_only_if_that_is_lost(lost: bool) -> None:
+    told, detector = notes(), make_detector(memory_state({}))
+    source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=detector.bodies)
+    reader = AsyncPageReader(source, told, risky_pool=None)
+    judge = Judge(source, reader, detector, told, outage(told), SiteWatch(told, {}), wait=5.0)
 
-    async def run() -> list[JudgedPage]:
-        asked = [asyncio.create_task(court.page(url, page)) for url in URLS]
-        first = await asked[0]
+    def page(url: str) -> Coroutine[Any, Any, JudgedPage]:
+        return judge.judge({}, Visit(PageResponse(url, html("goats-en").encode()), items=ResponseItems(1)))
+
+    async def run() -> Verdict:
+        first = await page("http://first.example/")
         assert first.reservation is not None
+        waiting = asyncio.create_task(page("http://second.example/"))
         await asyncio.sleep(0.05)
-        assert not any(task.done() for task in asked[1:])
-        court.detector.commit(first.reservation, sealed=True)
-        return await asyncio.gather(*asked)
+        assert not waiting.done()
+        detector.release(first.reservation) if lost else detector.commit(first.reservation, sealed=True)
+        return (await waiting).verdict
 
-    first, *others = asyncio.run(run())
-    assert court.read == URLS[:1]
-    assert [case.verdict.kind for case in (first, *others)] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
-    assert [case.verdict.same_bytes for case in (first, *others)] == [False, True, True]
-
-
-@NEEDS_LOOP
-def test_if_that_is_lost_the_next_one_is_read() -> None:
-    court, page = Court(), html("goats-en")
-
-    async def run() -> list[JudgedPage]:
-        asked = [asyncio.create_task(court.page(url, page)) for url in URLS[:2]]
-        first = await asked[0]
-        assert first.reservation is not None
-        court.detector.release(first.reservation)
-        return await asyncio.gather(*asked)
-
-    cases = asyncio.run(run())
-    assert court.read == URLS[:2]
-    assert [case.verdict.kind for case in cases] == [Kind.UNIQUE, Kind.UNIQUE]
-    assert court.judge._bodies == {}
-
-
-@NEEDS_LOOP
-def test_what_the_one_before_does_not_help_is_read_when_it_is_its_turn() -> None:
-    """Of a page that says too little nobody knows what another one with these bytes is."""
-    court = Court()
-
-    async def run() -> list[JudgedPage]:
-        return await asyncio.gather(*(court.page(url, "<p>Too short.") for url in URLS))
-
-    cases = asyncio.run(run())
-    assert court.read == URLS
-    assert [case.verdict.reason for case in cases] == ["too_short"] * 3
+    verdict = asyncio.run(run())
+    assert (verdict.kind, verdict.same_bytes) == ((Kind.UNIQUE, False) if lost else (Kind.DUPLICATE, True))
+    assert told.stats.get_value("neardup/extraction/article") == 1 + lost

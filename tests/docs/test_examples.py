@@ -21,6 +21,7 @@ from scrapy_neardup.cli import NearDupCommand
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.settings import SETTINGS, Config
+from tests.crawl.engineless import article, crawl
 from tests.docs.pages import ROOT, Block, blocks, pages
 
 if sys.version_info >= (3, 11):
@@ -78,6 +79,25 @@ def test_the_printed_method_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert method.compare(one, copy.sketch, frozenset()).duplicate
     assert set(one.keys) & set(copy.keys)
     assert not method.compare(one, other.sketch, frozenset()).duplicate
+
+
+def test_the_printed_filters_divide_items_among_feeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = [
+        block for block in blocks("docs/en/guides/review.md") if "Filter" in block.code or "item_filter" in block.code
+    ]
+    given: dict[str, Any] = {}
+    exec(printed[0].code, given)
+    (tmp_path / "filters.py").write_text(printed[1].code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    feeds = {
+        f"file://{tmp_path}/{name.split('-')[0]}": {**of, "item_filter": of["item_filter"].replace("myproject.", "")}
+        for name, of in given["FEEDS"].items()
+    }
+    items = [article(1), article(1, 1), article(2)]
+    crawl(items, NEARDUP_STORE="memory:", NEARDUP_POLICY=given["NEARDUP_POLICY"], FEEDS=feeds)
+    written = [(tmp_path / name).read_text("utf-8").count("\n") for name in ("articles", "copies")]
+    assert written == [2, 1]
 
 
 def assert_printed(block: Block, printed: str) -> None:

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.kv import transaction
+from scrapy_neardup.kv import memory
 from scrapy_neardup.kv.base import Changes, FileEngine, KeyValueStore
-from scrapy_neardup.kv.integrity import CheckedStore
-from scrapy_neardup.kv.memory import Memory
-from scrapy_neardup.kv.snapshot import Snapshot
-from scrapy_neardup.kv.transaction import Temporary, Transaction
+from scrapy_neardup.kv.checked import CheckedStore, Snapshot
+from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
 
@@ -39,7 +37,7 @@ def kv(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monke
     if kind not in ("memory", "sqlite", "unix") and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     if kind == "temporary on disk":
-        monkeypatch.setattr(transaction, "_MOST", 3)
+        monkeypatch.setattr(memory, "_MOST", 3)
     store: KeyValueStore
     if kind == "unix":
         server: Server = request.getfixturevalue("redis_server")

@@ -78,7 +78,7 @@ def test_what_was_synced_before_a_power_cut_is_there_and_none_of_it_is_called_da
             began = time.time()
             subprocess.run(["cp", "--sparse=always", str(image), str(cut)], check=True)
             child.kill()
-    monkeypatch.setattr(tally, "boot", lambda: "the next boot")
+    monkeypatch.setattr(tally, "boot", lambda: b"the next boot")
     with (
         mounted(cut, tmp_path / "there") as there,
         closing(open_at(STORES[kind], str(there / "state"), RECIPE)) as store,

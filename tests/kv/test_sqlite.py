@@ -207,7 +207,7 @@ def test_a_log_that_ends_behind_the_last_sync_is_a_state(tmp_path: Path, monkeyp
     short, *copies = copies
     with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 30"):  # it was no power cut
         opened(copies[0])
-    monkeypatch.setattr(tally, "boot", lambda: "another boot")
+    monkeypatch.setattr(tally, "boot", lambda: b"another boot")
     with pytest.raises(StoreDamaged):  # a part of what was synced is missing
         opened(short)
     found = []
@@ -223,12 +223,12 @@ def test_a_log_that_ends_behind_the_last_sync_is_a_state(tmp_path: Path, monkeyp
     assert len(set(found)) > 10
 
 
-def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
+def test_a_closed_state_is_one_file_with_its_witness_and_its_lock(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with closing(opened(path)) as store:
         store.add(page(1))
         assert store.size() > path.stat().st_size  # the log counts
-    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness"}
+    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness", "state.sqlite.lock"}
 
 
 def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path: Path) -> None:

@@ -22,11 +22,11 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv import transaction
+from scrapy_neardup.kv import memory
 from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
-from scrapy_neardup.kv.integrity import CheckedStore
+from scrapy_neardup.kv.checked import CheckedStore
+from scrapy_neardup.kv.memory import Temporary
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.kv.transaction import Temporary
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
@@ -162,7 +162,7 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
     elif scheme in TEMPORARY:
-        request.getfixturevalue("monkeypatch").setattr(transaction, "_MOST", TEMPORARY[scheme])
+        request.getfixturevalue("monkeypatch").setattr(memory, "_MOST", TEMPORARY[scheme])
         place = TemporaryPlace(STORES["memory"], directory)
     else:
         place = Place(STORES[scheme], directory)

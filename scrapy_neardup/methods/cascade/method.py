@@ -56,7 +56,7 @@ class Cascade(Method):
         p, hashes, form = self.parameters, self.hashes, self._form
         # Without counts of the site, all boilerplate counts as the site's.
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
-        text, core = found.all, found.core
+        text, core, is_partial = found.all, found.core, found.is_article_partial
         of_all, of_whole = text.own.sketch(form), text.whole.sketch(form)
         of_core = of_all if core is text or core.own.has_lines_of(text.own) else core.own.sketch(form)
         site_free = None
@@ -79,7 +79,7 @@ class Cascade(Method):
             title.encode(p.max_title_words),
             bytes((len(of_core.ends) // 2,)) + of_core.ends,
             Lines.encode(text.own, found.headlines) if page.reader else b"",
-            Article.of(of_core).pack() if found.is_article_partial else b"",
+            Article.of(of_core).pack() if is_partial else b"",
         )
         keys = self._about_keys(page, found)
         if "sentences" in self._families:
@@ -88,7 +88,7 @@ class Cascade(Method):
             # The text around the article may have the smallest hashes, and differs from site to site. But the article
             # may have been found differently too, so both give keys.
             keys += of_core.keys
-            keys += of_all.keys if found.is_article_partial else []
+            keys += of_all.keys if is_partial else []
         return Fingerprint(
             tuple(dict.fromkeys(keys)),
             packed,

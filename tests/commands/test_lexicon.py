@@ -1,4 +1,4 @@
-"""``scrapy neardup pairs`` and ``lexicon`` on documents of files."""
+"""``scrapy neardup lexicon`` on documents of files."""
 
 from __future__ import annotations
 
@@ -7,32 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.text.lexicon import lexicon
-from tests.cli import Invoke, run
+from tests.cli import run
 from tests.lab.corpus import write_feed
-
-
-def test_evaluate_takes_pairs_as_json_lines_and_as_a_table(tmp_path: Path, invoke: Invoke) -> None:
-    feed = write_feed(tmp_path)
-    scores = []
-    for name in ("pairs.jsonl", "pairs.csv"):
-        assert run("pairs", feed, "-o", tmp_path / name) == 0
-        score = invoke("evaluate", feed, "--pairs", tmp_path / name, "--json").data
-        scores.append([score[name] for name in ("documents", "missed", "false_drops", "pos", "neg")])
-    assert scores[0] == scores[1]
-    assert scores[0][:3] == [48, 0, 0]
-    assert scores[0][3] > 3
-
-
-def test_limits_of_pairs_are_checked(tmp_path: Path) -> None:
-    for option in ("--jaccard", "--containment"):
-        with pytest.raises(SettingsError, match=option):
-            run("pairs", write_feed(tmp_path), option, "0")
-    strict = ("--jaccard", "1", "--containment", "1")
-    assert run("pairs", tmp_path / "feed.jsonl", "-o", tmp_path / "few.jsonl", *strict) == 0
-    assert 0 < len((tmp_path / "few.jsonl").read_text().splitlines()) < 6
-
 
 PAGES = [
     {"id": "1", "title": "New ferry", "text": "The ferry is back. The ferry is blue."},
