@@ -228,8 +228,8 @@ class PartStore(PageStore):
         records = given.filter(pc.equal(given["kind"], int(Topic.RECORD))).sort_by("source")
         for id, packed in zip(records["hash"].to_pylist(), records["payload"].to_pylist(), strict=True):
             changes = Changes()
-            self._rows.file(Record.unpack(id, packed), changes, 0)
-            self._rows.write(changes, sync=False)
+            self.file(Record.unpack(id, packed), changes, 0)
+            self.apply(changes, sync=False)
         for topic, counts in self.part_counts.by_topic():
             rows = given.filter(pc.equal(given["kind"], int(topic)))
             counts.begin(rows["hash"].to_numpy(), rows["count"].to_numpy())
@@ -275,8 +275,8 @@ class PartStore(PageStore):
 
     def _write(self, record: Record, replaces: int) -> None:
         changes, id, rank = Changes(), record.id, self.rank
-        self._rows.file(record, changes, 0)
-        self._rows.write(changes, sync=False)
+        self.file(record, changes, 0)
+        self.apply(changes, sync=False)
         original = record.original if record.original != id else 0
         self._written[rank] = id, original, replaces, changes.puts[layout.record_key(id)]
         if id == rank:
@@ -296,7 +296,7 @@ class PartStore(PageStore):
         self._flags[self.rank] = self._flags.get(self.rank, 0) | flags
 
     def _hash(self, url: str) -> int:
-        return layout.last_id(self._rows.url_key(url))
+        return layout.last_id(self.url_key(url))
 
     # The table.
 

@@ -15,7 +15,7 @@ from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_i
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.records import Clock, PageRows
+from scrapy_neardup.state.records import Clock
 
 #: Pages to seal or forget at once; the server does nothing else meanwhile.
 BATCH = 200
@@ -52,33 +52,12 @@ class PostingRows(Postings):
             changes.delete(layout.posting_key(key, id))
 
 
-class SharedRows(PageRows):
-    """The rows of pages on a server, which counts the pages."""
-
-    kv: Redis
-
-    @property
-    def pages(self) -> int:
-        """The number of pages."""
-        return self.kv.pages()
-
-    @pages.setter
-    def pages(self, pages: int) -> None:
-        """The server counts."""
-
-    def see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
-        for page in pages:
-            key = self.url_key(page.url)
-            if key not in changes.puts and key not in changes.deletes:
-                changes.sights[key] = layout.pack_seen(page.id, seconds)
-
-
 class SharedJournal(Journal):
     """The crawls that write to a server. A crawl is abandoned when its lease has ended."""
 
     batch = BATCH
 
-    def __init__(self, rows: SharedRows, cursors: Cursors) -> None:
+    def __init__(self, rows: RedisStore, cursors: Cursors) -> None:
         super().__init__(rows, cursors)
         self._redis = rows.kv
 
@@ -96,7 +75,7 @@ class SharedJournal(Journal):
         link = self._redis.link
         found = link.call(lambda client: client.hgetall(link.prefix + pending_name(generation)))
         return [
-            PendingPage.make(self._rows.unpack(layout.unpack_id(id), packed), generation, self._rows.hashes)
+            PendingPage.make(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
             for id, packed in found.items()
         ]
 
@@ -115,22 +94,35 @@ class RedisStore(PageStore):
     """A state on a server. The next opening rolls back the unsealed pages of a crawl whose lease has ended."""
 
     kv: Redis
-    _rows: SharedRows
+    clock: SharedClock
     boilerplate: SharedBoilerplate
     journal: SharedJournal
 
-    def _make_parts(self, pages: int) -> None:
+    def _make_parts(self) -> None:
         kv = self.kv
         self.leases = kv.leases
         self.clock = SharedClock(kv.leases)
         newest = next(kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
-        self._rows = SharedRows(kv, self.secret, self.clock, pages)
-        self._rows.postings = PostingRows(kv)
-        self._boilerplate = self.boilerplate = SharedBoilerplate(self._rows, kv)
-        self._cursors = Cursors.load(kv)
-        self.journal = SharedJournal(self._rows, self._cursors)
-        self._expiry = Expiry(self._rows, self._cursors, self.journal.is_unsealed)
+        self._postings = PostingRows(kv)
+        self._boilerplate = self.boilerplate = SharedBoilerplate(self, kv)
+        self.journal = SharedJournal(self, self._cursors)
+        self._expiry = Expiry(self, self._cursors, self.journal.is_unsealed)
+
+    @property
+    def pages(self) -> int:
+        """The number of pages."""
+        return self.kv.pages()
+
+    @pages.setter
+    def pages(self, pages: int) -> None:
+        """The server counts."""
+
+    def see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
+        for page in pages:
+            key = self.url_key(page.url)
+            if key not in changes.puts and key not in changes.deletes:
+                changes.sights[key] = layout.pack_seen(page.id, seconds)
 
     def note_rollback(self, rolled_back: RolledBack) -> None:
         super().note_rollback(rolled_back)

@@ -131,7 +131,7 @@ class Expiry:
                 gone += self._remove_surplus(min(surplus, _MOST), changes)
             if gone:
                 changes.put(HANDS, self.cursors.pack())
-                self._rows.write(changes, added=-gone)
+                self._rows.apply(changes, added=-gone)
         except BaseException:  # the pages are still there, and are to be looked at again
             self._restore(before)
             raise
@@ -154,7 +154,7 @@ class Expiry:
             if id >= horizon:
                 cursor.at = id
                 break
-            looked, cursor.at, record = looked + 1, id + 1, self._rows.unpack(id, packed)
+            looked, cursor.at, record = looked + 1, id + 1, self._rows.unpack_record(id, packed)
             seen = self._last_seen_if_free(record)
             if seen is not None and seen < now - ttl:
                 gone += self._rows.erase(id, changes)
@@ -182,7 +182,7 @@ class Expiry:
             cursors.frontier = id
             if gone == most:
                 return gone
-            record = self._rows.unpack(id, packed)
+            record = self._rows.unpack_record(id, packed)
             seen = None if layout.record_key(id) in changes.deletes else self._last_seen_if_free(record)
             if seen is not None and seen <= record.first_seen + _AGAIN:
                 while old and old[0][0] <= seen and gone < most:
@@ -210,7 +210,7 @@ class Expiry:
             if layout.record_key(id) in changes.deletes:
                 continue
             cursor.keep(id)
-            if (seen := self._last_seen_if_free(self._rows.unpack(id, packed))) is not None:
+            if (seen := self._last_seen_if_free(self._rows.unpack_record(id, packed))) is not None:
                 yield seen, id
         if looked < _LOOKS:
             cursor.at = frontier

@@ -155,7 +155,7 @@ class Journal:
         # Expiry passes unsealed pages. Now these may expire, so its cursors must come back to them.
         self._cursors.release(min(ids))
         changes.puts.update(self._cursors.unwritten())
-        self._rows.write(changes, sync=True, added=-gone)
+        self._rows.apply(changes, sync=True, added=-gone)
         self._cursors.moved = False
 
     def supersede(self, id: int, changes: Changes) -> int:
@@ -184,10 +184,10 @@ class Journal:
         self._roll_back_all([layout.journal_key(generation, id)], sync=None)
 
     def _roll_back_all(self, journal_keys: Iterable[bytes], *, sync: bool | None = True) -> None:
-        """Roll pages back in one batch. ``sync``: as for ``PageRows.write``."""
+        """Roll pages back in one batch. ``sync``: as for ``PageRows.apply``."""
         changes = Changes()
         gone = sum(self._roll_back(key, changes) for key in journal_keys)
-        self._rows.write(changes, sync=sync, added=-gone)
+        self._rows.apply(changes, sync=sync, added=-gone)
 
     def _roll_back(self, journal_key: bytes, changes: Changes) -> int:
         rows, id = self._rows, layout.last_id(journal_key)

@@ -7,7 +7,7 @@ To file a page is to add all its rows: its record, and its id under its URL and 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -22,14 +22,14 @@ from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.records import Clock, PageRows
+from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import Sentences
 from scrapy_neardup.state.verifier import row_problems
 
 T = TypeVar("T")
 
 
-class PageStore:
+class PageStore(PageRows):
     """Pages by id, by URL and by key, in a key-value store.
 
     A page is added under the generation of its crawl. It counts at once but is permanent only once it is sealed; the
@@ -53,40 +53,25 @@ class PageStore:
         """``recipe``, ``secret``: as the state has them, see ``read_recipe``. ``snapshot``: what the state was when a
         dry run began; None for a state that is written to. Raises StoreDamaged.
         """
-        self.kv = kv
+        super().__init__(kv, secret, pages)
         self.scheme, self.location = kv.scheme, kv.location
         self.is_persistent, self.is_shared = kv.is_persistent, kv.is_shared
         #: The recipe of the fingerprints, as plain data.
         self.recipe = recipe
-        #: The secret of the hashes; None if it is unknown.
-        self.secret = secret
         self.renamed = {}
         self.snapshot = snapshot
         #: Whether another process uses the state, and the time of the rows in seconds since 1970.
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
         self._closed = False
-        self._make_parts(pages)
-
-    def _make_parts(self, pages: int) -> None:
-        kv = self.kv
-        self.clock = Clock()
-        newest = next(kv.scan(layout.RECORDS, reverse=True), None)
-        self.clock.newest = kv.largest = layout.last_id(newest[0]) if newest else 0
-        self._rows = PageRows(kv, self.secret, self.clock, pages)
-        self._boilerplate = BoilerplateCounts(self._rows)
         self._cursors = Cursors.load(kv)
-        self.journal = Journal(self._rows, self._cursors)
-        self._expiry = Expiry(self._rows, self._cursors, self.journal.is_unsealed)
+        self._make_parts()
 
-    @cached_property
-    def hashes(self) -> Keyed:
-        """The hashes of the state. Raises StoreMismatch if the secret is unknown."""
-        return self._rows.hashes
-
-    @property
-    def pages(self) -> int:
-        """The number of pages, with copies and unjudged pages."""
-        return self._rows.pages
+    def _make_parts(self) -> None:
+        newest = next(self.kv.scan(layout.RECORDS, reverse=True), None)
+        self.clock.newest = self.kv.largest = layout.last_id(newest[0]) if newest else 0
+        self._boilerplate = BoilerplateCounts(self)
+        self.journal = Journal(self, self._cursors)
+        self._expiry = Expiry(self, self._cursors, self.journal.is_unsealed)
 
     # The state as a whole.
 
@@ -161,10 +146,10 @@ class PageStore:
 
     def write(self, changes: Changes, *, added: int = 0) -> None:
         """Apply changes unchecked, and wait for the disk. ``added``: how many records are new."""
-        self._rows.write(changes, sync=True, added=added)
+        self.apply(changes, sync=True, added=added)
         for key in changes.puts:
             if key.startswith(layout.RECORDS):
-                self._rows.note_id(layout.last_id(key))
+                self.note_id(layout.last_id(key))
 
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
         """Yield each disagreement between the rows, and with the tally: see ``row_problems``."""
@@ -180,7 +165,7 @@ class PageStore:
 
     def find(self, url: str) -> Record | None:
         """Return the newest record of a URL."""
-        seen = self.kv.get(self._rows.url_key(url))
+        seen = self.kv.get(self.url_key(url))
         if seen is None:
             return None
         record = self.record(layout.unpack_seen(seen)[0])
@@ -196,22 +181,14 @@ class PageStore:
 
     def last_seen(self, url: str) -> int:
         """Return when a URL was last judged, in seconds since 1970; 0 for never."""
-        seen = self.kv.get(self._rows.url_key(url))
+        seen = self.kv.get(self.url_key(url))
         return layout.unpack_seen(seen)[1] if seen else 0
-
-    def record(self, id: int) -> Record | None:
-        """Return the record with this id, or None."""
-        return self._rows.record(id)
-
-    def records(self) -> Iterator[Record]:
-        """Yield all records, oldest first."""
-        return self._rows.records()
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
         """Return the records of several ids."""
         found = self.kv.get_all([layout.record_key(id) for id in ids])
         rows = zip(ids, found, strict=True)
-        return [None if packed is None else self._rows.unpack(id, packed) for id, packed in rows]
+        return [None if packed is None else self.unpack_record(id, packed) for id, packed in rows]
 
     def evidence(self, id: int) -> Evidence | None:
         """Return the evidence of a page, if it was kept."""
@@ -227,11 +204,7 @@ class PageStore:
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """Return the postings of several keys."""
-        return self._rows.postings.find(keys, limit)
-
-    def file(self, record: Record, changes: Changes, seen: float, evidence: Evidence | None = None) -> None:
-        """Add all rows of a page to a batch for ``write``. ``seen``: when it was last seen, in seconds since 1970."""
-        self._rows.file(record, changes, seen, evidence)
+        return self._postings.find(keys, limit)
 
     def add(
         self,
@@ -253,18 +226,18 @@ class PageStore:
         seconds = self.clock.now() if seen is None else seen
 
         def write() -> None:
-            changes, rows = Changes(dict(extra_rows)), self._rows
+            changes = Changes(dict(extra_rows))
             erases = replaces and not generation and self._boilerplate.substitute is None
             gone = self.journal.supersede(replaces, changes) if erases else 0
-            rows.file(record, changes, seconds, evidence)
+            self.file(record, changes, seconds, evidence)
             if generation:
                 changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
             if copied_from:
-                rows.see(copied_from, seconds, changes)
-            rows.write(changes, added=1 - gone)
+                self.see(copied_from, seconds, changes)
+            self.apply(changes, added=1 - gone)
 
         self.kv.run(write)
-        self._rows.note_id(record.id)
+        self.note_id(record.id)
         self._cursors.add(record.id)
 
     def touch(
@@ -282,14 +255,12 @@ class PageStore:
         seconds = self.clock.now() if seen is None else seen
 
         def write() -> None:
-            changes = Changes(
-                {self._rows.url_key(record.url): layout.pack_seen(record.id, seconds), **dict(extra_rows)}
-            )
+            changes = Changes({self.url_key(record.url): layout.pack_seen(record.id, seconds), **dict(extra_rows)})
             if renewed is not None and renewed != record:
-                self._rows.lose_body(record, changes)
-                self._rows.put(renewed, changes)
-            self._rows.see(copied_from, seconds, changes)
-            self._rows.write(changes)
+                self.lose_body(record, changes)
+                self.put(renewed, changes)
+            self.see(copied_from, seconds, changes)
+            self.apply(changes)
 
         self.kv.run(write)
 
@@ -302,8 +273,8 @@ class PageStore:
 
     def _forget(self, ids: Iterable[int]) -> int:
         changes = Changes()
-        gone = sum(self._rows.erase(id, changes) for id in ids)
-        self._rows.write(changes, sync=True, added=-gone)
+        gone = sum(self.erase(id, changes) for id in ids)
+        self.apply(changes, sync=True, added=-gone)
         return gone
 
     # Crawls and their unsealed pages: see ``Journal``.

@@ -47,25 +47,26 @@ class Clock:
 class PageRows:
     """Reads the rows of pages, adds them to batches, writes batches and counts pages."""
 
-    def __init__(self, kv: KeyValueStore, secret: Secret | None, clock: Clock, pages: int) -> None:
+    def __init__(self, kv: KeyValueStore, secret: Secret | None, pages: int) -> None:
         self.kv = kv
-        self.clock = clock
+        #: The secret of the hashes; None if it is unknown.
+        self.secret = secret
         #: The number of pages, with copies and unjudged pages.
         self.pages = pages
-        self.postings: Postings = PostingLists(kv)
-        self._secret = secret
+        self.clock = Clock()
+        self._postings: Postings = PostingLists(kv)
         self._last_url: tuple[str | None, bytes] = None, b""
         self._synced = time.monotonic()
 
     @cached_property
     def hashes(self) -> Keyed:
         """The hashes of the state. Raises StoreMismatch if the secret is unknown."""
-        if self._secret is None:
+        if self.secret is None:
             raise StoreMismatch(
                 f"The state at {self.kv.location} was written with a {SECRET_SETTING}, and none is set. Set the value "
                 "that its crawl had."
             )
-        return Keyed(self._secret.value)
+        return Keyed(self.secret.value)
 
     # Reading.
 
@@ -79,9 +80,9 @@ class PageRows:
     def record(self, id: int) -> Record | None:
         """Return the record with this id, or None."""
         packed = self.kv.get(layout.record_key(id))
-        return None if packed is None else self.unpack(id, packed)
+        return None if packed is None else self.unpack_record(id, packed)
 
-    def unpack(self, id: int, packed: bytes) -> Record:
+    def unpack_record(self, id: int, packed: bytes) -> Record:
         """Return a record from its row. Raises StoreDamaged."""
         try:
             return Record.unpack(id, packed)
@@ -90,16 +91,16 @@ class PageRows:
 
     def records(self) -> Iterator[Record]:
         """Yield all records, oldest first."""
-        return (self.unpack(layout.last_id(key), packed) for key, packed in self.kv.scan(layout.RECORDS))
+        return (self.unpack_record(layout.last_id(key), packed) for key, packed in self.kv.scan(layout.RECORDS))
 
     # Writing.
 
-    def write(self, changes: Changes, *, sync: bool | None = None, added: int = 0) -> None:
-        """Write a batch that adds or removes pages.
+    def apply(self, changes: Changes, *, sync: bool | None = None, added: int = 0) -> None:
+        """Write a batch. ``added``: how many records are new, less those that go.
 
         ``sync``: wait for the disk; None waits about once a second, so that a power cut costs a second of pages.
         """
-        self.postings.forget()
+        self._postings.forget()
         if sync is None:
             sync = time.monotonic() - self._synced >= SYNC_EVERY
             self.kv.write(changes, sync=sync)
@@ -115,8 +116,8 @@ class PageRows:
         self.kv.largest = max(self.kv.largest, id)
 
     def file(self, record: Record, changes: Changes, seen: float, evidence: Evidence | None = None) -> None:
-        """Add all rows of a page. ``seen``: when it was last seen, in seconds since 1970."""
-        self.postings.file(record.keys, record.id, changes)
+        """Add all rows of a page to a batch. ``seen``: when it was last seen, in seconds since 1970."""
+        self._postings.file(record.keys, record.id, changes)
         self.put(record, changes)
         if evidence is not None:
             changes.put(layout.evidence_key(record.id), evidence.pack())
@@ -144,7 +145,7 @@ class PageRows:
             return 0
         changes.delete(layout.record_key(id))
         changes.delete(layout.evidence_key(id))
-        self.postings.remove(record.keys, id, changes)
+        self._postings.remove(record.keys, id, changes)
         self.lose_body(record, changes)
         url = self.url_key(record.url)
         if self.is_page_of(url, id, changes):

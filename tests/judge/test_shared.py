@@ -171,7 +171,7 @@ async def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing
 
     async with opening(policy=policy) as crawler:
         # The secret decides what sketches say.
-        memory.__dict__["hashes"] = memory._rows.__dict__["hashes"] = crawler.store.hashes
+        memory.__dict__["hashes"] = crawler.store.hashes
         for store in (memory, crawler.store):
             write_manual_verdicts(store, *said)
         plain = Detector(METHOD, memory, who="test", policy=policy)

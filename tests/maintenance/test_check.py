@@ -62,13 +62,13 @@ def delete(store: PageStore, *keys: bytes) -> None:
 
 def file(store: PageStore, key: int, id: int) -> None:
     changes = Changes()
-    store._rows.postings.file((key,), id, changes)
+    store._postings.file((key,), id, changes)
     store.kv.write(changes, sync=True)
 
 
 def unfile(store: PageStore, key: int, id: int) -> None:
     changes = Changes()
-    store._rows.postings.remove((key,), id, changes)
+    store._postings.remove((key,), id, changes)
     store.kv.write(changes, sync=True)
 
 
@@ -100,7 +100,7 @@ def second_version(store: PageStore) -> None:
     """An earlier version that was not removed."""
     id = page(store, PEAR).id - 1
     repack(store, Record(id, PEAR, id))
-    store._rows.pages += 1
+    store.pages += 1
 
 
 def copy_of_unjudged(store: PageStore) -> None:
@@ -213,7 +213,7 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     "unknown rows": (unknown_rows, {"unknown row": 5}),
     "an unsealed page": (lambda store: put(store, b"j" + bytes(16), b""), {"left over": 1}),
     "an unsealed crawl": (lambda store: put(store, b"g" + bytes(8), b"{}"), {"left over": 1}),
-    "a wrong count": (lambda store: setattr(store._rows, "pages", 9), {"wrong count": 1}),
+    "a wrong count": (lambda store: setattr(store, "pages", 9), {"wrong count": 1}),
 }
 
 
@@ -242,7 +242,7 @@ def test_damage_is_found(damage: str, tmp_path: Path) -> None:
         assert {problem.kind for problem in found.problems} == set(expected)
         assert not found.sound
         assert check(store) == found  # and nothing was changed
-        store._rows.pages = 8
+        store.pages = 8
 
 
 def test_many_problems_are_counted_and_the_first_are_named(state: str) -> None:

@@ -291,7 +291,7 @@ def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Pa
     newer = Record(page(1).id + 7, page(1).url, page(1).id + 7, keys=(5,))
     with closing(open_at(STORES[kind], str(source), RECIPE)) as store:
         changes = Changes({record_key(newer.id): newer.pack()})
-        store._rows.postings.file(newer.keys, newer.id, changes)
+        store._postings.file(newer.keys, newer.id, changes)
         store.write(changes, added=1)
     mended = mend(kind, source)
     assert (mended.saved.replaced, mended.saved.pages, mended.lost) == (1, PAGES, 0)
@@ -306,10 +306,10 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
         changes = Changes({b"zebra": b"", evidence_key(7): told(0).pack(), meta_key("surprise"): b"1"})  # type: ignore[union-attr]
         changes.put(record_key(page(5).id), b"noise")
         changes.put(evidence_key(page(3).id), b"noise")
-        store._rows.postings.file((99,), page(4).id, changes)
+        store._postings.file((99,), page(4).id, changes)
         changes.put(b"b\0\0", b"noise")
         changes.put(b"u123", b"noise")
-        store._rows.postings.remove(page(7).keys[:1], page(7).id, changes)
+        store._postings.remove(page(7).keys[:1], page(7).id, changes)
         changes.delete(url_key(page(8).url, store.hashes))
         store.kv.write(changes, sync=True)
         kinds = set(check(store).counts)

@@ -25,7 +25,7 @@ from scrapy_neardup.server.counting import pack_notes, unpack_notes
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import level_of, pending_name
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.store import RedisStore, SharedJournal, SharedRows
+from scrapy_neardup.server.store import RedisStore, SharedJournal
 from scrapy_neardup.server.transaction import Note
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Bounds
@@ -179,14 +179,14 @@ def test_pages_whose_removal_was_overtaken_are_looked_at_again(opening: Open, mo
     clock.now += HOUR - 60
     assert one.expire(Bounds(ttl=HOUR)) == 0, "the next round begins, and the one after that not soon"
     clock.now += 120
-    commit, seen = SharedRows.write, [pages[0]]
+    commit, seen = RedisStore.apply, [pages[0]]
 
-    def overtaken(rows: SharedRows, changes: Changes, **how: Any) -> None:
-        if rows is one._rows and seen:
+    def overtaken(store: RedisStore, changes: Changes, **how: Any) -> None:
+        if store is one and seen:
             other.forget([seen.pop().id])
-        commit(rows, changes, **how)
+        commit(store, changes, **how)
 
-    monkeypatch.setattr(SharedRows, "write", overtaken)
+    monkeypatch.setattr(RedisStore, "apply", overtaken)
     assert one.expire(Bounds(ttl=HOUR)) == 2
     assert list(one.records()) == []
 

@@ -104,7 +104,7 @@ def test_after_a_kill_the_postings_are_held_against_the_records(store: PageStore
     with closing(left_by_a_kill(store, "whole")) as again:
         assert filed(again) == [7, 6, 5, 4, 3, 2, 1]
     changes = Changes()
-    store._rows.postings.remove((KEY,), page(7).id, changes)
+    store._postings.remove((KEY,), page(7).id, changes)
     store.kv.write(changes, sync=True)
     with pytest.raises(StoreError, match="its postings do not match its records"):
         left_by_a_kill(store, "without one")
@@ -143,7 +143,7 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
         for batch in steps:
             changes = Changes()
             for is_filed, key, id in batch:
-                (store._rows.postings.file if is_filed else store._rows.postings.remove)((key,), id, changes)
+                (store._postings.file if is_filed else store._postings.remove)((key,), id, changes)
                 (there[key].add if is_filed else there[key].discard)(id)
             store.kv.write(changes, sync=False)
             for key, ids in there.items():
