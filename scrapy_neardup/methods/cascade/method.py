@@ -158,7 +158,7 @@ class Cascade(Method):
         ]
         shown += [
             Feature("forms", pair.share_of_forms, 0.0, "share of the site's pages that look alike under other titles"),
-            Feature("one_number", float(pair.has_one_number), 0.0, "1 if the URLs have the number of one article of the site"),
+            Feature("one_number", float(pair.has_one_number), 0.0, "1 if the URLs have the number of one article"),
         ]
         if site is not None:
             shown += [
