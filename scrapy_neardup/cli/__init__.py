@@ -38,8 +38,8 @@ COMMANDS = {
     "keep": ("verdicts", "Mark a page as no copy: it passes in the next crawl and from then on."),
     "copy": ("verdicts", "Mark a page as a copy of another one, to be dropped when it comes again."),
     "judgements": ("verdicts", "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."),
-    "compare": ("compare", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
-    "extract": ("extract", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
+    "compare": ("pages", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
+    "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
     "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
     "expire": (
         "forget",

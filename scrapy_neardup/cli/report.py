@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable
-from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.cli.command import STATE, command, config_of, flag, number, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, progress, save, write, write_html
-from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import check_template, render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
-from scrapy_neardup.settings import Config
 
 _STDOUT = "-"
 
@@ -23,7 +19,6 @@ _STDOUT = "-"
     "report",
     option("-o FILE", "(default: report.html; with --json, or -: standard output)", dest="output"),
     *STATE,
-    option("--texts INPUT", "a feed with the texts of pages; may be repeated", action="append", default=[]),
     option("--pages N", "copies in the table, the newest (default: 2000)", type=number(1), default=2000),
     option(
         "--lang",
@@ -47,9 +42,8 @@ def write_report(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         check_template()
     config = config_of(arguments)
-    texts = partial(_find_texts, arguments.texts, config) if arguments.texts else None
     with snapshot_state(arguments.store, config) as store:
-        report = gather(store, rows=arguments.pages, texts=texts, watch=progress)
+        report = gather(store, rows=arguments.pages, watch=progress)
     if arguments.json:
         text, output = as_json(report) + "\n", arguments.output or _STDOUT
     else:
@@ -64,19 +58,3 @@ def write_report(arguments: argparse.Namespace) -> int:
     else:
         write_html(text)
     return 0
-
-
-def _find_texts(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return title and text of the pages that are in the inputs, by the URL or id that the state knows."""
-    found: dict[str, tuple[str, str]] = {}
-    names = config.fields
-    for source in inputs:
-        for entry in progress(read_input(source), what="records"):
-            if not isinstance(entry, Entry):
-                continue
-            for key in (entry.fields.get(names["url"]), entry.fields.get("id")):
-                name = "" if key is None else str(key).strip()
-                if name and name in urls:
-                    title, text = (str(entry.fields.get(names[part]) or "") for part in ("title", "text"))
-                    found.setdefault(name, (title, text))
-    return found

@@ -14,7 +14,7 @@ from scrapy_neardup.text.marking import Part
 COPIES = ("identical", "near", "retitled", "excerpt", "same_title", "unknown")
 PASSED = ("excerpt", "same_title")
 #: Names in place of a site.
-NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
+NO_SITE, GONE = "(no site)", "(no longer in the state)"
 
 
 def kind_of(evidence: Evidence | None) -> str:
@@ -32,7 +32,7 @@ class Totals:
 
     ``passed``: originals that resemble an earlier page. ``saved``: characters of the ``measured`` copies whose length
     is known. ``first``, ``last``: the first page's first sight and the latest sight of any page; 0 for an empty state.
-    ``size``: bytes. ``rows``: rows of listings.
+    ``size``: bytes. ``rows``: rows of listings. ``flows``: pairs of sites where one copies from the other.
     """
 
     pages: int = 0
@@ -48,6 +48,7 @@ class Totals:
     last: int = 0
     size: int = 0
     rows: int = 0
+    flows: int = 0
 
     @property
     def share(self) -> float:
@@ -69,54 +70,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class SiteFlow:
-    """Who copies from whom: ``cells[row][column]`` copies on site ``rows[row]`` of originals on ``columns[column]``.
+    """Copies on one site of originals on another one, or on the same."""
 
-    If there are more sites than ``shown``, the last row and column sum all others: of ``copying`` sites with copies,
-    and ``copied`` sites with their originals.
-    """
-
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    cells: tuple[tuple[int, ...], ...] = ()
-    shown: int = 0
-    copying: int = 0
-    copied: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TimeBucket:
-    """Pages first seen from ``start`` until the next bucket."""
-
-    start: int
-    originals: int = 0
-    copies: int = 0
-    unjudged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Pages by first sight, in gapless buckets of ``unit`` ("minute", "5 minutes", "week")."""
-
-    unit: str = ""
-    buckets: tuple[TimeBucket, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A deciding parameter that is a similarity."""
-
-    name: str
-    value: float
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Similarities:
-    """Pages by similarity to their original: bin ``i`` begins at i / bins; the last one includes 1.0."""
-
-    copies: tuple[int, ...] = ()
-    passed: tuple[int, ...] = ()
-    thresholds: tuple[Threshold, ...] = ()
+    copying: str
+    copied: str
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +183,9 @@ class CrawlLine:
 class Report:
     """Everything in a report.
 
-    ``groups``, ``pairs`` and ``copies`` (newest first) are bounded; ``totals`` has their numbers. ``parameters``: of
-    the recipe. ``language``: of most pages. ``unjudged``: pages by reason in all ``remembered`` crawls; ``crawls``: the
-    last of them, newest first.
+    ``flows``, ``groups``, ``pairs`` and ``copies`` (newest first) are bounded; ``totals`` has their numbers.
+    ``parameters``: of the recipe. ``language``: of most pages. ``unjudged``: pages by reason in all ``remembered``
+    crawls; ``crawls``: the last of them, newest first.
     """
 
     location: str
@@ -236,9 +194,7 @@ class Report:
     totals: Totals = Totals()
     kinds: tuple[Count, ...] = ()
     passed: tuple[Count, ...] = ()
-    flow: SiteFlow = SiteFlow()
-    times: Times = Times()
-    similarities: Similarities = Similarities()
+    flows: tuple[SiteFlow, ...] = ()
     groups: tuple[Group, ...] = ()
     pairs: tuple[PagePair, ...] = ()
     copies: tuple[CopyLine, ...] = ()

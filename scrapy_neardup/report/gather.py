@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,22 +25,16 @@ from scrapy_neardup.report.data import (
     COPIES,
     GONE,
     NO_SITE,
-    OTHERS,
     PASSED,
     Count,
     CrawlLine,
     Group,
     Report,
-    Similarities,
     SiteFlow,
-    Threshold,
-    TimeBucket,
-    Times,
     Totals,
     kind_of,
 )
-from scrapy_neardup.report.pairs import GivenTexts, PageReader, PairCandidates, choose_pairs, copy_lines
-from scrapy_neardup.report.words import ENGLISH
+from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
@@ -49,68 +42,42 @@ from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
-#: Groups to show, and copies of each; crawls to show, the last ones.
-GROUPS, PAGES_OF_GROUP, _LAST_CRAWLS = 100, 20, 50
+#: Groups to show, and copies of each; pairs of sites to show; crawls to show, the last ones.
+GROUPS, PAGES_OF_GROUP, FLOWS, _LAST_CRAWLS = 100, 20, 100, 50
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
-#: Parameters of methods that are similarities. The words of the report explain them.
-_THRESHOLDS = ("certain", "base", "least", "similarity", "threshold")
 _UNJUDGED = "unjudged/"
 
-#: Looks up title and text of pages outside the state.
-Lookup = Callable[[Collection[str]], GivenTexts]
 
-
-def gather(
-    store: PageStore,
-    *,
-    rows: int = 2000,
-    texts: Lookup | None = None,
-    watch: Watch = unwatched,
-) -> Report:
+def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> Report:
     """Read the data of a report from a state, in two passes. It changes nothing.
 
-    ``rows``: how many of the newest copies to list. ``texts`` is called at most once, with the URLs of pages whose
-    title or text the state lacks. ``watch`` shows progress. Raises StoreError.
+    ``rows``: how many of the newest copies to list. ``watch`` shows progress. Raises StoreError.
     """
     figures = Figures(store, rows)
     for record, evidence in with_evidence(store, watch):
         figures.add(record, evidence)
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
-    candidates = figures.candidates.ids()
     remembered = list(CRAWLS.read(store))
     own = _parameters(store.recipe)
-    decided = {**own, **decisions_of(store)}
-
-    def compose(reader: PageReader) -> Report:
-        return Report(
-            location=clean_text(store.location),
-            method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
-            parameters=_recipe_lines({**store.recipe, **decided, **own}),
-            totals=figures.totals(),
-            kinds=figures.by_kind(),
-            passed=figures.by_passed(),
-            flow=figures.flow(),
-            times=figures.timeline.times(),
-            similarities=Similarities(
-                tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(decided)
-            ),
-            groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
-            pairs=choose_pairs(candidates, reader),
-            copies=tuple(copy_lines(reader, reversed(figures.newest))),
-            unjudged=count_reasons(remembered),
-            crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
-            remembered=len(remembered),
-            language=figures.language(),
-        )
-
-    simplified = bool(own.get("simplified")) and _has_converter()
-    reader = PageReader(store, {}, simplified=simplified)
-    report = compose(reader)
-    if texts is not None and reader.wanted:
-        report = compose(PageReader(store, texts(reader.wanted), simplified=simplified))
-    return report
+    reader = PageReader(store, simplified=bool(own.get("simplified")) and _has_converter())
+    return Report(
+        location=clean_text(store.location),
+        method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
+        parameters=_recipe_lines({**store.recipe, **decisions_of(store), **own}),
+        totals=figures.totals(),
+        kinds=figures.by_kind(),
+        passed=figures.by_passed(),
+        flows=figures.flows(),
+        groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
+        pairs=choose_pairs(figures.candidates.ids(), reader),
+        copies=tuple(copy_lines(reader, reversed(figures.newest))),
+        unjudged=count_reasons(remembered),
+        crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
+        remembered=len(remembered),
+        language=figures.language(),
+    )
 
 
 def count_reasons(crawls: Sequence[Crawl]) -> tuple[Count, ...]:
@@ -148,12 +115,12 @@ def _group(reader: PageReader, id: int, copies: int, members: Iterable[int]) -> 
     better = newest_replacement(reader.store, id)
     if better is not None:  # the page that came first is one of those that it stands for
         members = [id, *(one for one in members if one != better.id)][:PAGES_OF_GROUP]
-    pages = tuple(reader.line(page, wanted=True) for one in members if (page := reader.find(one)))
+    pages = tuple(reader.line(page) for one in members if (page := reader.find(one)))
     original = reader.known(better) if better else reader.find(id)
     evidence = original.evidence if original else reader.store.evidence(id)
     title = evidence.title if evidence else ""
     title = title or next((page.title for page in pages if page.title and page.kind in _SAME_TITLE), "")
-    line = reader.line(original, wanted=not title) if original else None
+    line = reader.line(original) if original else None
     named = line or (pages[0] if pages else None)
     title = title or (named.title or named.url if named else "")
     return Group(f"{id:016x}", clean_line(title, TITLE), line, copies, pages)
@@ -173,15 +140,6 @@ def _recipe_lines(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _thresholds(given: Mapping[str, Any]) -> tuple[Threshold, ...]:
-    """Return the deciding parameters that are similarities."""
-    return tuple(
-        Threshold(name, float(given[name]), ENGLISH(f"threshold.{name}"))
-        for name in _THRESHOLDS
-        if isinstance(given.get(name), (int, float)) and 0 < given[name] < 1
-    )
-
-
 def _has_converter() -> bool:
     """Whether traditional characters can be converted here."""
     try:
@@ -193,54 +151,11 @@ def _has_converter() -> bool:
 
 # Counts in one pass over the records.
 
-#: Bins of similarity.
-BINS = 50
-#: Sites with a row or a column of their own in the matrix.
-_SITES = 15
 #: Originals whose site is remembered.
 _REMEMBERED = 50_000
 _KANA = re.compile("[\u3040-\u30ff]")
 #: Suffixes of hosts; the last one is 中国.
 _CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
-
-#: Show at most this many buckets.
-SHOWN = 60
-#: Units of time, the finest first: name, unit of numpy, number of units, offset. Weeks begin on Mondays; the first day
-#: of 1970 was a Thursday.
-_UNITS = (
-    *(("second", "s", 1, 0), ("5 seconds", "s", 5, 0), ("15 seconds", "s", 15, 0)),
-    *(("minute", "m", 1, 0), ("5 minutes", "m", 5, 0), ("15 minutes", "m", 15, 0)),
-    *(("hour", "h", 1, 0), ("6 hours", "h", 6, 0), ("day", "D", 1, 0), ("week", "D", 7, 3)),
-    *(("month", "M", 1, 0), ("year", "Y", 1, 0), ("10 years", "Y", 10, 0)),
-)
-
-
-class Timeline:
-    """Pages over time."""
-
-    def __init__(self) -> None:
-        self._seconds = array("q")
-        self._columns = array("B")
-
-    def add(self, seconds: float, column: int) -> None:
-        """Count a page in ``column``: 0 original, 1 copy, 2 unjudged."""
-        self._seconds.append(int(seconds))
-        self._columns.append(column)
-
-    def times(self) -> Times:
-        """Return the buckets in the finest unit that gives few enough."""
-        if not self._seconds:
-            return Times()
-        seconds, columns = np.array(self._seconds).astype("M8[s]"), np.array(self._columns)
-        for name, unit, many, offset in _UNITS:
-            numbers = (seconds.astype(f"M8[{unit}]").astype(np.int64) + offset) // many
-            low, high = int(numbers.min()), int(numbers.max())
-            if high - low < SHOWN:
-                starts = (np.arange(low, high + 1) * many - offset).astype(f"M8[{unit}]").astype("M8[s]")
-                begins = np.maximum(starts.astype(np.int64), 0).tolist()
-                rows = np.bincount((numbers - low) * 3 + columns, minlength=3 * len(begins)).reshape(-1, 3).tolist()
-                return Times(name, tuple(TimeBucket(begin, *row) for begin, row in zip(begins, rows, strict=True)))
-        raise AssertionError("ids span fewer decades")
 
 
 class Figures:
@@ -252,8 +167,6 @@ class Figures:
         self._census = Census()
         self._saved = self._measured = self._chinese = 0
         self.newest: deque[int] = deque(maxlen=rows)
-        self.similar_copies, self.similar_passed = [0] * BINS, [0] * BINS
-        self.timeline = Timeline()
         self.candidates = PairCandidates()
         self._sites: set[str] = set()
         #: Copies by their site and that of their original.
@@ -266,18 +179,13 @@ class Figures:
         self._chinese += is_chinese(evidence.title if evidence else "", record.url)
         site = site_of(record.url) or NO_SITE
         self._sites.add(site)
-        is_copy = record.original != record.id
-        if is_copy:
+        if record.original != record.id:
             self._add_copy(record, site, evidence)
         elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
-            self.similar_passed[_bin(evidence.similarity)] += 1
             self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
-        if not record.is_row:
-            self.timeline.add(record.first_seen, 1 if is_copy else 0 if record.is_original else 2)
 
     def _add_copy(self, record: Record, site: str, evidence: Evidence | None) -> None:
         self.newest.append(record.id)
-        self.similar_copies[_bin(record.similarity)] += 1
         if evidence is not None:
             self._saved += evidence.letters
             self._measured += 1
@@ -305,6 +213,7 @@ class Figures:
             last=census.last_seen(self._store),
             size=self._store.size(),
             rows=census.rows,
+            flows=len(self._flow),
         )
 
     def language(self) -> str:
@@ -329,27 +238,10 @@ class Figures:
         passed = self._census.passed
         return tuple(Count(kind, passed[kind]) for kind in PASSED if passed[kind])
 
-    def flow(self) -> SiteFlow:
-        """Return who copies from whom."""
-        copying: Counter[str] = Counter()
-        copied: Counter[str] = Counter()
-        for (row, column), count in self._flow.items():
-            copying[row] += count
-            copied[column] += count
-        rows, columns = _largest(copying), _largest(copied)
-        cells: Counter[tuple[str, str]] = Counter()
-        for (row, column), count in self._flow.items():
-            cells[row if row in rows else OTHERS, column if column in columns else OTHERS] += count
-        rows += [OTHERS] * (len(copying) > len(rows))
-        columns += [OTHERS] * (len(copied) > len(columns))
-        return SiteFlow(
-            tuple(clean_line(site, SITE) for site in rows),
-            tuple(clean_line(site, SITE) for site in columns),
-            tuple(tuple(cells[row, column] for column in columns) for row in rows),
-            _SITES,
-            len(copying),
-            len(copied),
-        )
+    def flows(self) -> tuple[SiteFlow, ...]:
+        """Return who copies from whom, the most copies first."""
+        largest = sorted(self._flow.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
+        return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
 
 
 def is_chinese(title: str, url: str) -> bool:
@@ -363,13 +255,3 @@ def is_chinese(title: str, url: str) -> bool:
     if title:
         return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
     return site_of(url).partition(":")[0].rpartition(".")[2] in _CHINESE_DOMAINS
-
-
-def _bin(similarity: float) -> int:
-    # A record holds similarities in 65535ths, so 0.76 may be slightly less.
-    return max(0, min(BINS - 1, int(similarity * BINS + 0.001)))
-
-
-def _largest(counts: Counter[str]) -> list[str]:
-    """Return the sites with the largest counts."""
-    return sorted(counts, key=lambda site: (-counts[site], site))[:_SITES]

@@ -7,36 +7,29 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.data import (
     GONE,
     NO_SITE,
-    OTHERS,
     CopyLine,
     MarkedText,
     PageLine,
     Report,
-    Similarities,
-    SiteFlow,
 )
-from scrapy_neardup.report.gather import BINS, PAGES_OF_GROUP
+from scrapy_neardup.report.gather import PAGES_OF_GROUP
 from scrapy_neardup.report.words import (
     Words,
     format_minute,
     format_percent,
     format_short,
     format_size,
-    format_start,
-    format_tick,
-    format_unit,
 )
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import escape_json, link
@@ -46,14 +39,8 @@ if TYPE_CHECKING:
 
 #: Rows that the table shows without JavaScript, and adds per step with it.
 ROWS = 50
-#: A bar is cut off if it is more than this many times as long as the next.
-_OUTLIER = 4
 #: English words of the data where there is no site.
-_NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
-
-
-#: Where it begins, copies and passed pages.
-_Bin = tuple[float, int, int]
+_NO_SITES = {NO_SITE: "site.none", GONE: "site.gone"}
 
 
 def render_report(report: Report, language: str = "") -> str:
@@ -66,23 +53,12 @@ def render_report(report: Report, language: str = "") -> str:
     pairs = reversed([*enumerate(report.pairs)])
     places = {(pair.page.url, pair.original.url): at for at, pair in pairs if pair.copy}
     groups = {group.similar_id for group in report.groups}
-    similar = report.similarities
-    bins = [(at / BINS, *counts) for at, counts in enumerate(zip(similar.copies, similar.passed, strict=True))]
-    low, columns = _similar_columns(bins, similar)
     values = {
         "report": report,
         "totals": report.totals,
         "language": words.language,
         "words": words,
         "say": partial(_say, words),
-        "bins": [one for one in bins if any(one[1:])],
-        "columns": columns,
-        "most_similar": _longest_bar([copies + passed for _, copies, passed in bins]),
-        "thresholds": [
-            {"name": f"{one.name} {one.value:g}", "place": (one.value - low) / (1 - low)}
-            for one in sorted(similar.thresholds, key=lambda one: -one.value)
-        ],
-        "flows": list_flows(report.flow),
         "group_pages": PAGES_OF_GROUP,
         "group_ids": groups,
         "pair_places": places,
@@ -97,11 +73,6 @@ def render_report(report: Report, language: str = "") -> str:
         "percent": partial(format_percent, language=words.language),
         "size": format_size,
         "minute": format_minute,
-        "start": format_start,
-        "tick": partial(format_tick, words=words),
-        "total": lambda bucket: bucket.copies + bucket.originals + bucket.unjudged,
-        "unit": partial(format_unit, words=words),
-        "heat": _heat,
         "split_tail": _split_tail,
         "site": partial(_site, words=words),
     }
@@ -167,23 +138,6 @@ def _digest(code: str) -> str:
     return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
 
 
-def _similar_columns(bins: Sequence[_Bin], found: Similarities) -> tuple[float, list[_Bin]]:
-    """Return the similarity at which the chart begins, and its bins: from the first page or threshold on."""
-    starts = [low for low, *counts in bins if any(counts)] + [one.value for one in found.thresholds]
-    first = max(0, int(min(starts, default=0.0) * BINS) - 1)
-    return first / BINS, list(bins[first:])
-
-
-def _longest_bar(heights: Sequence[int]) -> int:
-    """Return the height of the chart, so that one very long bar does not hide the others.
-
-    >>> _longest_bar([3, 5, 4]), _longest_bar([3, 5, 900])
-    (5, 9)
-    """
-    second, first = sorted([0, 0, *heights])[-2:]
-    return max(1, int(second * 1.8)) if second and first > _OUTLIER * second else max(1, first)
-
-
 def _say(words: Words, name: str, many: int | None = None, /, **values: object) -> Markup:
     """Return words as HTML: `` ` `` marks code, values are escaped."""
     from markupsafe import Markup, escape
@@ -192,23 +146,6 @@ def _say(words: Words, name: str, many: int | None = None, /, **values: object) 
     pattern = "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
     number = {} if many is None else {"many": f"{many:,}"}
     return Markup(pattern).format(**number, **values)  # noqa: S704  # escaped above
-
-
-def list_flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
-    """List who copies from whom: site of the copies, site of the originals, count.
-
-    The largest come first; sums of several sites come last.
-
-    >>> list_flows(SiteFlow(("a", "b"), ("c", "d"), ((0, 2), (3, 1))))
-    [('b', 'c', 3), ('a', 'd', 2), ('b', 'd', 1)]
-    """
-    cells = [
-        (row, column, count)
-        for row, counts in zip(flow.rows, flow.cells, strict=True)
-        for column, count in zip(flow.columns, counts, strict=True)
-        if count
-    ]
-    return sorted(cells, key=lambda cell: (not _NO_SITES.keys().isdisjoint(cell[:2]), -cell[2]))
 
 
 def _row(one: CopyLine, places: Mapping[tuple[str, str], int], groups: Set[str], words: Words) -> list[Any]:
@@ -241,15 +178,6 @@ def _named(page: PageLine | None, words: Words) -> tuple[str, str, bool, str]:
 
 def _site(name: str, words: Words) -> str:
     return words(_NO_SITES[name]) if name in _NO_SITES else name
-
-
-def _heat(count: int, most: int) -> str:
-    """Return the strength of a cell's colour in [0, 1]: the square root, so that small counts differ from none.
-
-    >>> _heat(0, 9), _heat(4, 16), _heat(9, 9)
-    ('0.00', '0.50', '1.00')
-    """
-    return f"{sqrt(count / most) if most else 0:.2f}"
 
 
 #: Characters at the end of a URL that always show; shorter URLs are not cut.

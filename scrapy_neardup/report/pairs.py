@@ -28,9 +28,6 @@ _LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES, _WITH_TEXTS = 200_000, 120_000, 200
 #: Shared sentences to show of a pair without texts.
 _SENTENCES = 12
 
-#: Title and text of pages from outside the state, by URL.
-GivenTexts = Mapping[str, tuple[str, str]]
-
 
 class PairCandidates:
     """Remembers the least similar pairs of each kind. The id of the newer page names a pair."""
@@ -66,14 +63,12 @@ class KnownPage(NamedTuple):
 
 
 class PageReader:
-    """Reads pages of a state for a report; ``wanted`` collects URLs whose title or text the state lacks."""
+    """Reads pages of a state for a report."""
 
-    def __init__(self, store: PageStore, given: GivenTexts, *, simplified: bool) -> None:
+    def __init__(self, store: PageStore, *, simplified: bool) -> None:
         """``simplified``: whether sentences in traditional and simplified characters count as equal."""
         self.store = store
-        self.wanted: set[str] = set()
         self.simplified = simplified
-        self._given = given
 
     def find(self, id: int) -> KnownPage | None:
         """Return the page with an id."""
@@ -84,12 +79,9 @@ class PageReader:
         """Return the page of a record."""
         return KnownPage(record, self.store.evidence(record.id))
 
-    def line(self, page: KnownPage, *, wanted: bool = False) -> PageLine:
-        """Return the line of a page; ``wanted``: look its title up elsewhere if needed."""
+    def line(self, page: KnownPage) -> PageLine:
+        """Return the line of a page."""
         record, evidence = page
-        title = evidence.title if evidence else ""
-        if not title and wanted:
-            title = self._look_up(record.url)[0]
         return PageLine(
             clean_line(record.url, REPORT_URL),
             clean_line(site_of(record.url) or NO_SITE, SITE),
@@ -97,17 +89,8 @@ class PageReader:
             "original" if record.original == record.id else kind_of(evidence),
             round(record.similarity, 4),
             evidence.letters if evidence else 0,
-            clean_line(title, TITLE),
+            clean_line(evidence.title if evidence else "", TITLE),
         )
-
-    def text(self, page: KnownPage) -> str:
-        """Return the text of a page, from the state or elsewhere."""
-        return (page.evidence.text if page.evidence else "") or self._look_up(page.record.url)[1]
-
-    def _look_up(self, url: str) -> tuple[str, str]:
-        if url not in self._given:
-            self.wanted.add(url)
-        return self._given.get(url, ("", ""))
 
 
 class _Pair:
@@ -116,7 +99,7 @@ class _Pair:
     def __init__(self, page: KnownPage, original: KnownPage, reader: PageReader) -> None:
         self.page, self.original = page, original
         self._reader = reader
-        self._texts = reader.text(original), reader.text(page)
+        self._texts = tuple(one.evidence.text if one.evidence else "" for one in (original, page))
         self.missing_texts = self._texts.count("")
         record, evidence = page
         self.is_copy = record.original != record.id
@@ -138,8 +121,8 @@ class _Pair:
         return PagePair(
             kind_of(evidence) if self.is_copy or evidence is None else evidence.likeness,
             self.is_copy,
-            self._reader.line(self.page, wanted=True),
-            self._reader.line(self.original, wanted=True),
+            self._reader.line(self.page),
+            self._reader.line(self.original),
             round(self.similarity, 4),
             evidence.containment if evidence else 0.0,
             shared_sentences(evidence),

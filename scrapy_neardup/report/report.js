@@ -40,7 +40,7 @@
     hide(true);
     return () => hide(false);
   };
-  shorten(element("flow-list"), element("more-flows"), 12);
+  shorten(element("flow-list"), element("more-flows"), 8);
   const allGroups = shorten(element("group-list"), element("more-groups"), 10);
 
   // A table as a file: what a spreadsheet would run is made a text by an apostrophe, as by --spreadsheet.

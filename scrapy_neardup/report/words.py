@@ -58,11 +58,6 @@ def catalogue(language: str) -> Mapping[str, str]:
 ENGLISH = Words("en")
 
 
-#: Formats of a bar's full time, by the word in its unit.
-_DATES = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
-_MINUTE = "%Y-%m-%d %H:%M"
-
-
 def format_short(value: int, language: str = "en") -> str:
     """Format a large number in few characters; Chinese counts in ten thousands.
 
@@ -117,41 +112,4 @@ def format_minute(seconds: int) -> str:
     >>> format_minute(1_763_718_041)
     '2025-11-21 09:40'
     """
-    return _utc(seconds).strftime(_MINUTE)
-
-
-def format_tick(unit: str, seconds: int, words: Words) -> str:
-    """Format the beginning of a bar for its axis, in a unit of ``Times``.
-
-    >>> english = Words("en")
-    >>> format_tick("15 seconds", 1_763_718_041, english), format_tick("week", 1_763_718_041, english)
-    ('09:40:41', '21 Nov')
-    """
-    return _utc(seconds).strftime(words(f"tick.{_word(unit)}"))
-
-
-def format_start(unit: str, seconds: int) -> str:
-    """Format the beginning of a bar in full.
-
-    >>> format_start("5 minutes", 1_763_718_041), format_start("month", 1_763_718_041)
-    ('2025-11-21 09:40', '2025-11')
-    """
-    return _utc(seconds).strftime(_DATES.get(_word(unit), _MINUTE))
-
-
-def format_unit(unit: str, words: Words) -> str:
-    """Return the name of a unit of ``Times``.
-
-    >>> format_unit("5 minutes", Words("en")), format_unit("5 minutes", Words("zh")), format_unit("hour", Words("zh"))
-    ('5 minutes', ' 5 分钟', '小时')
-    """
-    many = unit.partition(" ")[0]
-    return words(f"unit.{_word(unit)}", int(many) if many.isdigit() else 1)
-
-
-def _word(unit: str) -> str:
-    return unit.split()[-1].removesuffix("s")
-
-
-def _utc(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=timezone.utc)
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")

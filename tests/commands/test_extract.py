@@ -5,21 +5,17 @@ from __future__ import annotations
 import io
 import json
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_neardup.cli import extract
-from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
+from scrapy_neardup.errors import NearDupError, StoreError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import PageResponse
 from tests.build import open_state, state_url
-from tests.cli import Invoke, make_project, run_process
+from tests.cli import Invoke
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 
 URL = "https://www.daybook.example/news/1"
@@ -156,81 +152,16 @@ def test_standard_input_is_a_page_too(found: Callable[..., Any], monkeypatch: py
     assert ("渡口今天清晨恢复通航" in answer["text"]) == (html != ARTICLE.encode())
 
 
-def test_a_fetched_page_is_read_by_its_headers(
-    found: Callable[..., Any], run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = {
-        URL: PageResponse(
-            "https://b.example/2", "<p>渡口今天清晨恢复通航</p>".encode("gbk"), 200, "text/html; charset=gbk"
-        )
-    }
-    monkeypatch.setattr(extract, "fetch", lambda url, settings: answers[url])
-    assert [found(URL)[name] for name in ("url", "site", "text")] == [
-        *("https://b.example/2", "b.example", "渡口今天清晨恢复通航")
-    ]
-    with pytest.raises(SettingsError, match="--url is for a page in a file"):
-        run(URL, "--url", URL)
+def test_a_response_without_a_page_is_refused_as_in_a_crawl(run: Run, folder: Path) -> None:
+    (folder / "long.html").write_bytes(b"<p>" + b"long " * 100)
+    said = (
+        r"^long\.html has no readable page: the page has 503 characters and 1 tags \(too_large\)\. In a crawl its items"
+    )
+    with pytest.raises(NearDupError, match=said):
+        run("long.html", NEARDUP_MAX_HTML=500)
 
 
-@pytest.mark.parametrize(
-    ("served", "said"),
-    [
-        (
-            PageResponse(URL, b"<p>gone</p>", 404),
-            r"the response has status 404 \(http_error\)\. In a crawl its items pass",
-        ),
-        (PageResponse(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
-        (PageResponse(URL, b"", 200, "image/\x1b[31m"), r"the response is image/\\x1b.31m, not HTML"),
-    ],
-)
-def test_a_response_without_a_page_is_refused_as_in_a_crawl(
-    run: Run, monkeypatch: pytest.MonkeyPatch, served: PageResponse, said: str
-) -> None:
-    monkeypatch.setattr(extract, "fetch", lambda url, settings: served)
-    with pytest.raises(NearDupError, match=f"^{URL} has no readable page: {said}"):
-        run(URL, NEARDUP_MAX_HTML=500)
-
-
-@pytest.mark.parametrize("name", ["nosuch.html", ".", "a\0b", "x" * 5000, "www.daybook.example/1"])
+@pytest.mark.parametrize("name", ["nosuch.html", ".", "a\0b", "x" * 5000, "http://www.daybook.example/1"])
 def test_a_name_without_a_file_is_refused(run: Run, name: str) -> None:
-    with pytest.raises(NearDupError, match=r"cannot be read: .*http://"):
+    with pytest.raises(NearDupError, match=r"cannot be read: .*scrapy fetch"):
         run(name)
-
-
-class Server(BaseHTTPRequestHandler):
-    """/1 leads to /2, which is the article."""
-
-    def do_GET(self) -> None:
-        self.send_response(302 if self.path == "/1" else 200)
-        self.send_header("Location", "/2")
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(ARTICLE.encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-@pytest.fixture
-def server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.mark.slow
-def test_a_url_is_fetched_as_a_crawl_would_and_nothing_is_kept(folder: Path, server: str) -> None:
-    make_project(folder)
-    settings = folder / "shop" / "settings.py"
-    settings.write_text(settings.read_text() + 'FEEDS = {"items.jsonl": {"format": "jsonlines"}}\nJOBDIR = "job"\n')
-    done = run_process("extract", f"{server}/1", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0] == f"{server}/2"
-    assert f"article      {PARAGRAPHS[0]}" in lines
-    assert not {"items.jsonl", "job"} & {one.name for one in folder.iterdir()}
-    assert list((folder / ".scrapy").rglob("*")) == []
-    gone = run_process("extract", "http://127.0.0.1:1/", cwd=folder)
-    assert (gone.returncode, gone.stdout, "Traceback" in gone.stderr) == (2, "", False)
-    assert "refused" in gone.stderr

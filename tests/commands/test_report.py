@@ -1,15 +1,13 @@
-"""``scrapy neardup report``: the file, the JSON, the feeds that hold texts, and what is refused."""
+"""``scrapy neardup report``: the file, the JSON, and what is refused."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import sys
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ from scrapy_neardup.report.page import render_report
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import open_snapshot
 from scrapy_neardup.state.record import Record
-from tests.build import HOSTILE, KINDS, PAGES, make_state, open_state, state_url
+from tests.build import HOSTILE, KINDS, make_state, open_state, state_url
 from tests.cli import Invoke, is_harmless, run
 
 Captured = pytest.CaptureFixture[str]
@@ -99,69 +97,8 @@ def test_json_is_valid_and_steers_no_terminal(state: str, encoding: str, monkeyp
     assert json.loads(said)["copies"][0]["page"]["title"].startswith("é 🚢 梨")
 
 
-TEXTS = {url: (title, text) for url, title, text in PAGES}
-
-
-def feed(name: str, items: list[dict[str, Any]]) -> Path:
-    """A feed of these items, packed as its name says."""
-    packed = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items).encode()
-    path = Path(name)
-    path.write_bytes(gzip.compress(packed) if name.endswith(".gz") else packed)
-    return path
-
-
-def shown(capsys: Captured) -> list[dict[str, Any]]:
-    """The pairs with their texts whole, of a report that was printed as JSON."""
-    pairs: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["pairs"]
-    for pair in pairs:
-        pair["texts"] = [text and "".join(part["text"] for part in text["parts"]) for text in pair["texts"]]
-    return pairs
-
-
-def test_texts_are_taken_from_feeds_by_their_urls(state: str, capsys: Captured) -> None:
-    items = [{"url": url, "title": title, "text": text} for url, title, text in PAGES]
-    first, second = feed("articles.jsonl", items[:1]), feed("tagged.jsonl.gz", items[1:])
-    assert run("report", "--store", state, "--json", "--texts", first, "--texts", second) == 0
-    pairs = shown(capsys)
-    assert [pair["kind"] for pair in pairs] == ["retitled", "excerpt", "same_title", "identical"]
-    for pair in pairs:
-        urls = pair["original"]["url"], pair["page"]["url"]
-        assert [pair[side]["title"] for side in ("original", "page")] == [TEXTS[url][0] for url in urls]
-        assert pair["texts"] == [TEXTS[url][1] for url in urls]
-    assert run("report", "--store", state, "--json", "--texts", first) == 0
-    assert {None in pair["texts"] for pair in shown(capsys)} == {True}
-
-
-def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path, capsys: Captured) -> None:
-    url = state_url("sqlite", tmp_path / "ids.sqlite")
-    with open_state(url) as store:
-        first = Record(store.new_id(), "17", 0)
-        first = Record(first.id, "17", first.id)
-        store.add(first)
-        store.add(Record(store.new_id(), "https://b.example/", first.id, 0.8), Evidence("near"))
-        store.add(Record(store.new_id(), "None", first.id, 0.9))
-    items: list[dict[str, Any]] = [
-        {"id": 17, "url": "https://a.example/", "headline": "Seventeen", "body": "All swam."},
-        {"id": "18", "url": "https://other.example/", "body": "Nobody asked."},
-        {"id": None, "url": None, "body": "Nameless."},
-        {"headline": "Nameless too"},
-        {"id": "x", "url": " https://b.example/ ", "headline": "B", "body": "All swam. None sank."},
-        {"id": 17, "body": "A later version."},
-    ]
-    file = feed("items.jsonl", items)
-    file.write_bytes(file.read_bytes() + b"no JSON at all\n")
-    fields = {"title": "headline", "text": "body"}
-    assert run("report", "--store", url, "--json", "--texts", file, NEARDUP_FIELDS=fields) == 0
-    near, unknown = shown(capsys)
-    assert near["texts"] == ["All swam.", "All swam. None sank."]
-    assert (near["original"]["title"], near["page"]["title"]) == ("Seventeen", "B")
-    assert unknown["texts"] == ["All swam.", None]
-
-
 def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("report.html").write_text("the one of before")
-    with pytest.raises(NearDupError, match=r"not-there\.jsonl"):
-        run("report", "--store", state, "--texts", "not-there.jsonl")
     monkeypatch.setattr(Path, "replace", _full)
     with pytest.raises(NearDupError, match="make room"):
         run("report", "--store", state)

@@ -146,6 +146,7 @@ def totals(pages: list[PageEntry]) -> dict[str, int]:
         "rows": sum(one.similarity == 0 and bool(one.sketch) for one in own),
         "passed": len(passed(pages)),
         "groups": len({one.record.original for one in copies(pages)}),
+        "flows": len(flows(pages)),
         "sites": len({site(one.record.url) for one in pages} - {NO_SITE}),
         "saved": sum(lengths),
         "measured": len(lengths),
@@ -154,15 +155,10 @@ def totals(pages: list[PageEntry]) -> dict[str, int]:
     }
 
 
-def flow(pages: list[PageEntry]) -> Counter[tuple[str, str]]:
+def flows(pages: list[PageEntry]) -> list[tuple[str, str, int]]:
     sites = {one.record.id: site(one.record.url) for one in pages}
-    return Counter((site(one.record.url), sites.get(one.record.original, GONE)) for one in copies(pages))
-
-
-def bins(similarities: list[float]) -> tuple[int, ...]:
-    """Count pages in each fiftieth; similarities with four digits are no border cases."""
-    places = Counter(min(49, round(similarity * 10_000) // 200) for similarity in similarities)
-    return tuple(places[place] for place in range(50))
+    found = Counter((site(one.record.url), sites.get(one.record.original, GONE)) for one in copies(pages))
+    return sorted(((*both, many) for both, many in found.items()), key=lambda flow: (-flow[2], flow[:2]))
 
 
 def groups(pages: list[PageEntry]) -> list[tuple[int, list[int]]]:

@@ -199,9 +199,7 @@ def test_tables_are_saved_without_formulas(chromium: Any, tmp_path: Path) -> Non
         assert seen.said == []
         assert not [url for url in seen.asked if not url.startswith(("file:", "blob:"))]
     tables = {name: list(csv.reader(io.StringIO(packed.decode("utf-8-sig")))) for name, packed in saved.items()}
-    assert set(tables) == {
-        f"neardup-{name}.csv" for name in ("kinds", "similarities", "times", "flows", "groups", "copies")
-    }
+    assert set(tables) == {f"neardup-{name}.csv" for name in ("kinds", "flows", "groups", "copies")}
     assert all(packed.startswith(codecs.BOM_UTF8) for packed in saved.values())
     assert tables["neardup-flows.csv"] == [["copies on", "of originals on", "copies"], ["b.example", "a.example", "2"]]
     copies = tables["neardup-copies.csv"]
@@ -238,9 +236,8 @@ def test_on_a_phone_it_is_seen_who_copies_from_whom(chromium: Any, tmp_path: Pat
     file = tmp_path / "report.html"
     file.write_text(html(gather(state.store), language), encoding="utf-8")
     with shown(chromium, file, width=width) as (page, seen):
-        assert not page.is_visible("table.matrix")
         numbers = page.locator("#flow-list tr:visible td:last-child")
-        assert numbers.all_inner_texts() == ["9"] * 3 + ["8"] * 3 + ["7"] * 3 + ["6"] * 3
+        assert [text.split()[0] for text in numbers.all_inner_texts()] == ["9", "9", "9", "8", "8", "8", "7", "7"]
         for number in numbers.all():
             box = number.bounding_box()
             assert box is not None
@@ -248,9 +245,6 @@ def test_on_a_phone_it_is_seen_who_copies_from_whom(chromium: Any, tmp_path: Pat
         page.click("#more-flows")
         assert numbers.count() == 27
         check_quiet(seen, file)
-    with shown(chromium, file) as (page, _):
-        assert page.is_visible("table.matrix")
-        assert not page.is_visible("#flow-list")
 
 
 def test_the_script_makes_the_same_rows_as_the_template(chromium: Any, report: Path) -> None:

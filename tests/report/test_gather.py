@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.lines import PageEntry
-from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.report.data import OTHERS, CopyLine, PageLine, Report, SiteFlow, Totals
-from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
+from scrapy_neardup.report.data import CopyLine, PageLine, Report, Totals
+from scrapy_neardup.report.gather import FLOWS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import FORMAT
@@ -36,41 +34,13 @@ def check(report: Report, pages: list[PageEntry], size: int) -> None:
     assert asdict(report.totals) == {**recount.totals(pages), "size": size}
     assert {one.name: one.pages for one in report.kinds} == Counter(map(_kind, recount.copies(pages)))
     assert {one.name: one.pages for one in report.passed} == Counter(t.likeness for _, t in recount.passed(pages))
-    assert report.similarities.copies == recount.bins([one.record.similarity for one in recount.copies(pages)])
-    assert report.similarities.passed == recount.bins([evidence.similarity for _, evidence in recount.passed(pages)])
-    check_times(report)
-    check_flow(report.flow, recount.flow(pages))
+    assert [(one.copying, one.copied, one.copies) for one in report.flows] == recount.flows(pages)[:FLOWS]
     check_groups(report, pages)
     check_copies(report, pages, 2000)
 
 
 def _kind(one: PageEntry) -> str:
     return recount.kind(one.evidence)
-
-
-def check_times(report: Report) -> None:
-    """The sums of all buckets; test_times.py checks the division."""
-    buckets = report.times.buckets
-    assert sum(one.copies for one in buckets) == report.totals.copies
-    assert sum(one.originals for one in buckets) == report.totals.originals
-    assert sum(one.unjudged for one in buckets) == report.totals.unjudged
-    assert len(buckets) <= 60
-
-
-def check_flow(found: SiteFlow, flow: Counter[tuple[str, str]]) -> None:
-    """The sites with most copies, and those with most originals of copies, have a line each; the rest one together."""
-    rows, columns = Counter[str](), Counter[str]()
-    for (row, column), many in flow.items():
-        rows[row] += many
-        columns[column] += many
-    assert (found.shown, found.copying, found.copied) == (15, len(rows), len(columns))
-    for names, counts in ((found.rows, rows), (found.columns, columns)):
-        largest = sorted(counts, key=lambda name: (-counts[name], name))
-        assert names == (*largest[:15], *[OTHERS] * (len(largest) > 15))
-    cells = Counter[tuple[str, str]]()
-    for (row, column), many in flow.items():
-        cells[row if row in found.rows else OTHERS, column if column in found.columns else OTHERS] += many
-    assert found.cells == tuple(tuple(cells[row, column] for column in found.columns) for row in found.rows)
 
 
 def check_groups(report: Report, pages: list[PageEntry]) -> None:
@@ -133,10 +103,11 @@ def test_a_report_on_a_larger_state_is_right(many: int, sites: int) -> None:
     check(report, pages, store.size())
     check_copies(gather(store, rows=7), pages, 7)
     if many == 1500:  # more than is shown one by one
-        assert (len(report.groups), report.flow.rows[-1], report.flow.columns[-1]) == (GROUPS, OTHERS, OTHERS)
+        assert (len(report.groups), len(report.flows)) == (GROUPS, FLOWS)
         assert report.totals.groups > GROUPS
         assert any(len(one.pages) == PAGES_OF_GROUP < one.copies for one in report.groups)
-        assert GONE in report.flow.columns
+        assert report.totals.flows > FLOWS
+        assert GONE in {one.copied for one in report.flows}
 
 
 def test_a_report_on_an_empty_state_has_no_numbers() -> None:
@@ -147,54 +118,8 @@ def test_a_report_on_an_empty_state_has_no_numbers() -> None:
         "cascade",
         (("format", str(FORMAT)), ("secret", SECRET), ("version", "1")),
         Totals(size=store.size()),
-        flow=SiteFlow(shown=15),
-        similarities=report.similarities,
     )
     assert report.totals.share == 0.0
-    assert (set(report.similarities.copies), report.similarities.thresholds) == ({0}, ())
-
-
-# Who copies from whom.
-
-
-# Similarities.
-
-
-@pytest.mark.parametrize(
-    ("recipe", "expected"),
-    [
-        ({"parameters": {"certain": 0.76, "base": 0.54, "least": 0.2, "short": 0.9}}, "certain base least"),
-        ({"parameters": {"similarity": 0.95, "n": 3}}, "similarity"),
-        ({"parameters": {"threshold": 3.0}}, ""),
-        ({"parameters": {"distance": 3}}, ""),
-        ({"parameters": {"certain": "0.5", "base": None, "least": [0.1], "similarity": True, "threshold": 1}}, ""),
-        ({"parameters": {"certain": float("nan"), "base": -0.5, "least": 0}}, ""),
-        ({"parameters": ["certain", 0.5]}, ""),
-        ({"parameters": 7}, ""),
-        ({"similarity": 0.5}, ""),
-        ({}, ""),
-    ],
-)
-def test_parameters_that_are_similarities_are_thresholds(recipe: dict[str, Any], expected: str) -> None:
-    found = gather(State({"method": "any", **recipe}).store).similarities.thresholds
-    assert " ".join(one.name for one in found) == expected
-    assert all((one.value, bool(one.meaning)) == (recipe["parameters"][one.name], True) for one in found)
-
-
-def test_each_method_that_judges_by_a_similarity_has_its_thresholds() -> None:
-    for name in METHODS:
-        recipe = make_method(name, {}).recipe()
-        state = State(recipe)
-        decide(state.store, make_method(name, {}).decisions())
-        found = {one.name: one.value for one in gather(state.store).similarities.thresholds}
-        given = make_method(name, {}).parameters.as_data()
-        names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
-        if name != "cascade" and 0 < given.get("threshold", 0) < 1:
-            names.add("threshold")
-        assert found == {one: given[one] for one in names}, name
-
-
-# Groups.
 
 
 def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_it_too() -> None:
@@ -221,33 +146,6 @@ def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_
         f"{gone:016x}": ("What is left", True),
         f"{gone_too:016x}": ("https://b.example/7", True),
     }
-
-
-def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
-    state = State()
-    first = state.add("https://a.example/1")
-    state.add("https://b.example/1", first, 0.5)
-    evidence = state.add("https://a.example/2", evidence=Evidence(title="Known", text="All swam."))
-    state.copy("https://b.example/2", evidence, title="Known too", text="All swam.")
-    asked: list[set[str]] = []
-
-    def look_up(urls: Collection[str]) -> dict[str, tuple[str, str]]:
-        asked.append(set(urls))
-        return {url: (f"Title of {url[-1]}", "Nobody swam.") for url in urls}
-
-    report = gather(state.store, texts=look_up)
-    assert asked == [{"https://a.example/1", "https://b.example/1"}]
-    assert [(one.title, one.pages[0].title) for one in report.groups] == [
-        ("Title of 1", "Title of 1"),
-        ("Known", "Known too"),
-    ]
-    assert gather(state.store, texts=lambda urls: {}) == gather(state.store)
-
-
-# Clocks.
-
-
-# Hostile strings and damage
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ import pytest
 from lxml import html as parser
 
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
-from scrapy_neardup.report.data import PageLine, Report
+from scrapy_neardup.report.data import Count, PageLine, Report, Totals
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import list_flows, pack_data, render_report
+from scrapy_neardup.report.page import pack_data, render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.untrusted import link
@@ -31,7 +31,6 @@ VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 ELEMENTS = """
     html head meta title style body header main nav section article div p span h1 h2 h3 h4 a bdi mark time code strong
     ul li dl dt dd table thead tbody tr th td details summary button label input select option noscript script
-    small u
 """
 
 
@@ -197,7 +196,7 @@ def test_a_report_is_in_one_language() -> None:
         seen = " ".join(root.itertext()) + " ".join(root.xpath("//@aria-label | //@placeholder | //@data-of"))
         assert words("heading") in seen, language
         if language == "zh":
-            for name in ("heading", "figures", "similarities.title", "about.title", "pairs.title", "meaning.excerpt"):
+            for name in ("heading", "about.title", "pairs.title", "meaning.excerpt"):
                 assert other(name) not in seen, language
             latin = set(re.findall("[A-Za-z_]{4,}", re.sub(r"https?://\S+|memory:|[0-9a-f]{16}", "", seen)))
             names = {"scrapy", "neardup", "NEARDUP_KEEP", "texts", "feed", "cascade", "secret", "format", "version"}
@@ -349,18 +348,20 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     kinds += [[f"{one.name.replace('_', ' ')}, passed", str(one.pages)] for one in report.passed]
     assert [[row[0], row[2].partition(" ")[0]] for row in table("//section[@id='kinds']")] == kinds
     assert all(row[1] for row in table("//section[@id='kinds']"))
-    pairs = enumerate(zip(report.similarities.copies, report.similarities.passed, strict=True))
-    bins = [[f"{at / 50:.2f}", str(copies), str(passed)] for at, (copies, passed) in pairs if copies or passed]
-    assert table("//section[@aria-labelledby='similarities-title']") == bins
-    counts = [[int(cell) for cell in row[1:]] for row in table("//section[@id='times']")]
-    assert counts == [[one.copies, one.originals, one.unjudged] for one in report.times.buckets]
-    matrix = table("//section[@id='sites']/div[@tabindex]")
-    assert table("//section[@id='sites']/div[@class='narrow']") == [
-        [copying, copied, str(count)] for copying, copied, count in list_flows(report.flow)
-    ]
-    assert [row[0] for row in matrix] == list(report.flow.rows)
-    assert [tuple(int(cell or 0) for cell in row[1:-1]) for row in matrix] == list(report.flow.cells)
-    assert [int(row[-1]) for row in matrix] == [sum(row) for row in report.flow.cells]
+    shown = [[*row[:2], row[2].partition(" ")[0]] for row in table("//section[@id='sites']")]
+    assert shown == [[one.copying, one.copied, str(one.copies)] for one in report.flows]
+
+
+def test_kinds_have_numbers_shares_and_bars() -> None:
+    kinds, passed = (Count("near", 1234), Count("same_title", 1)), (Count("excerpt", 617),)
+    totals = Totals(pages=10_000, originals=9_000, copies=1_235)
+    [table] = tree(render_report(Report("", "", totals=totals, kinds=kinds, passed=passed))).xpath(
+        "//table[@id='kinds-table']"
+    )
+    assert [said(one) for one in table.xpath("tbody/tr/td[2]")] == ["1,234 (12.3 %)", "1 (< 0.1 %)", "617 (6.2 %)"]
+    for colour, expected in (("copy", [1.0, 0.0008]), ("other", [0.5])):
+        bars = [one.get("style").partition("--share:")[2] for one in table.xpath(f".//span[@class='part {colour}']")]
+        assert [float(share) for share in bars] == expected
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -130,35 +130,6 @@ def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
 
 
 # Texts.
-
-
-def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]]]:
-    """A function that looks up the texts of https://NAME.example/."""
-    return lambda urls: {f"https://{name}.example/": (name.upper(), text) for name, text in texts.items()}
-
-
-@pytest.mark.parametrize(
-    ("kept", "given", "expected"),
-    [
-        ({"a": FERRY, "b": FERRY_AGAIN}, {}, (FERRY, FERRY_AGAIN)),
-        ({"a": FERRY, "b": FERRY_AGAIN}, {"a": "no", "b": "no"}, (FERRY, FERRY_AGAIN)),
-        ({"b": FERRY_AGAIN}, {"a": FERRY}, (FERRY, FERRY_AGAIN)),
-        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)),
-        ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
-        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)),
-        ({}, {}, (None, None)),
-    ],
-)
-def test_kept_texts_come_before_given_texts(
-    kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
-) -> None:
-    state = State()
-    first = state.add("https://a.example/", evidence=Evidence(text=kept.get("a", "")))
-    state.copy("https://b.example/", first, text=kept.get("b", ""))
-    (found,) = gather(state.store, texts=known(**given)).pairs
-    assert tuple(whole(text) if text else None for text in found.texts) == expected
-    assert found.has_texts == (None not in expected)
-    assert found.page.title == ("B" if "b" in given else "")
 
 
 SENTENCES = [

@@ -1,11 +1,13 @@
-"""``scrapy neardup compare``: explain the verdict on two pages."""
+"""``scrapy neardup compare`` and ``extract``: the verdict on two pages, and the text of a page that would be judged."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from textwrap import indent
 
 from scrapy_neardup.cli.command import (
@@ -29,8 +31,10 @@ from scrapy_neardup.cli.output import (
     present,
     to_line,
 )
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.files import STDIN
 from scrapy_neardup.inspect import as_data
+from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
 from scrapy_neardup.inspect.pair import (
     KnownPair,
     PairSide,
@@ -39,10 +43,14 @@ from scrapy_neardup.inspect.pair import (
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.methods import Method
+from scrapy_neardup.page.reading import LineRole
+from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark
+from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.untrusted import one_line
 
 #: Values that stand in the sentence of a verdict, or below.
 _SAID = ("sentence", "verdict", "kind", "reason", "similarity", "containment", "certain", "parameters", "a", "b")
@@ -162,3 +170,72 @@ def _text_lines(side: PairSide, limit: int, *, coloured: bool) -> Iterator[str]:
     if side.cut:
         rest = f", and {side.shared_left} more common sentences" if side.shared_left else ""
         yield f"\n(cut after {limit:,} of {side.characters:,} characters{rest}; --limit 0 shows all)"
+
+
+#: Length of the longest role of a line.
+_WIDTH = max(len(role.value) for role in LineRole)
+
+
+@command(
+    "extract",
+    option("source FILE", "an HTML file, or - for standard input"),
+    option("--url URL", "the address of the page; it shows the site"),
+    *STATE,
+    STRICT,
+    JSON,
+    examples="""\
+roles of a line:
+  article, prose        judged
+  unseen                judged though invisible: a paragraph that a script unfolds
+  boilerplate           left out: the state knows it from many pages; within another line {{like this}}
+  frame, links, other   left out: navigation and footer, nothing but links, no letters
+
+examples:
+  scrapy fetch --nolog https://a.example/ferry | scrapy neardup extract - --url https://a.example/ferry
+  scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
+""",
+)
+def extract_text(arguments: argparse.Namespace) -> int:
+    """Print the text of the page, and why it is read so."""
+    config = config_of(arguments)
+    method = config.make_method()
+    served = _read_source(arguments)
+    recipe = state_recipe(method, config.make_extractor())
+    with snapshot_if_exists(arguments.store, config, recipe) as (store, why_no_state):
+        try:
+            found = inspect_extraction(served, method, config, store, why_no_state)
+        except PageError as error:
+            raise NearDupError(
+                f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
+                f"({error.reason}). In a crawl its items pass unjudged."
+            ) from None
+    present(arguments, found, _extracted_lines(found, coloured=is_coloured()))
+    return 0
+
+
+def _read_source(arguments: argparse.Namespace) -> PageResponse:
+    source: str = arguments.source
+    if source == STDIN:
+        return PageResponse(arguments.url or "", sys.stdin.buffer.read())
+    path = Path(source)
+    try:
+        return PageResponse(arguments.url or path.absolute().as_uri(), path.read_bytes())
+    except (OSError, ValueError) as error:  # ValueError: the name has a NUL
+        raise NearDupError(
+            f"{one_line(source)} cannot be read: {one_line(str(error))}. Name an HTML file, or give a page to standard "
+            "input: scrapy fetch --nolog URL | scrapy neardup extract - --url URL"
+        ) from None
+
+
+def _extracted_lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
+    yield to_line(found.url) or "standard input"
+    data = {**as_data(found), "judged": "yes" if found.judged else f"no: {ENGLISH(f'reason.{found.reason}')}"}
+    yield format_data(data, "url", "text", "main", "lines", indent="  ")
+    for one in found.lines:
+        pages = f" (on {one.pages:,} pages)" if one.pages else ""
+        # Without colours the role says that all of a line is boilerplate.
+        is_marked = coloured or one.role != LineRole.BOILERPLATE.value
+        text = " ".join(format_parts(one.parts if is_marked else (Part(one.text),), coloured=coloured).split())
+        yield f"{one.role:<{_WIDTH}}  {text}{pages}"
+    if not found.lines:
+        yield "It shows no text."
