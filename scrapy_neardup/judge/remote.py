@@ -63,10 +63,6 @@ class RemoteCrawl(RemoteState):
         """The judgement of a page; enter it, and leave it with the verdict."""
         return RemoteJudgement(self)
 
-    async def is_unchanged(self, url: str, source: int) -> bool:
-        """Like ``Detector.is_unchanged``."""
-        return await self.run(lambda: self.detector.is_unchanged(url, source), RemoteTransaction())
-
     async def catch_up(self) -> None:
         """Exchange counts with the others. After a failover also remove pages of ours that are over."""
         if (breaks := self.link.breaks) != self._breaks:

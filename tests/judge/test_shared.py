@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -396,25 +395,6 @@ async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening:
             one.crawl.release(reservation)
         verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
         assert verdicts == [Kind.UNIQUE] * 5
-
-
-async def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    unread = Page("http://large.example/", html=77, unread="too_slow")
-    async with opening() as crawler:
-        assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
-        await crawler.kept(page("river"))
-        loop, waits = threading.get_ident(), crawler.store.kv.link.run
-
-        def elsewhere(program: Program) -> list[Any]:
-            assert threading.get_ident() != loop, "the loop waits for the server"
-            return waits(program)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(crawler.store.kv.link, "run", elsewhere)
-            assert await crawler.crawl.is_unchanged(unread.url, 77)
-            assert not await crawler.crawl.is_unchanged(unread.url, 78)
-            assert not await crawler.crawl.is_unchanged("http://new.example/", 77)
-        assert crawler.errors == []
 
 
 async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
