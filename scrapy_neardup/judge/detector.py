@@ -9,14 +9,14 @@ from time import perf_counter
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
+from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
 from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.rules import has_source, judge
-from scrapy_neardup.judge.same_bytes import judge_bytes, knows_bytes
+from scrapy_neardup.judge.rules import Rule, has_source, judge_bytes, judge_page, knows_bytes
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.source import BodyHasher
@@ -118,14 +118,9 @@ class Detector:
 
         ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
         """
-        with self._timed_store():
-            if writes and self._bounds is not None:
-                self._expire_next()
-            reason = page.unread or why_unjudged(page.text, self.policy.min_letters) if fingerprint is None else ""
-            context = Context(self._crawl, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason)
-            ruling = judge(context)
-            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
-                ruling.write()
+        reason = page.unread or why_unjudged(page.text, self.policy.min_letters) if fingerprint is None else ""
+        ruling = self._rule(judge_page, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason, writes=writes)
+        assert ruling is not None
         if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
             ruling.reservation.gave_up = True
             if ruling.verdict.kind is Kind.UNIQUE:
@@ -138,20 +133,36 @@ class Detector:
         self, url: str, site: str, body: int, given_up: Collection[Reservation] = (), *, writes: bool = True
     ) -> Ruling | None:
         """Judge a page by the digest ``body`` of its bytes; None if it must be read."""
-        with self._timed_store():
-            if not knows_bytes(self.store, self.in_flight, url, body):
-                return None
-            if writes:
-                self._expire_next()
-            ruling = judge_bytes(Context(self._crawl, self.in_flight, given_up, Page(url, site=site, body=body)))
+        if not self.may_know(url, body):
+            return None
+        return self._rule(judge_bytes, self.in_flight, given_up, Page(url, site=site, body=body), writes=writes)
+
+    def _rule(
+        self,
+        rule: Rule,
+        in_flight: InFlight,
+        given_up: Collection[Reservation],
+        page: Page,
+        fingerprint: Fingerprint = NO_FINGERPRINT,
+        reason: AnyReason = "",
+        *,
+        writes: bool,
+    ) -> Ruling | None:
+        begun = perf_counter()
+        try:
+            if writes and self._bounds is not None:
+                self._judged += 1
+                self._expire()
+            ruling = rule(Context(self._crawl, in_flight, given_up, page, fingerprint, reason))
             if writes and isinstance(ruling, Ruled) and ruling.write is not None:
                 ruling.write()
             return ruling
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether ``check_bytes`` may give a verdict, so that reading the page can wait."""
-        with self._timed_store():
-            return knows_bytes(self.store, self.in_flight, url, body)
+        return knows_bytes(self.store, self.in_flight, url, body)
 
     def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
         """Judge a page that counts at once, permanently if ``sealed``.
@@ -203,25 +214,21 @@ class Detector:
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
-        store, replaces, record = self.store, reservation.replaces, reservation.record
-        with self._timed_store():
+        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
+        try:
             # The earlier version may be rolled back by now, or a page that was given up may have come through.
             if reservation.gave_up or (replaces and store.record(replaces) is None):
                 earlier = store.find(record.url)
                 if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
                     replaces = reservation.replaces = earlier.id if earlier else 0
-            generation = 0 if sealed else self.generation
-            store.add(
-                record,
-                reservation.evidence,
-                generation=generation,
-                replaces=replaces,
-                copied_from=reservation.copied_from,
-            )
+            generation, copied_from = 0 if sealed else self.generation, reservation.copied_from
+            store.add(record, reservation.evidence, generation=generation, replaces=replaces, copied_from=copied_from)
             if not reservation.replaces:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
                 count_sentences(store, record.url, site, fingerprint, everywhere=record.is_original)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
         """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""
@@ -247,34 +254,14 @@ class Detector:
 
         Pages that were unsealed until now may go.
         """
-        idle = 0
-        with self._timed_store():
-            while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
-                self._judged -= 1
-                idle = 0 if self._expire() else idle + 1
-
-    def _expire_next(self) -> None:
-        self._judged += 1
-        self._expire()
+        begun, idle = perf_counter(), 0
+        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
+            self._judged -= 1
+            idle = 0 if self._expire() else idle + 1
+        self.spent["store"] += perf_counter() - begun
 
     def _expire(self) -> int:
         expired = self.store.expire(self._bounds) if self._bounds is not None else 0
         if expired:
             self._on_expired(expired)
         return expired
-
-    def _timed_store(self) -> _StoreTimer:
-        return _StoreTimer(self.spent)
-
-
-class _StoreTimer:
-    """Adds the seconds of a block to those of the store. A class, because generators are slow."""
-
-    def __init__(self, spent: dict[str, float]) -> None:
-        self._spent = spent
-
-    def __enter__(self) -> None:
-        self._begun = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._spent["store"] += perf_counter() - self._begun

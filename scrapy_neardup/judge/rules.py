@@ -13,17 +13,19 @@ from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import Context, match_with
 from scrapy_neardup.judge.copies import (
     Role,
+    drop_again,
     find_role,
     judge_returned_copy,
     pass_in_group,
     pass_or_drop,
     reserve,
 )
-from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
+from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
 from scrapy_neardup.judge.matching import SimilarPage, candidates, may_decide, without_overused_keys
-from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Verdict
-from scrapy_neardup.state.pages import representative_and_original, representative_of
+from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind, Likeness, Page, Verdict
+from scrapy_neardup.state.evidence import Keep, kept_page
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 
 # Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
@@ -161,16 +163,18 @@ def judge_little_text(context: Context) -> Ruling | None:
     return (judge_returned_copy(context) or _judge_by_source(context, reason)) if reason else None
 
 
-def keep_group(context: Context) -> Ruled | None:
-    """A copy that was dropped at this URL comes again, and no preference could have it lead a group.
-
-    It keeps its group though by now it may be more like another original. A page that is known by its bytes does so.
-    """
-    return judge_returned_copy(context) if context.policy.preference is None else None
-
-
 def judge_copy(context: Context) -> Ruling | None:
-    """The page is a copy of an earlier one."""
+    """The page is a copy of an earlier one, or was dropped as one at this URL.
+
+    A dropped copy that comes again keeps its group though by now it may be more like another original, as a page does
+    that is known by its bytes. But a preference may have it lead a group.
+    """
+    if context.policy.preference is None:
+        return judge_returned_copy(context) or _judge_similar(context)
+    return _judge_similar(context) or judge_returned_copy(context)
+
+
+def _judge_similar(context: Context) -> Ruling | None:
     overused_keys, nearest = context.search_result.overused_keys, context.search_result.nearest
     if nearest is None or context.person_says_keep or not context.counts_as_copy(nearest.comparison):
         return None
@@ -230,27 +234,130 @@ RULES: tuple[Rule, ...] = (
     judge_minor_update,
     judge_manual_copy,
     judge_little_text,
-    keep_group,
     judge_copy,
-    judge_returned_copy,
     wait_for_original_in_flight,
     pass_as_original,
 )
 
 
-#: Rules that never apply to a new URL. Most URLs are new, so skipping these saves time.
-_FOR_KNOWN_URLS: tuple[Rule, ...] = (
-    judge_unchanged,
-    judge_minor_update,
-    keep_group,
-    judge_returned_copy,
-)
-_FOR_NEW_URLS = tuple(rule for rule in RULES if rule not in _FOR_KNOWN_URLS)
-
-
-def judge(context: Context) -> Ruling:
+def judge_page(context: Context) -> Ruling:
     """Judge a page that was read. Raises StoreError; then nothing is reserved."""
-    for rule in _FOR_NEW_URLS if context.known is None else RULES:
+    for rule in RULES:
         if (ruling := rule(context)) is not None:
             return ruling
     raise AssertionError("the last rule answers for every page")
+
+
+# A page whose bytes were judged before need not be read. It gets the verdict that reading would give; only the match
+# may differ, because it names the page with the same bytes. The page is read if anything else could matter: a manual
+# verdict, a preference that reads texts, a delivered page with other bytes, new boilerplate, or missing evidence.
+
+
+def knows_bytes(store: PageStore, in_flight: InFlight, url: str, body: int) -> bool:
+    """Whether a page with this digest of its bytes was judged or is in flight, so ``judge_bytes`` may answer.
+
+    Every page of a state on a server is read: to ask the server takes as long.
+    """
+    if not body or store.is_shared:
+        return False
+    known = store.find(url)
+    return (known is not None and known.body == body) or bool(in_flight.with_body(body)) or bool(store.by_body(body))
+
+
+def judge_bytes(context: Context) -> Ruling | None:
+    """Judge a page by its URL and the digest of its bytes; None if it must be read. Raises StoreError."""
+    page, known = context.page, context.known
+    if (in_flight := context.same_url_in_flight) is not None:
+        return Blocked(in_flight) if in_flight.record.body == page.body else None
+    if known is not None and known.body == page.body:
+        return _judge_again(context, known)
+    is_new = known is None or not (known.is_delivered or known.former)
+    return _judge_elsewhere(context) if is_new else None
+
+
+def _judge_again(context: Context, known: Record) -> Ruled | None:
+    """The URL has the same bytes as before."""
+    if known.is_delivered:
+        comparison = context.method.compare(Fingerprint((), known.sketch), known.sketch, frozenset())
+        return _by_bytes(keep_delivered(context, known, comparison), context.page) if comparison.identical else None
+    if context.manual_verdict is not None:
+        return None
+    if known.original == known.id:  # it was not compared: too little or too much text
+        return _by_bytes(keep_uncompared(context, known), context.page)
+    return _judge_dropped(context, known)
+
+
+def _judge_dropped(context: Context, known: Record) -> Ruled | None:
+    """The same bytes were dropped as a copy at this URL."""
+    original = _newest_original(context, known)
+    evidence = context.store.evidence(known.id)
+    if context.policy.preference is not None or original is None or not original.sketch:
+        return None
+    if evidence is None or not evidence.likeness:
+        return None
+    match = match_with(
+        original, similarity=evidence.similarity, containment=evidence.containment, shared=evidence.shared
+    )
+    verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=Likeness(evidence.likeness))
+    if context.policy.passes(verdict):
+        return None  # it is delivered, so its text must be known
+    ruled = drop_again(context, known, verdict, representative_and_original(context.store, original))
+    return _by_bytes(ruled, replace(context.page, title=evidence.title))
+
+
+def _judge_elsewhere(context: Context) -> Ruling | None:
+    """Another URL has, or had, the same bytes."""
+    preference, page = context.policy.preference, context.page
+    if (preference is not None and preference.reads) or context.manual_verdict is not None:
+        return None
+    found = context.store.by_body(page.body)
+    if found is None:
+        in_flight = context.first(context.in_flight.with_body(page.body))
+        if in_flight is None or not in_flight.record.is_original or _compare(context, in_flight.record) is None:
+            return None
+        return Blocked(in_flight)
+    compared, whole = _compare(context, found), _whole_page(context, found)
+    original = _newest_original(context, found)
+    if compared is None or whole is None or original is None or found.url == page.url:
+        return None
+    comparison, sketch = compared
+    similar = SimilarPage(comparison=comparison, original=original, compared=found)
+    context = context.with_page(whole, Fingerprint((), sketch))
+    if find_role(context, similar, frozenset()) is not Role.COPY:
+        return None
+    verdict = context.verdict(Kind.DUPLICATE, match=context.match(similar), likeness=comparison.likeness)
+    if context.policy.passes(verdict):
+        return None  # its tag needs the shared sentences, so it must be parsed
+    return _by_bytes(pass_or_drop(context, similar, context.fingerprint), whole)
+
+
+def _by_bytes(ruled: Ruled, page: Page) -> Ruled:
+    return replace(ruled, verdict=replace(ruled.verdict, same_bytes=True, reader=""), page=page)
+
+
+def _newest_original(context: Context, record: Record) -> Record | None:
+    """Return the original of a record's group; None if the original's URL has a newer version."""
+    original = representative_of(context.store, record, except_url=context.page.url)
+    newest = context.store.find(original.url) if original is not None else None
+    return original if original is not None and newest is not None and newest.id == original.id else None
+
+
+def _compare(context: Context, found: Record) -> tuple[Comparison, bytes] | None:
+    """Return the comparison with a page of the same bytes, and the judged page's sketch; None unless it is a copy."""
+    site = context.page.site
+    again = context.method.compare_same_bytes(found.sketch, site, context.store.on_site(site))
+    return again if again is not None and context.counts_as_copy(again[0]) and may_decide(found, again[0]) else None
+
+
+def _whole_page(context: Context, found: Record) -> Page | None:
+    """Return the judged page with title and text of the page with the same bytes; None if the state lacks them."""
+    page, keep = context.page, context.policy.keep
+    if keep is Keep.NOTHING:
+        return page
+    evidence = context.store.evidence(found.id)
+    if evidence is None:
+        return None
+    if keep is Keep.EVIDENCE:
+        return replace(page, title=evidence.title, letters=evidence.letters)
+    whole = kept_page(page.url, evidence)
+    return replace(whole, site=page.site, body=page.body) if whole is not None else None

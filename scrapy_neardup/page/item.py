@@ -135,7 +135,7 @@ def hash_item(item: Item) -> int:
     if not item:
         return 0
     try:
-        return OPEN.of(json.dumps(dict(item), sort_keys=True, default=_encode))
+        return OPEN.of(_as_json(dict(item)))
     except (TypeError, ValueError, RecursionError):
         return 0
 
@@ -147,6 +147,9 @@ def _encode(value: Any) -> Any:
     if isinstance(value, (bytes, date, time, timedelta, Decimal)):
         return repr(value)
     raise TypeError(f"{type(value).__name__} may look like another one")
+
+
+_as_json = json.JSONEncoder(sort_keys=True, default=_encode).encode
 
 
 # An item of a listing is compared by its own fields, because the text around it belongs to other items too.

@@ -8,12 +8,12 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.sentence_counts import Sentences
-from tests.build import answer, find_record, judge_page, kind, make_detector, page, reserve, story
+from tests.build import answer, kind, make_detector, page, reserve, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -65,15 +65,3 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, m
     assert counted == [("a.example", True), ("a.example", False)]
     answer(detector, COPY)
     assert len(counted) == 2, "it is like its original, which counted"
-
-
-def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_dropped(store: PageStore) -> None:
-    other = memory_state({})
-    verdicts: list[Verdict] = []
-    for one, drops in ((store, False), (other, True)):
-        detector = crawl(one, drops=drops)
-        answer(detector, FIRST)
-        verdicts.append(judge_page(detector, VARIANT).verdict)
-    told = [one.evidence(find_record(one, VARIANT).id) for one in (store, other)]
-    assert told[0] == told[1] is not None
-    assert [one.headline for one in verdicts] == ["duplicate (near)"] * 2

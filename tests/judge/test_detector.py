@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +17,6 @@ from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.urls import STORES
 from tests.build import answer, judge_page, kind, page, reserve, story, summary
 
 
@@ -326,27 +323,3 @@ def test_a_popular_article_does_not_become_boilerplate(detector: Detector, store
         assert found.kind is (Kind.DUPLICATE if number else Kind.UNIQUE)
         assert (number == 0) or summary(found)[2] == "host0"
     assert known(store, LONG) == 0
-
-
-@pytest.mark.parametrize(
-    "scheme", [one for one in STORES if one != "memory" and (one != "leveldb" or find_spec("plyvel"))]
-)
-def test_boilerplate_is_known_also_after_the_state_was_closed(tmp_path: Path, scheme: str) -> None:
-    place = (tmp_path / "state").as_uri().replace("file", scheme, 1)
-    menu = Page("http://board.example/menu", text="\n".join(CLAUSES), html=99, site="board.example")
-    for crawl in range(4):
-        store = open_store(place, {})
-        try:
-            assert known(store) == (len(CLAUSES) if crawl == 3 else 0)
-            detector = copying(store)
-            for number in range(6 * crawl, 6 * crawl + 6):
-                assert kind(detector, board(number)) is Kind.UNIQUE
-            assert known(store) == (len(CLAUSES) if crawl >= 2 else 0)
-            detector.end()
-        finally:
-            close_store(store)
-    store = open_store(place, {})
-    try:
-        assert answer(copying(store), menu).reason == "boilerplate"
-    finally:
-        close_store(store)

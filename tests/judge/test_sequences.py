@@ -95,51 +95,20 @@ a page without text does not take the place of its article
 a delivered copy is unchanged, and a dropped one a duplicate again
     FIRST unique; COPY duplicate first; VARIANT duplicate first; COPY duplicate first; drops no; COPY duplicate first;
     VARIANT duplicate first; drops yes; COPY unchanged first; VARIANT unchanged first
-a delivered copy with another text is judged as any page
-    drops no; FIRST unique; COPY duplicate first; COPY+ duplicate first; COPY+ unchanged first; COPY=THIRD updated;
-    COPY=THIRD unchanged copy
 a delivered text is known after another one was dropped in its place
     drops no; FIRST unique; ANOTHER unique; COPY duplicate first; drops yes; COPY=ANOTHER duplicate another;
     COPY+ duplicate first; drops no; COPY unchanged first
-an original that was delivered as a copy is unchanged
-    drops no; FIRST unique; ANOTHER unique; ANOTHER=FIRST duplicate first; ANOTHER=FIRST unchanged first
 an excerpt is an original of its own
     FIRST unique; EXCERPT unique; EXCERPT@x duplicate excerpt; EXCERPT unchanged excerpt
-an excerpt that was dropped passes once the policy says so
-    FIRST unique; also_copies excerpt; EXCERPT duplicate first; EXCERPT duplicate first; also_copies; EXCERPT unique
-a forgotten page passes again
-    FIRST unique; COPY duplicate first; forget FIRST; COPY unique; FIRST duplicate copy
 a dropped copy comes again: it is dropped, though only a forgotten variant was like it
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
-with another text it is judged as what it is now
-    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER+ unique
 with another title, too
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; RENAMED unique
-the last text that was dropped is known
-    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER=FIRST+ duplicate first;
-    FURTHER unique
-it passes where the policy lets it
-    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; drops no; FURTHER unique
-it passes if a person keeps it
-    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; keep FURTHER; FURTHER unique
-it passes once its original is forgotten
-    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; forget FIRST; FURTHER unique
-it passes once its original is another article
-    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FIRST=THIRD updated;
-    FURTHER unique
 a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
-a kept variant does so, too
-    FIRST unique; VARIANT duplicate first; keep VARIANT; VARIANT unique by hand; VARIANT@x duplicate variant
-a kept page that is edited passes as updated
-    FIRST unique; keep COPY; COPY unique by hand; COPY=FIRST+ updated by hand
-a kept page need be no copy at first
-    FIRST unique; keep ANOTHER; ANOTHER unique; ANOTHER=COPY updated by hand
 a manual verdict that is taken back does not count
     FIRST unique; keep COPY; undo COPY; COPY duplicate first
-of two manual verdicts the last one counts
-    FIRST unique; keep ANOTHER; copy ANOTHER FIRST; ANOTHER duplicate first by hand
 a manual copy is one whatever the method says
     FIRST unique; VARIANT duplicate first; copy ANOTHER VARIANT; ANOTHER duplicate first by hand; drops no;
     ANOTHER duplicate first by hand; ANOTHER unchanged first
@@ -148,34 +117,20 @@ a delivered page that is called a copy stays
     ANOTHER@x duplicate another
 a copy of an unknown page is judged as any page
     copy ANOTHER FIRST; ANOTHER unique
-a manual copy is one only as long as that is said
-    FIRST unique; copy ANOTHER FIRST; ANOTHER duplicate first by hand; copy ANOTHER COPY; ANOTHER unique
 of two pages that are called copies of each other one passes
     copy ANOTHER FIRST; copy FIRST ANOTHER; FIRST unique; ANOTHER duplicate first by hand; FIRST+ updated
 a better page passes and leads
     policy times paper; WIRE unique; PAPER better wire; BLOG duplicate paper; TIMES better paper;
     LATE duplicate times
-a page that is as good or worse is not better
-    policy times paper; TIMES unique; PAPER duplicate times; BLOG duplicate times; LATE@www.times duplicate times
-without a policy the first one leads
-    WIRE unique; PAPER duplicate wire; TIMES duplicate wire
 a group is known whatever the policy is later
     policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; policy; WIRE unchanged times;
     TIMES unchanged times; BLOG duplicate times; LATE duplicate times; policy times paper; WIRE unchanged times;
     TIMES unchanged times
-a dropped copy passes once a policy likes it better
-    WIRE unique; TIMES duplicate wire; policy times paper; TIMES better wire; TIMES unchanged times
 updates of a superseded page pass, and the better one leads
     policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged times; WIRE++ updated;
     WIRE++ unchanged times; LATE duplicate times
-a superseded page that was another article in between is delivered again
-    policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; WIRE+ updated; LATE duplicate times
-the better page leads when it changes
-    policy times paper; WIRE unique; TIMES better wire; TIMES+ updated; LATE duplicate times; PAPER duplicate times
 the better page that becomes another article leaves its place to the first
     policy times paper; WIRE unique; TIMES better wire; TIMES=THIRD updated; LATE duplicate wire
-the first page that becomes another article leaves the group to the better one
-    policy times paper; WIRE unique; TIMES better wire; WIRE=THIRD updated; LATE duplicate times
 the better page that is forgotten leaves its place to the first
     policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; forget TIMES; LATE duplicate wire;
     TIMES better wire
@@ -184,8 +139,6 @@ a copy of the better page that is none of the first cannot lead
 a page waits for a copy and for another version of itself
     reserve FIRST unique; COPY waits first; FIRST+ waits first; ANOTHER unique; lose FIRST; COPY unique;
     FIRST duplicate copy
-a page without text that is lost was never seen
-    reserve BARE unjudged; BARE waits bare; lose BARE; BARE unjudged; BARE unchanged bare
 a copy in flight keeps nobody waiting who is like its original
     drops no; FIRST unique; reserve COPY duplicate first; COPY waits copy; COPY@x duplicate first; lose COPY;
     COPY duplicate first; COPY unchanged first
@@ -194,12 +147,8 @@ a page that only a variant in flight is like waits for it
     FURTHER duplicate first
 a page that is no copy by a variant does not wait for one
     drops no; FIRST unique; reserve VARIANT duplicate first; REMOTE unique
-a committed copy can be withdrawn
-    drops no; FIRST unique; COPY duplicate first; withdraw COPY; COPY duplicate first
 a delivered copy whose original is withdrawn is unchanged
     drops no; FIRST unique; COPY duplicate first; withdraw FIRST; COPY unchanged copy; FIRST unique
-a variant counts only while its original is there
-    FIRST unique; VARIANT duplicate first; withdraw FIRST; FURTHER unique
 a kept page waits for nobody, and others wait for it
     keep COPY; reserve FIRST unique; reserve COPY unique; lose FIRST; COPY@x waits copy; commit COPY
 a manual copy waits for its original
@@ -207,14 +156,9 @@ a manual copy waits for its original
 two better pages wait for each other, and a worse one for none
     policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire; commit PAPER;
     TIMES better paper
-a better page that is lost leaves the group as it was
-    policy times paper; WIRE unique; reserve TIMES better wire; lose TIMES; LATE duplicate wire
 better pages that are withdrawn leave their places to those before them
     policy times paper; WIRE unique; PAPER better wire; TIMES better paper; withdraw TIMES; TIMES better paper;
     withdraw TIMES; withdraw PAPER; LATE duplicate wire
-where copies are tagged all pass, and name the page that leads
-    drops no; policy times paper; WIRE unique; BLOG duplicate wire; TIMES better wire; LATE duplicate times;
-    WIRE unchanged times; BLOG unchanged times; TIMES unchanged times; LATE unchanged times
 """)
 
 
