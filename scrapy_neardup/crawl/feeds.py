@@ -35,7 +35,8 @@ from twisted.internet.defer import Deferred
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.kv.base import without_password
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery, Span, select_within
+from scrapy_neardup.maintenance.scan import select_within
+from scrapy_neardup.maintenance.tables import FEEDS, Delivery, Span
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 

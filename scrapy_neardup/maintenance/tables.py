@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.maintenance.forget import PageSelection, pages_where
-from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.model import ROW, Kind
 from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
@@ -155,25 +153,6 @@ def _decode_delivery(key: bytes, packed: bytes) -> Delivery:
 
 #: Feeds that may be overwritten; those written last.
 FEEDS = Table(b"f", "feed", _encode_delivery, _decode_delivery, limit=1000, age=lambda delivery: delivery.when)
-
-
-def select_overwritten(store: PageStore, watch: Watch = unwatched) -> PageSelection:
-    """Return the pages that overwritten feeds held."""
-    return select_within(store, [span for one in FEEDS.read(store) for span in one.gone], watch)
-
-
-def settle_overwritten(store: PageStore) -> None:
-    """Clear the list of overwritten pages: they were forgotten."""
-    for one in list(FEEDS.read(store)):
-        if one.gone:
-            one.gone = []
-            one.write(store)
-
-
-def select_within(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> PageSelection:
-    """Return the pages of these spans, with the copies of originals among them."""
-    bounds = [(first, last) for first, last, _ in spans]
-    return pages_where(store, lambda record: any(first <= record.id <= last for first, last in bounds), watch)
 
 
 def _bound(spans: list[Span]) -> list[Span]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -11,13 +12,13 @@ from typing import Any, NamedTuple
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import split_keywords
 from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
 
+_KEYWORD_END = re.compile(r"[,，、;；|]+")
 #: The prefix of the names of pages without URL.
 TEXT_PREFIX = "text:"
 
@@ -28,12 +29,6 @@ class ItemMetadata(NamedTuple):
     title: str = ""
     keywords: tuple[str, ...] = ()
     description: str = ""
-
-    @classmethod
-    def from_json(cls, values: Sequence[Any]) -> ItemMetadata:
-        """Restore an instance from the list that JSON makes of it."""
-        title, keywords, description = values
-        return cls(title, tuple(keywords), description)
 
     def apply_to(self, page: Page, url: str, max_text: int) -> Page:
         """Return the page as it is judged: with this metadata, the site of ``url``, and within ``limit_page``."""
@@ -111,6 +106,15 @@ class ItemFields:
         if isinstance(value, (list, tuple)):
             return tuple(word for word in value if isinstance(word, str))
         return ()
+
+
+def split_keywords(text: str) -> tuple[str, ...]:
+    """Split a string of keywords at western and Chinese separators.
+
+    >>> split_keywords("大桥, 通车、渡口；")
+    ('大桥', '通车', '渡口')
+    """
+    return tuple(word.strip() for word in _KEYWORD_END.split(text) if word.strip())
 
 
 def join_lines(value: Any) -> str:

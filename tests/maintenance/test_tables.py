@@ -13,7 +13,8 @@ from scrapy_neardup.inspect.pages import dropped
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.repair import repair
+from scrapy_neardup.maintenance.copying import repair
+from scrapy_neardup.maintenance.scan import select_overwritten, settle_overwritten
 from scrapy_neardup.maintenance.tables import (
     CRAWLS,
     FEEDS,
@@ -24,8 +25,6 @@ from scrapy_neardup.maintenance.tables import (
     Table,
     add_site_drops,
     most_dropped,
-    select_overwritten,
-    settle_overwritten,
 )
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import crawl_key, drop_key, feed_key, judgement_key, site_key
