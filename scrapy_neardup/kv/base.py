@@ -265,11 +265,6 @@ class FileEngine(Engine):
         """Name the files that belong together, for messages."""
 
     @classmethod
-    @abstractmethod
-    def pieces(cls, location: str) -> tuple[Path, ...]:
-        """Return the files and folders of a closed state."""
-
-    @classmethod
     def lock_of(cls, location: str) -> Path:
         """Return the lock file."""
         return Path(f"{location}.lock")
@@ -294,15 +289,6 @@ class FileEngine(Engine):
                 "another path."
             ) from error
         self._lock = lock(path, self.location)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the lock within."""
-        self.lock()
-        try:
-            yield
-        finally:
-            self.unlock()
 
     def unlock(self) -> None:
         """Release the lock. A second call does nothing."""
