@@ -216,15 +216,6 @@ class Engine(KeyValueStore):
         return cls.scheme + Path(location).as_uri().removeprefix("file")
 
     @classmethod
-    def misplaced(cls, location: str) -> str:
-        """Return a hint if a new state would lie in the root directory; else an empty string."""
-        path = Path(location)
-        if str(path.parent) != path.anchor or cls.exists(location):
-            return ""
-        here = cls.url(str(Path(path.name).absolute()))
-        return f"{location} is in the root directory. For the working directory, write {here}."
-
-    @classmethod
     @abstractmethod
     def exists(cls, location: str) -> bool:
         """Whether there is a state, sound or not."""
