@@ -376,26 +376,6 @@ def test_groups_count_their_omitted_pages() -> None:
         assert said(details.xpath("p/code")[0]) == group.similar_id
 
 
-def test_pairs_mark_common_text() -> None:
-    report, html = of("hostile")
-    found = tree(html).xpath("//div[@id='pair-list']/article")
-    options = tree(html).xpath("//select[@id='pair']/option")
-    assert len(found) == len(options) == len(report.pairs) == 24
-    for pair, article in zip(report.pairs, found, strict=True):
-        assert [said(one) for one in article.xpath("h3/span[@class='figure']")] == [
-            f"{pair.similarity:.2f}",
-            f"{pair.containment:.2f}",
-        ]
-        for text, side in zip(pair.texts, article.xpath("div/section"), strict=True):
-            shown = side.xpath("div[@class='text']")
-            assert bool(shown) == (text is not None)
-            if text is not None:
-                assert shown[0].text_content() == "".join(part.text for part in text.parts)
-                marked = [part.text for part in text.parts if part.mark]
-                assert [one.text_content() for one in shown[0].iter("mark")] == marked
-    assert {pair.has_texts for pair in report.pairs} == {True, False}
-
-
 def test_a_report_on_an_empty_state_has_a_hint() -> None:
     html = of("empty")[1]
     assert "The state holds no pages yet." in tree(html).text_content()
