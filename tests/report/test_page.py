@@ -167,19 +167,6 @@ def test_elements_are_closed_headings_and_tables_complete_and_ids_unique(made: t
     assert set(named) <= set(ids)
 
 
-@pytest.mark.slow
-def test_all_that_the_script_asks_for_is_there() -> None:
-    report, html = of("large")
-    asked = set(re.findall(r'element\("([\w-]+)"\)', html)) - {"pair-chosen"}  # which the script itself makes
-    assert asked <= {one.get("id") for one in elements(html)}
-    assert len(asked) > 10
-    columns = [int(one.get("data-column")) for one in tree(html).xpath("//table[@id='table']//button")]
-    assert columns == [0, 1, 2, 3, 6, 7, 10]
-    asked = set(re.findall(r'say\("([\w.]+)"', html)) | {f"kind.{one.page.kind}" for one in report.copies}
-    assert asked <= set(data_of(html)["words"])
-    assert len(rows(html)) == len(report.copies)
-
-
 def test_a_report_is_in_one_language() -> None:
     """No word of the other language is left in template, charts or script."""
     for language in LANGUAGES:
