@@ -161,11 +161,6 @@ def test_above_the_limit_the_oldest_rows_go(store: PageStore) -> None:
     assert {one.site for one in sites.read(store)} == {"7.example", "9.example", "new.example"}
 
 
-@pytest.mark.parametrize(("table", "limit"), [(CRAWLS, 1000), (FEEDS, 1000), (SITES, 5000)])
-def test_every_table_is_bounded(table: Table[Any], limit: int) -> None:
-    assert table.limit == limit
-
-
 def test_the_pages_of_one_crawl_are_one_span() -> None:
     feed = Delivery("a")
     feed.add((11, 15, 5), crawl=10)
