@@ -15,7 +15,6 @@ from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
 from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_unseen
-from scrapy_neardup.maintenance.tables import select_overwritten, settle_overwritten
 from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
@@ -32,7 +31,6 @@ _QUESTION = "Forget all %d pages of the state at %s? Type yes: "
     option("urls URL", "a page, by its URL as crawled", nargs="*"),
     option("--host HOST", "all pages of this host and its subdomains"),
     option("--before TIME", "pages last seen before a date or time, or an age such as 90d"),
-    flag("--overwritten", "pages of a feed that a later crawl has overwritten"),
     flag("--all", "all pages; the command asks first"),
     flag("--yes", "with --all: do not ask"),
     DRY_RUN,
@@ -40,7 +38,7 @@ _QUESTION = "Forget all %d pages of the state at %s? Type yes: "
     JSON,
     examples="""\
 effect:
-  Give one of the five ways below. An original goes together with all its copies, of any site and age: they were dropped
+  Give one of the four ways below. An original goes together with all its copies, of any site and age: they were dropped
   because of it, so the next of them is judged again.
 
   URL …           these pages
@@ -48,8 +46,6 @@ effect:
                   of mp.weixin.qq.com is written "mp.weixin.qq.com BIZ"
   --before TIME   pages last seen before a time in UTC (2025-03-01, 2025-03-01T08:00+08:00) or longer ago than an age
                   (600s, 30min, 12h, 90d, 4w); an original stays as long as one of its copies was seen since
-  --overwritten   pages in a feed that a later crawl has overwritten, so that they come again; pages first seen in
-                  between may go with them
   --all           all pages, so that the next crawl judges every page as new; manual verdicts stay
 
   Sentence counts stay, so boilerplate is still known. The room becomes free for other pages. To shrink the files:
@@ -58,17 +54,14 @@ effect:
 examples:
   scrapy neardup forget https://a.example/ferry
   scrapy neardup forget --host a.example --dry-run
-  scrapy neardup forget --overwritten
   scrapy neardup forget --before 90d --store leveldb:///var/crawls/state.leveldb
 """,
 )
 def forget(arguments: argparse.Namespace) -> int:
     """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
     ways = (arguments.urls, arguments.host is not None, arguments.before is not None)
-    if sum(map(bool, (*ways, arguments.overwritten, arguments.all))) != 1:
-        raise SettingsError(
-            "Name what to forget in exactly one way: URLs, --host HOST, --before TIME, --overwritten, or --all."
-        )
+    if sum(map(bool, (*ways, arguments.all))) != 1:
+        raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --all.")
     must_ask = arguments.all and not arguments.yes and not arguments.dry_run
     if must_ask and (arguments.json or not sys.stdin.isatty()):
         raise SettingsError("--all asks before it forgets, but nobody can answer here. Add --yes.")
@@ -79,8 +72,6 @@ def forget(arguments: argparse.Namespace) -> int:
             return 1
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         found = _forget(store, find(store, records), missing, dry=dry)
-        if arguments.overwritten and not dry:
-            settle_overwritten(store)
     present(arguments, found, _as_text(found))
     return 1 if missing or (arguments.host is not None and not found["pages"]) else 0
 
@@ -89,8 +80,6 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
     """Return what finds the pages; raises SettingsError before a state is opened."""
     if arguments.all:
         return lambda store, _: pages_where(store, lambda record: True, progress)
-    if arguments.overwritten:
-        return lambda store, _: select_overwritten(store, progress)
     if arguments.before is not None:
         seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store, _: select_unseen(store, seconds, watch=progress)

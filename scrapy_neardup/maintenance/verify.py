@@ -20,7 +20,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.judge.recipes import DECISIONS_KEY
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Ids, Members, Watch, columns, place_of, unwatched
-from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
@@ -143,7 +143,6 @@ ROW_KINDS = (
     RowKind(b"x", "body", lambda _: _unpack_body, lambda pages, _, packed: pages.has(unpack_id(packed))),
     RowKind(b"e", "evidence", lambda _: _unpack_evidence, lambda pages, key, _: pages.has(last_id(key))),
     RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
-    RowKind(b"f", "feed", lambda _: FEEDS.unpack),
     RowKind(b"c", "crawl", lambda _: CRAWLS.unpack),
     RowKind(b"d", "drop", lambda _: Drop.of_row),
     RowKind(b"h", "site", lambda _: SITES.unpack),

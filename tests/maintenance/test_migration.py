@@ -19,7 +19,6 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import decide, decisions_of, state_recipe
 from scrapy_neardup.kv import exchange as replacement
 from scrapy_neardup.maintenance import migrate as migration
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
@@ -84,7 +83,7 @@ def delivered(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def told(url: str, **settings: Any) -> dict[str, Any]:
-    """What does not depend on how pages are fingerprinted: ids, URLs, times, groups, evidence, deliveries."""
+    """What does not depend on how pages are fingerprinted: ids, URLs, times, groups, evidence."""
     with opened(url, **settings) as store:
         return {
             "pages": {
@@ -93,7 +92,6 @@ def told(url: str, **settings: Any) -> dict[str, Any]:
             },
             "seen": {record.url: store.last_seen(record.url) for record in store.records()},
             "evidence": {record.url: store.evidence(record.id) for record in store.records()},
-            "feeds": list(FEEDS.read(store)),
             "secret": store.secret,
         }
 
@@ -135,7 +133,6 @@ def test_all_that_is_no_fingerprint_survives(state: str) -> None:
         bread = store.find(BREAD)
         assert bread is not None
         store.touch(bread, seen=1_700_000_000)
-        FEEDS.write(store, Delivery("s3://news/all.jsonl", [(bread.id, bread.id, 1)]))
         decide(store, {"base": 0.6})
     before = told(state)
     assert run("migrate", "--store", state, **MINHASH) == 0
