@@ -37,6 +37,7 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.rules import PairJudge
 from scrapy_neardup.methods.cascade.sketch import Sketch
 from scrapy_neardup.model import Comparison, Fingerprint, Page, SiteCounts
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 
@@ -148,7 +149,7 @@ class Outcome:
 
 def read_corpus(place: Path, answers: list[Path]) -> Corpus:
     """Read a corpus and its labels. A law that was revised is either answer, so such pairs are left out."""
-    documents = list(DocumentReader(PageSource(DEFAULT_FIELDS, 5_000_000, None)).read(place))
+    documents = list(DocumentReader(PageSource(DEFAULT_FIELDS, HtmlReader(5_000_000))).read(place))
     truth = json.loads((place / "truth.json").read_text(encoding="utf-8")) if (place / "truth.json").exists() else {}
     if truth:
         random.Random(7).shuffle(documents)

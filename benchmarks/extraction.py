@@ -23,11 +23,11 @@ import lxml.html
 import trafilatura
 
 from scrapy_neardup import Deduplicator
+from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import find_sections
 from scrapy_neardup.page.extraction import extract, read_head
 from scrapy_neardup.page.html import decode, parse_page
-from scrapy_neardup.page.main_text import main_text, simplify, trafilatura_text
-from scrapy_neardup.page.reading import read_blocks
+from scrapy_neardup.page.reading import main_text, read_blocks, simplify, trafilatura_text
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 2
@@ -52,7 +52,7 @@ def works(html: str, known: Deduplicator) -> dict[str, Callable[[], object]]:
         "  parsing": lambda: parse(html),
         "  visible blocks": lambda: find_sections(tree),
         "  trafilatura fast": lambda: article is not None and trafilatura_text(article, is_article=True),
-        "  reading": lambda: read_blocks(blocks, main),
+        "  reading": lambda: read_blocks(Page(URL), blocks, main),
     }
 
 

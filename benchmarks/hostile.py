@@ -33,8 +33,8 @@ from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
+from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import memory_state
 
@@ -94,9 +94,9 @@ class Bench:
             config.make_method(), store, who="benchmark", policy=Policy(min_letters=config.min_letters)
         )
         self.waited = 0.0
-        self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, read_risky=self._read)
+        self.source = PageSource(config.fields, config.make_reader(), read_risky=self._read)
 
-    def _read(self, raw: PageContent) -> Page:
+    def _read(self, raw: PageContent) -> Answer:
         begun = time.perf_counter()
         try:
             return self.pool.read(raw)

@@ -24,7 +24,6 @@ from typing import Any
 from scrapy_neardup.cli.command import parse_method
 from scrapy_neardup.cli.output import format_table
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Fingerprint, Page
@@ -276,7 +275,7 @@ def main() -> None:
 def read_pages(files: Sequence[str]) -> Iterator[Page]:
     """The pages with text; of pages with the same letters only the first."""
     seen = set[str]()
-    with open_source(Config(), marks=False) as source:
+    with Config().open_source(hashes_items=False) as source:
         for page in DocumentReader(source).read(*files):
             own = letters(normalize(page.text))
             if own and own not in seen:

@@ -24,7 +24,6 @@ from typing import Any
 
 from scrapy_neardup.cli.command import parse_method
 from scrapy_neardup.cli.output import format_table
-from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
 from scrapy_neardup.methods import METHODS, make_method
@@ -96,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     names = [one for name in options.method or ["cascade"] for one in (METHODS if name == "all" else [name])]
     for place in options.corpora:
-        with open_source(Config(), marks=False) as source:
+        with Config().open_source(hashes_items=False) as source:
             documents = list(DocumentReader(source).read(place))
         pairs = [json.loads(line) for line in (place / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
         classes = classify(documents, pairs)

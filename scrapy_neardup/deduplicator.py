@@ -23,13 +23,13 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.opening import close_store, open_store, url_of
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import line_logger
-from scrapy_neardup.workers.messages import MAX_SECONDS
+from scrapy_neardup.workers.worker import MAX_SECONDS
 
 logger = line_logger(__name__)
 
@@ -81,8 +81,8 @@ class Deduplicator:
         self._process = os.getpid()
         with _errors_by_parameter(), _LOCK, ExitStack() as opened:  # whatever fails, nothing stays open
             config = Config.from_settings(given)
-            chosen, own = config.make_method(), config.make_extractor()
-            recipe = state_recipe(chosen, own)
+            chosen = config.make_method()
+            recipe = state_recipe(chosen, config.make_extractor())
             url = _state_url(store)
             need_lasting_method(chosen, url)
             self._store = open_store(url, recipe, "store", config.secret)
@@ -91,22 +91,11 @@ class Deduplicator:
             take_over(self._store, recipe, deciding, strict=False, warn=logger.warning, inform=logger.info)
             if self._store.rolled_back.pages:
                 logger.warning("%s", self._store.rolled_back.sentence())
-            self._risky_pool = config.make_risky_pool()
-            if self._risky_pool is not None:
-                opened.callback(self._risky_pool.close)
             self._detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
             opened.callback(self._detector.end)
             self._judge: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
             opened.callback(self._judge.close)
-            self._source = PageSource(
-                DEFAULT_FIELDS,
-                config.max_html,
-                own,
-                max_text=config.max_text,
-                read_risky=self._risky_pool.read if self._risky_pool else None,
-                is_unchanged=self._detector.is_unchanged,
-                bodies=self._detector.bodies,
-            )
+            self._source = opened.enter_context(config.open_source(DEFAULT_FIELDS, bodies=self._detector.bodies))
             self._opened = opened.pop_all()
         self._closed = False
 

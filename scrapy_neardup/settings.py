@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -16,16 +17,17 @@ from scrapy_neardup.kv.options import Options, read_options
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
-from scrapy_neardup.page.extraction import Extractor
+from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.page.source import BodyHasher, PageSource
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.urls import parse_url, placeholders_checked
 from scrapy_neardup.untrusted import line_logger
-from scrapy_neardup.workers.messages import MAX_SECONDS, ReadingOptions
 from scrapy_neardup.workers.pool import WorkerPool, default_size
+from scrapy_neardup.workers.worker import MAX_SECONDS, ReadingOptions
 
 logger = line_logger(__name__)
 
@@ -393,6 +395,28 @@ class Config:
     def make_risky_pool(self) -> WorkerPool | None:
         """One worker that reads pages that may take long; None if it cannot import the extractor."""
         return WorkerPool(self.reading, 1, "neardup-risky") if self.reading.can_be_sent else None
+
+    def make_reader(self) -> HtmlReader:
+        """What reads HTML in this process."""
+        return HtmlReader(self.max_html, self.max_text, self.make_extractor())
+
+    @contextmanager
+    def open_source(
+        self, fields: Mapping[str, str] | None = None, *, bodies: BodyHasher | None = None, hashes_items: bool = True
+    ) -> Iterator[PageSource]:
+        """Open what makes pages of items or records; ``fields`` in place of NEARDUP_FIELDS. See ``PageSource``.
+
+        Pages that may take long are read in another process, which ends with it.
+        """
+        pool = self.make_risky_pool()
+        with closing(pool) if pool else nullcontext():
+            yield PageSource(
+                fields or self.fields,
+                self.make_reader(),
+                read_risky=pool.read if pool else None,
+                bodies=bodies,
+                hashes_items=hashes_items,
+            )
 
 
 #: Each NEARDUP_* setting: its field of ``Config``, and its reader.

@@ -67,8 +67,8 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ("leveldb:///srv/%(name)s/%20%(run)03d", "leveldb:///srv/%(name)s/%20%(run)03d"),
     ],
     "NEARDUP_STORE_OPTIONS store_options": [
-        ({"cache": "64MB", "bloom": 0}, Options(cache=64 * 2**20, bloom=0)),
-        ({"cache": 0, "write_buffer": "64kB", "open_files": 50_000}, Options(0, 65_536, 10, 50_000)),
+        ({"cache": "64MB"}, Options(cache=64 * 2**20)),
+        ({"cache": 0, "write_buffer": "64kB"}, Options(0, 65_536)),
     ],
     "NEARDUP_SCOPE scope": [("project", "project")],
     "NEARDUP_DRY_RUN dry_run": [(True, "pass"), ("0", ""), ("tag", "tag")],
@@ -130,7 +130,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     ],
     "NEARDUP_STORE_OPTIONS": [
         ("64MB", "a dict (on the command line as JSON)"),
-        ({"bloom_bits": 10}, "no option 'bloom_bits'. Did you mean 'bloom'? The options"),
+        ({"caches": 10}, "no option 'caches'. Did you mean 'cache'? The options"),
         ({"cache": "64 megabytes"}, "'cache': '64 megabytes'. Set it to a size"),
     ],
     "NEARDUP_SCOPE": [("crawl", "one of: project, spider"), ("", "one of: project, spider")],

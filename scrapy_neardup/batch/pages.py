@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -20,7 +21,6 @@ from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import extractor_name
-from scrapy_neardup.page.source import ContentReader, PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.text.prose import why_unjudged
@@ -80,24 +80,14 @@ class InputReader:
     """Reads the pages of inputs. Pages that may take long are read in a process that can be killed."""
 
     def __init__(self, options: BatchOptions) -> None:
-        config = options.config
         self._options = options
-        self._pool = config.make_risky_pool()
-        read_risky: ContentReader | None = self._pool.read if self._pool else None
-        source = PageSource(
-            options.fields,
-            config.max_html,
-            config.make_extractor(),
-            max_text=config.max_text,
-            read_risky=read_risky,
-            hashes_items=False,
-        )
-        self._records = RecordReader(source, options.fields, options.id_field)
+        self._opened = ExitStack()
+        source = self._opened.enter_context(options.config.open_source(options.fields, hashes_items=False))
+        self._records = RecordReader(source, options.id_field)
 
     def close(self) -> None:
         """End the process."""
-        if self._pool is not None:
-            self._pool.close()
+        self._opened.close()
 
     def read(self, input: int, name: str, has: Callable[[int], bool] = lambda record: True) -> Iterator[ReadRecord]:
         """Read the records of an input whose numbers, from 0, ``has`` accepts.

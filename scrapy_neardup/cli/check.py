@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, flag, option
-from scrapy_neardup.cli.opening import find_state, locate_state, report_rollback
+from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.maintenance.repair import RepairResult, repair
+from scrapy_neardup.maintenance.copying import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import Secret
@@ -28,16 +28,9 @@ from scrapy_neardup.state.recipe import Secret
     flag("--assume-recipe", "with --repair: use the settings here if the recipe is unreadable"),
     JSON,
     examples="""\
-checks:
-  Every page, key, URL, piece of evidence and count must be readable and agree with the others. For SQLite the file
-  itself is checked too. A copy may have no original: an updated original leaves its place. Problems give exit code 1.
-
-repair:
-  --repair TO files everything readable in a new state at TO and checks that state. TO is a URL, or a path for a state
-  of the same kind, and must not exist. The damaged state stays unchanged. The repair needs room for two copies.
-
-  The recipe of a state (method, parameters, versions) says which pages can be compared. If the recipe is unreadable,
-  --assume-recipe takes the settings here. They must be those of the crawl that wrote the state.
+effect:
+  Problems give exit code 1. --repair TO files everything readable in a new state at TO, a URL or a path, and checks
+  that state. The damaged state stays unchanged. The repair needs room for two copies.
 
 examples:
   scrapy neardup check
@@ -110,19 +103,19 @@ def _data(found: Findings) -> dict[str, Any]:
 
 
 def _repair_data(repaired: RepairResult) -> dict[str, Any]:
-    saved = repaired.saved
+    saved, source = repaired.saved, repaired.source
     return {
         "store": repaired.location,
         "pages": saved.pages,
-        "pages_before": repaired.before,
+        "pages_before": source.pages_before,
         "known_lost": repaired.lost,
-        "broken": saved.broken,
-        "unsealed": saved.unsealed,
+        "broken": source.broken,
+        "unsealed": source.unsealed,
         "replaced": saved.replaced,
         "evidence": saved.rows["evidence"],
         "blocks": saved.rows["counts"],
-        "unreadable_ranges": saved.gaps,
-        "recipe_assumed": repaired.assumed,
+        "unreadable_ranges": source.gaps,
+        "recipe_assumed": source.is_recipe_assumed,
         "check": _data(repaired.findings),
     }
 
@@ -140,4 +133,4 @@ def _repair_lines(data: dict[str, Any], url: str) -> Iterator[str]:
     if data["recipe_assumed"]:
         yield "  The recipe is taken from the settings here, because that of the state is unreadable."
     yield from _lines(data["check"], data["store"])
-    yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."
+    yield describe_use(url)

@@ -27,9 +27,7 @@ from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.pages import OtherPage, StatePage, dropped, inspect_group, inspect_pages
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
-from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.scan import members
-from scrapy_neardup.maintenance.statistics import statistics
+from scrapy_neardup.maintenance.scan import members, of_host, statistics
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.model import Kind
 

@@ -41,7 +41,7 @@ from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.page.source import Answer
+from scrapy_neardup.page.extraction import Answer
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
@@ -50,7 +50,7 @@ from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
-from scrapy_neardup.workers.prefetch import read_ahead
+from scrapy_neardup.workers.pool import read_ahead
 
 #: With NEARDUP_WORKERS = "auto", workers start only after so many pages.
 _FEW = 100
@@ -71,7 +71,7 @@ _FEW = 100
     option("--rejects FILE", "file for malformed records (default: OUT.rejects.jsonl)"),
     format_option("the inputs"),
     option("--output-format", "(default: by the suffix of OUT)", choices=WRITERS, default=""),
-    flag("--spreadsheet", "CSV, TSV: put a ' before cells that are formulas"),
+    flag("--spreadsheet", "CSV: put a ' before cells that are formulas, and write what Excel needs"),
     option("--workers N", "read HTML in N worker processes; auto: one per core (default: NEARDUP_WORKERS)"),
     flag("--json", "print the counts as one JSON object"),
     RECORD_FIELDS,
@@ -105,8 +105,8 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         _check_exact(arguments.store, preference)
     tally = Tally()
     with _open_state(arguments.store, method, config) as store, ExitStack() as stack:
-        pools = config.make_risky_pool(), config.make_page_pool()
-        risky_pool, page_pool = (pool and stack.enter_context(closing(pool)) for pool in pools)
+        if page_pool := config.make_page_pool():
+            stack.enter_context(closing(page_pool))
         policy = replace(
             config.make_policy(),
             passes=lambda verdict: arguments.tag or config.passes(verdict),
@@ -121,16 +121,9 @@ def deduplicate(arguments: argparse.Namespace) -> int:
             open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             Rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
-            batch = Batch(
-                judge,
-                fields=fields,
-                id_field=arguments.id,
-                max_html=config.max_html,
-                extractor=config.make_extractor(),
-                max_text=config.max_text,
-                read_risky=risky_pool.read if risky_pool else None,
-                reads_all=is_exact,
-            )
+            bodies = None if is_exact else detector.bodies
+            source = config.open_source(fields, bodies=bodies, hashes_items=store.is_shared)
+            batch = Batch(judge, stack.enter_context(source), arguments.id)
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
             read: Iterable[tuple[InputRecord, Answer | None]]
             read = ((record, None) for record in progress(records, what="records"))
@@ -236,7 +229,7 @@ def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
     if formulas:
         warn(
             f"dedup: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
-            "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
+            "formulas. Before you open the table in one, write it with --spreadsheet."
         )
 
 

@@ -19,9 +19,9 @@ from scrapy_neardup.cli.opening import (
     snapshot_state,
 )
 from scrapy_neardup.cli.output import check_new_file, format_count, format_counts, present, progress, warn, write
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import NearDupError, StoreError
 from scrapy_neardup.inspect.pages import state_method
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, import_state, write_export
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, write_export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.state.urls import STORES
 
@@ -33,15 +33,13 @@ from scrapy_neardup.state.urls import STORES
     FORCE,
     examples="""\
 the file:
-  Packed JSON lines with a checksum, one page per line, the same for LevelDB and SQLite on every machine. The file has
-  all data of the state, including the URLs of all pages, and their texts if kept. 'import' makes a state from it;
-  'merge' adds it to one. During a crawl, the export leaves out pages whose feed is not stored yet.
+  Packed JSON lines with a checksum, one page per line, the same for every kind of state. It holds all URLs, the texts
+  if kept, and the secret of the state. 'import' makes a state from it; 'merge' adds it to one.
 
 examples:
   scrapy neardup export -o pages.jsonl.gz
   scrapy neardup export -o pages.jsonl.gz --force --store sqlite:///var/crawls/state.sqlite
   scrapy neardup export -o - | ssh backup 'cat > pages.jsonl.gz'
-  zcat pages.jsonl.gz | head
 """,
 )
 def export_state(arguments: argparse.Namespace) -> int:
@@ -86,8 +84,13 @@ def import_pages(arguments: argparse.Namespace) -> int:
     locate_state(url)  # raises for a state in memory
     source = ExportFile(arguments.file, progress)
     with open_or_make_state(url, source.recipe, source.secret or config.secret) as store:
-        pages = import_state(source, store, partial(progress, total=source.size))
-        location = store.location
+        location, pages = store.location, store.pages
+        if pages:
+            raise StoreError(
+                f"The state at {location} already has {pages:,} pages, so nothing is imported. Name a new place with "
+                "--store, or add the pages with: scrapy neardup merge."
+            )
+        pages = merge(source, store, watch=progress).added
     text = f"{location}: {format_count(pages, 'page')} imported from {source.name}"
     present(arguments, {"store": location, "pages": pages}, text)
     return 0
@@ -106,9 +109,8 @@ effect:
   All must have the same method, parameters, versions and NEARDUP_SECRET. If one differs, or if a file is damaged,
   nothing is written. If --store names no state yet, it is made.
 
-  Pages are joined by URL. If both sides know a page, the version seen later stays. If the method finds that an original
-  of one side copies an original of the other, it becomes its copy, as if one crawl had seen both. To merge the same
-  again changes nothing.
+  Pages are joined by URL; the version seen later stays. An original that copies an original of the other side becomes
+  its copy. To merge the same again changes nothing.
 
 examples:
   scrapy neardup merge east.jsonl.gz west.jsonl.gz --store sqlite:///var/crawls/all.sqlite

@@ -14,7 +14,7 @@ from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of,
 from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
-from scrapy_neardup.maintenance.forget import PageSelection, of_host, pages_where, select_unseen
+from scrapy_neardup.maintenance.scan import PageSelection, of_host, pages_where, select_unseen
 from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds

@@ -38,7 +38,6 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.inspect.sources import open_source
 from scrapy_neardup.lab.documents import DocumentReader, Spool, open_spool
 from scrapy_neardup.lab.evaluate import STORES, Score, evaluate, find_threshold
 from scrapy_neardup.lab.labels import Label, read_labels
@@ -59,7 +58,7 @@ def read_documents(command: str, config: Config, *names: Path, id_field: str = "
     NearDupError if there is no document.
     """
     count = 0
-    with open_source(config, marks=False) as source:
+    with config.open_source(hashes_items=False) as source:
         reader = DocumentReader(source, id_field)
         for page in progress(reader.read(*names), what="documents read"):
             count += 1

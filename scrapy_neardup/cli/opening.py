@@ -163,6 +163,11 @@ def locate_state(url: str) -> tuple[type[Engine], str]:
     return kind, location
 
 
+def describe_use(url: str) -> str:
+    """Return a sentence that says how to use a new state."""
+    return f"To use it, set NEARDUP_STORE = {url!r}, or put it with its witness in the place of the old state."
+
+
 def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
     """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
 

@@ -33,7 +33,7 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.maintenance.forget import of_host
+from scrapy_neardup.maintenance.scan import of_host
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record

@@ -16,6 +16,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
 from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
+from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
@@ -61,10 +62,8 @@ async def wait_for_server(url: str, notes: Notes) -> None:
 
     _, location = parse_url(url)
     link = AsyncLink(location, partial(log_outage, location, notes))
-    program = link.program()
-    program.count()
     try:
-        await asyncio.wait_for(link.run(program), _START)
+        await asyncio.wait_for(link.send(Program.count), _START)
     except (asyncio.TimeoutError, StoreError):
         return
     finally:

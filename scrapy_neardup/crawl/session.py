@@ -25,7 +25,6 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, add_site_drops
-from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
@@ -59,16 +58,15 @@ class Session:
         self._is_over = False
         self._server: ServerCrawl | None = None
         self._reader: AsyncPageReader | None = None
-        extractor = config.make_extractor()
         on_expired = partial(self.notes.count, stats.EXPIRED)
-        self._detector = _open_detector(config, store_url, extractor, self._who, self._job, on_expired)
+        self._detector = _open_detector(config, store_url, self._who, self._job, on_expired)
         try:
-            self._begin(crawler, extractor)
+            self._begin(crawler)
         except BaseException:
             self._give_up()
             raise
 
-    def _begin(self, crawler: Crawler, extractor: Extractor | None) -> None:
+    def _begin(self, crawler: Crawler) -> None:
         config, detector, notes = self._config, self._detector, self.notes
         store, remote = detector.store, None
         if store.is_shared:
@@ -85,21 +83,8 @@ class Session:
         self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
         CRAWLS.write(store, Crawl(detector.generation, self._who))
         log_opening(store, config, notes, self._job)
-        source = PageSource(
-            config.fields,
-            config.max_html,
-            extractor,
-            max_text=config.max_text,
-            # Asking a server takes time, so the reader does that later.
-            is_unchanged=detector.is_unchanged if remote is None else lambda url, mark: False,
-            bodies=detector.bodies,
-        )
-        self._reader = make_page_reader(
-            source,
-            config,
-            notes,
-            is_unchanged=remote.is_unchanged if remote is not None else None,
-        )
+        source = PageSource(config.fields, config.make_reader(), bodies=detector.bodies)
+        self._reader = make_page_reader(source, config, notes)
         self.judge = Judge(
             source,
             self._reader,
@@ -223,13 +208,11 @@ class Session:
         add_site_drops(store, self._watch.counts(), now)
 
 
-def _open_detector(
-    config: Config, store_url: str, extractor: Extractor | None, who: str, job: str, on_expired: Callable[[int], None]
-) -> Detector:
+def _open_detector(config: Config, store_url: str, who: str, job: str, on_expired: Callable[[int], None]) -> Detector:
     """A detector on the state, which is open from here on. Raises SettingsError or StoreError."""
     method = config.make_method()
     need_lasting_method(method, store_url)
-    recipe = state_recipe(method, extractor)
+    recipe = state_recipe(method, config.make_extractor())
     if parse_url(store_url)[0].is_shared:
         from scrapy_neardup.crawl.server_crawl import need_asyncio
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic, perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -18,7 +18,8 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import Answer, PageContent, PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.workers.pool import WorkerPool
 
@@ -196,8 +197,6 @@ class Turn:
 _FOREVER = 3600.0
 #: Seconds of reading here before workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
-IsUnchanged = Callable[[str, int], Awaitable[bool]]
-_Read = TypeVar("_Read", Page, Page | UnreadPage)
 
 
 class AsyncPageReader:
@@ -211,12 +210,10 @@ class AsyncPageReader:
         risky_pool: WorkerPool | None,
         page_pool: WorkerPool | None = None,
         start_after: float = 0.0,
-        is_unchanged: IsUnchanged | None = None,
     ) -> None:
         """``risky_pool`` reads pages that may take long, ``page_pool`` all others; without them they are read here.
 
-        ``start_after``: seconds of reading here before workers start. ``is_unchanged`` is asked before a page is read
-        that may take long, where the answer comes over a network.
+        ``start_after``: seconds of reading here before workers start.
         """
         self.spent = 0.0
         self._source = source
@@ -225,39 +222,33 @@ class AsyncPageReader:
         self._page_pool = page_pool
         self._pools = [pool for pool in (page_pool, risky_pool) if pool is not None]
         self._start_after = start_after
-        self._is_unchanged = is_unchanged
 
     async def read(self, draft: UnreadPage, turn: Turn) -> Page:
         """The page of a draft. Raises ExtractionError. Later pages overtake a page that may take long."""
-        read = await self._read_quickly(draft, turn)
-        if isinstance(read, Page):
-            return read
-        if self._is_unchanged is not None:
-            mark = self._source.hash_html(read)
-            if await self._is_unchanged(read.url, mark):
-                return self._source.skip(read, mark, "too_slow")
-        await turn.comes()  # so that such pages are read in the order in which they came
-        turn.leave()
-        if self._risky_pool is None:
-            return self._timed(self._source.read, read)
-        self._notes.count(stats.APART)
-        answer = await self._run(self._risky_pool, read.content, turn)
-        assert not isinstance(answer, RiskyPage)
-        return self._source.finish(read, answer)
+        answer = await self._read_quickly(draft.content, turn)
+        if answer is None:
+            await turn.comes()  # so that such pages are read in the order in which they came
+            turn.leave()
+            if self._risky_pool is None:
+                answer = self._timed(self._source.read_content, draft.content)
+            else:
+                self._notes.count(stats.APART)
+                answer = await self._run(self._risky_pool, draft.content, turn)
+        return self._source.finish(draft, answer)
 
     def close(self) -> None:
         """End the workers; pages that they have not read are too slow."""
         for pool in self._pools:
             pool.close()
 
-    async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> Page | UnreadPage:
-        """The page, or the draft of a page that may take long."""
+    async def _read_quickly(self, content: PageContent, turn: Turn) -> Answer:
+        """What a worker or this process makes of a page; None if that may take long."""
         pool = self._page_pool  # None once another page finds that no worker can start
         if pool is not None and self.spent >= self._start_after:
-            answer = await self._run(pool, draft.content, turn)
+            answer = await self._run(pool, content, turn)
             self._report_replaced(pool)
             if not isinstance(answer, NoWorker):
-                return self._source.read_quickly(draft, answer)
+                return answer
             self._page_pool = None
             self._notes.warn_once(
                 "workers",
@@ -265,12 +256,12 @@ class AsyncPageReader:
                 "NEARDUP_EXTRACTOR, move it to a module that they can import.",
                 str(answer).rstrip("."),
             )
-        return self._timed(self._source.read_quickly, draft)
+        return self._timed(self._source.read_quickly, content)
 
-    def _timed(self, read: Callable[[UnreadPage], _Read], draft: UnreadPage) -> _Read:
+    def _timed(self, read: Callable[[PageContent], Answer], content: PageContent) -> Answer:
         started = perf_counter()
         try:
-            return read(draft)
+            return read(content)
         finally:
             self.spent += perf_counter() - started
 
@@ -318,14 +309,8 @@ def _make_waker() -> Callable[[Callable[[], None]], None]:
     return wake
 
 
-def make_page_reader(
-    source: PageSource,
-    config: Config,
-    notes: Notes,
-    *,
-    is_unchanged: IsUnchanged | None = None,
-) -> AsyncPageReader:
-    """The reader for a crawl with these settings; the caller closes it. ``is_unchanged``: see ``AsyncPageReader``."""
+def make_page_reader(source: PageSource, config: Config, notes: Notes) -> AsyncPageReader:
+    """The reader for a crawl with these settings; the caller closes it."""
     if config.many_workers and not config.reading.can_be_sent:
         notes.warn_once(
             "workers",
@@ -338,5 +323,4 @@ def make_page_reader(
         risky_pool=config.make_risky_pool(),
         page_pool=config.make_page_pool(),
         start_after=_START_AFTER if config.workers == AUTO else 0.0,
-        is_unchanged=is_unchanged,
     )

@@ -6,25 +6,60 @@ place. A new format is a reader and a line in ``FORMATS``.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.files.archives import read_wacz, read_warc
-from scrapy_neardup.files.compression import PACKINGS, detect_packing, open_packed, strip_packing, unpack
-from scrapy_neardup.files.entry import LARGEST, Entry, InputRecord, Malformed, Skipped, file_errors
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.files import entry
+from scrapy_neardup.files.archives import read_warc
+from scrapy_neardup.files.compression import (
+    FAILURES,
+    PACKINGS,
+    detect_packing,
+    find_file,
+    open_packed,
+    strip_packing,
+    unpack,
+)
+from scrapy_neardup.files.entry import BOM, LARGEST, Entry, InputRecord, Malformed, Skipped, decode_utf8, file_errors
 from scrapy_neardup.files.feeds import read_json, read_jsonl, read_xml
-from scrapy_neardup.files.folders import HTML, TEXT, read_folder, read_html, read_text
-from scrapy_neardup.files.tables import read_csv, read_excel, read_parquet
+from scrapy_neardup.files.tables import read_csv, read_parquet
 
 __all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "find_format", "read_input"]
 
 #: The name of standard input.
 STDIN = "-"
+HTML = (".html", ".htm", ".xhtml", ".shtml")
+TEXT = (".txt",)
+
+
+def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield the one page of a file; its field ``path`` names the file."""
+    yield _read_page(file, source, 1, format_path(source), HTML)
+
+
+def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
+    """Yield the one UTF-8 text of a file."""
+    yield _read_page(file, source, 1, format_path(source), TEXT)
+
+
+def _read_page(file: BinaryIO, source: str, number: int, path: str, kind: tuple[str, ...]) -> InputRecord:
+    raw = file.read(entry.LARGEST + 1)
+    if not raw:
+        return Malformed(source, number, "", "an empty file")
+    if len(raw) > entry.LARGEST:
+        return Malformed(source, number, "", f"larger than {entry.LARGEST:,} bytes")
+    if kind is HTML:
+        return Entry(source, number, "", {"path": path}, html=raw)
+    try:
+        return Entry(source, number, "", {"path": path, "text": decode_utf8(raw.removeprefix(BOM))})
+    except ValueError as error:
+        return Malformed(source, number, "", str(error), raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +74,22 @@ class Format:
 FORMATS: dict[str, Format] = {
     "jsonl": Format(read_jsonl, (".jsonl", ".jl", ".ndjson", ".jsonlines"), "JSON lines: each line is a record."),
     "json": Format(read_json, (".json",), "JSON: each element of one array is a record."),
-    "csv": Format(read_csv, (".csv",), "CSV: each row is a record. The first row holds the names of the fields."),
-    "tsv": Format(partial(read_csv, delimiter="\t"), (".tsv",), "TSV: the same with tabs."),
-    "xml": Format(read_xml, (".xml",), "XML in the form of Scrapy's feeds: each child of the root is a record."),
-    "excel": Format(
-        read_excel,
-        (".xlsx", ".xlsm"),
-        "Excel: each row of each sheet is a record. The first row of a sheet holds the names of the fields.",
+    "csv": Format(
+        read_csv,
+        (".csv", ".tsv"),
+        "CSV, also with semicolons or tabs: each row is a record. The first row holds the names of the fields.",
     ),
+    "xml": Format(read_xml, (".xml",), "XML in the form of Scrapy's feeds: each child of the root is a record."),
     "parquet": Format(read_parquet, (".parquet",), "Parquet: each row is a record."),
     "html": Format(read_html, HTML, "HTML: each file is a page."),
     "text": Format(read_text, TEXT, "Plain text in UTF-8: each file is a page."),
     "warc": Format(read_warc, (".warc",), "Web archives: each HTML response with status 200 is a page."),
-    "wacz": Format(read_wacz, (".wacz",), "Packed web archives: the pages of every archive inside."),
+}
+
+#: What to do with files of other kinds that hold pages.
+_CURES = {
+    ".xlsx": 'Save it in the program as "CSV UTF-8", and name that file.',
+    ".wacz": "Unpack it (unzip FILE -d FOLDER), and name the files FOLDER/archive/*.warc.gz.",
 }
 
 
@@ -92,7 +130,82 @@ def find_format(name: str, format: str = "") -> str:
     for known, one in FORMATS.items():
         if suffix in one.suffixes:
             return known
+    if suffix in _CURES:
+        raise SettingsError(f"{name} cannot be read. {_CURES[suffix]}")
     raise SettingsError(
         f"The name {name} does not show its format. Add --format with one of: {valid}. (Names that end in "
         f"{', '.join(PACKINGS)} are unpacked first.)"
     )
+
+
+def format_path(path: str | os.PathLike[str]) -> str:
+    r"""Return a path with slashes; bytes that are no UTF-8 become escapes.
+
+    >>> format_path("pages/caf\udce9.html")
+    'pages/caf\\xe9.html'
+    """
+    return PurePath(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
+    """Yield the pages of a folder, plain or compressed, by name: all HTML files, else docs.jsonl, else all texts.
+
+    ``format``: only html, or only text. Unreadable files are malformed. Raises NearDupError if there is no page.
+    """
+    if format not in ("", "html", "text"):
+        raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
+    for kind in (TEXT,) if format == "text" else (HTML,) if format else (HTML, TEXT):
+        if kind is TEXT and not format and (docs := find_file(Path(name), "docs.jsonl")):
+            with file_errors(str(docs)), open_packed(docs) as file:
+                yield from read_jsonl(file, str(docs))
+            return
+        pages = _read_pages(Path(name), kind)
+        if (first := next(pages, None)) is not None:
+            yield from chain([first], pages)
+            return
+    what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML files, docs.jsonl or .txt files")
+    raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
+
+
+def _read_pages(root: Path, kind: tuple[str, ...]) -> Iterator[InputRecord]:
+    for number, (path, why) in enumerate(_walk(root, kind, frozenset()), 1):
+        source = format_path(path)
+        if why:
+            yield Malformed(source, number, "", why)
+            continue
+        try:
+            with open_packed(path) as file:
+                record = _read_page(file, source, number, format_path(path.relative_to(root)), kind)
+        except FAILURES as error:
+            record = Malformed(source, number, "", _why_unreadable(error))
+        yield record
+
+
+def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
+    """Yield the files with one of the suffixes, and unreadable folders with the reason.
+
+    Only one folder's names are in memory. Links are followed, but never to a folder ``above``, which device and number
+    identify.
+    """
+    try:
+        stat = folder.stat()
+        with os.scandir(folder) as entries:
+            inside = sorted(entries, key=lambda one: one.name)
+    except OSError as error:
+        yield folder, _why_unreadable(error)
+        return
+    own = (stat.st_dev, stat.st_ino)
+    if own in above:
+        return
+    for one in inside:
+        if one.is_dir():
+            yield from _walk(folder / one.name, suffixes, above | {own})
+        # A dangling link is named later as unreadable; a pipe would block for ever.
+        elif PurePath(strip_packing(one.name)).suffix.lower() in suffixes and (
+            one.is_file() or (one.is_symlink() and not Path(one.path).exists())
+        ):
+            yield folder / one.name, ""
+
+
+def _why_unreadable(error: BaseException) -> str:
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -1,4 +1,4 @@
-"""Web archives: WARC (ISO 28500) and WACZ."""
+"""Web archives: WARC (ISO 28500)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO
-from zipfile import ZipFile
 
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.compression import FAILURES, NO_ZSTD, find_packing, seekable, strip_packing, unpack, zstd
+from scrapy_neardup.files.compression import FAILURES, NO_ZSTD, zstd
 from scrapy_neardup.files.entry import (
     Entry,
     InputRecord,
@@ -20,7 +18,6 @@ from scrapy_neardup.files.entry import (
     Skipped,
     guard_records,
     import_library,
-    library_errors,
 )
 
 #: Bytes that text in an 8- or 16-bit encoding lacks, and that compressed data has nearly everywhere.
@@ -201,22 +198,3 @@ class _Stream:
             return self._read(size)
         except EOFError as error:
             raise OSError(str(error)) from None
-
-
-def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield the records of every archive in the zip, numbered in each. Raises NearDupError."""
-    with seekable(file) as whole:
-        with library_errors(source, "archive"):
-            book = ZipFile(whole)
-        with book:
-            inside = (name for name in book.namelist() if name.startswith("archive/"))
-            names = [name for name in inside if strip_packing(name).lower().endswith(".warc")]
-            if not names:
-                raise NearDupError(
-                    f"{source} is no WACZ: it contains no archive/….warc.gz. Name its format with --format."
-                )
-            for number, name in enumerate(names):
-                with library_errors(source, "archive", number):
-                    member = book.open(name)
-                with member, unpack(member, find_packing(name)) as archive:  # type: ignore[arg-type]
-                    yield from read_warc(archive, f"{source}, {name}")

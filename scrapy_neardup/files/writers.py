@@ -8,37 +8,33 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from io import BytesIO, TextIOWrapper
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
-from xml.sax.saxutils import XMLGenerator
-from xml.sax.xmlreader import AttributesImpl
+from types import SimpleNamespace
+from typing import IO, Any
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.compression import open_packed_for_writing, strip_packing
-from scrapy_neardup.files.entry import import_library
+from scrapy_neardup.files.entry import BOM, import_library
 
 #: A verdict as plain data; see ``Verdict.as_tag``.
 Tag = Mapping[str, Any]
-#: Characters that XML and Excel forbid.
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class Writer(ABC):
     """Writes records. ``close`` completes the output but leaves the file open.
 
-    ``for_spreadsheet``: write formulas as text, where the format cannot mark text; ``formulas`` counts them.
+    ``formulas``: how many cells a spreadsheet would run.
     """
 
-    for_spreadsheet = False
     formulas = 0
 
-    def __init__(self, file: IO[bytes], tag_field: str) -> None:
-        """``tag_field``: the field for the verdict."""
+    def __init__(self, file: IO[bytes], tag_field: str, *, for_spreadsheet: bool = False) -> None:
+        """``tag_field``: the field for the verdict. ``for_spreadsheet``: write a table for such a program."""
         self._file = file
         self._tag_field = tag_field
+        self._for_spreadsheet = for_spreadsheet
 
     @abstractmethod
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
@@ -109,61 +105,6 @@ class JsonWriter(Writer):
         self._file.write(self._before.strip(b",\n") + b"\n]\n")
 
 
-_NO_ATTRIBUTES: AttributesImpl[str] = AttributesImpl({})
-_XML_NAME = re.compile(r"[^\W\d][\w.-]*")
-
-
-class XmlWriter(Writer):
-    """One element a field, as in Scrapy's feeds. U+FFFD replaces forbidden characters."""
-
-    def __init__(self, file: IO[bytes], tag_field: str) -> None:
-        super().__init__(file, tag_field)
-        self._xml = XMLGenerator(cast(BytesIO, file), "utf-8")
-        self._xml.startDocument()
-        self._xml.startElement("items", _NO_ATTRIBUTES)
-        self._xml.characters("\n")
-
-    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        self._write("item", json.loads(as_json(with_tag(fields, tag, self._tag_field))))
-        self._xml.characters("\n")
-
-    def close(self) -> None:
-        self._xml.endElement("items")
-        self._xml.endDocument()
-
-    def _write(self, name: str, value: Any) -> None:
-        if not _XML_NAME.fullmatch(name):
-            raise NearDupError(f"{name!r} cannot be a field name in XML. Write JSON lines instead.")
-        self._xml.startElement(name, _NO_ATTRIBUTES)
-        if isinstance(value, dict):
-            for own, inner in value.items():
-                self._write(own, inner)
-        elif isinstance(value, list):
-            for inner in value:
-                self._write("value", inner)
-        else:
-            self._xml.characters(_ILLEGAL.sub("\ufffd", str(value)))
-        self._xml.endElement(name)
-
-
-class TableWriter(Writer):
-    """Writes a row a record. The first record gives the columns, and each part of the verdict has one."""
-
-    _columns: dict[str, Any] | None = None
-
-    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        cells = as_cells(fields, tag, self._tag_field)
-        if self._columns is None:
-            self._columns = dict.fromkeys(cells)
-            self._write_row(list(cells))
-        _check_columns(self._columns, cells)
-        self._write_row([cells.get(name, "") for name in self._columns])
-
-    @abstractmethod
-    def _write_row(self, cells: list[Any]) -> None:
-        """Write the cells, or the names of the columns."""
-
-
 def _check_columns(columns: Mapping[str, Any], cells: Mapping[str, Any]) -> None:
     """Raise NearDupError for a row that has other columns than the first row."""
     if more := sorted(set(cells) - set(columns)):
@@ -191,74 +132,32 @@ def is_formula(cell: Any) -> bool:
     return isinstance(cell, str) and _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
 
 
-class CsvWriter(TableWriter):
-    """A row a record; the first record gives the columns."""
+class CsvWriter(Writer):
+    """A row a record; the first record gives the columns.
 
-    delimiter = ","
+    Each part of a verdict has a column. For spreadsheets, formulas become text, and a byte order mark comes first:
+    Excel takes UTF-8 without it for another charset.
+    """
 
-    def __init__(self, file: IO[bytes], tag_field: str) -> None:
-        super().__init__(file, tag_field)
-        self._text = TextIOWrapper(
-            cast(BytesIO, file), "utf-8", errors="backslashreplace", newline="", write_through=True
-        )
-        self._rows = csv.writer(self._text, delimiter=self.delimiter)
+    _columns: dict[str, Any] | None = None
 
-    def close(self) -> None:
-        self._text.detach()  # or it would close the file
-
-    discard = close
+    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
+        cells = as_cells(fields, tag, self._tag_field)
+        if self._columns is None:
+            self._columns = dict.fromkeys(cells)
+            self._file.write(BOM if self._for_spreadsheet else b"")
+            self._write_row(list(cells))
+        _check_columns(self._columns, cells)
+        self._write_row([cells.get(name, "") for name in self._columns])
 
     def _write_row(self, cells: list[Any]) -> None:
         self.formulas += sum(map(is_formula, cells))
-        if self.for_spreadsheet:
+        if self._for_spreadsheet:
             cells = [f"'{cell}" if is_formula(cell) else cell for cell in cells]
-        self._rows.writerow(cells)
+        csv.writer(SimpleNamespace(write=self._write_text)).writerow(cells)
 
-
-class TsvWriter(CsvWriter):
-    """CSV with tabs."""
-
-    delimiter = "\t"
-
-
-_MOST_ROWS = 1_048_576
-_MOST_CHARACTERS = 32_767
-
-
-class ExcelWriter(TableWriter):
-    """A row a record; the first record gives the columns. Strings stay strings, even if they begin with ``=``."""
-
-    def __init__(self, file: IO[bytes], tag_field: str) -> None:
-        super().__init__(file, tag_field)
-        self._library = import_library("openpyxl", "files", "An Excel workbook")
-        self._book = self._library.Workbook(write_only=True)
-        self._sheet = self._book.create_sheet("articles")
-        self._written = 0
-
-    def close(self) -> None:
-        self._book.save(self._file)
-
-    def discard(self) -> None:
-        """Remove its temporary file."""
-        self._book.save(BytesIO())
-
-    def _write_row(self, cells: list[Any]) -> None:
-        self._written += 1
-        if self._written > _MOST_ROWS:
-            raise NearDupError(f"An Excel sheet holds at most {_MOST_ROWS:,} rows. Write JSON lines instead.")
-        self._sheet.append([self._make_cell(cell) for cell in cells])
-
-    def _make_cell(self, value: Any) -> Any:
-        if isinstance(value, (bool, int, float)):
-            return value
-        text = _ILLEGAL.sub("\ufffd", str(value))
-        if len(text) > _MOST_CHARACTERS:
-            raise NearDupError(
-                f"An Excel cell holds at most {_MOST_CHARACTERS:,} characters. Write JSON lines instead."
-            )
-        cell = self._library.cell.WriteOnlyCell(self._sheet, text)
-        cell.data_type = "s"  # a text that begins with = would be run as a formula
-        return cell
+    def _write_text(self, text: str) -> None:
+        self._file.write(text.encode("utf-8", "backslashreplace"))
 
 
 #: Records per batch. The first batch gives the columns and their types.
@@ -268,8 +167,8 @@ _BATCH = 1000
 class ParquetWriter(Writer):
     """Columns with the types of the first thousand records; the verdict is a column of structs."""
 
-    def __init__(self, file: IO[bytes], tag_field: str) -> None:
-        super().__init__(file, tag_field)
+    def __init__(self, file: IO[bytes], tag_field: str, *, for_spreadsheet: bool = False) -> None:
+        super().__init__(file, tag_field, for_spreadsheet=for_spreadsheet)
         self._parquet = import_library("pyarrow.parquet", "parquet", "Parquet")
         self._arrow = import_library("pyarrow", "parquet", "Parquet")
         self._rows: list[dict[str, Any]] = []
@@ -326,18 +225,9 @@ WRITERS: dict[str, type[Writer]] = {
     "jsonl": JsonLinesWriter,
     "json": JsonWriter,
     "csv": CsvWriter,
-    "tsv": TsvWriter,
-    "xml": XmlWriter,
-    "excel": ExcelWriter,
     "parquet": ParquetWriter,
 }
-_SUFFIXES = {
-    **{f".{name}": name for name in WRITERS if name != "excel"},
-    ".xlsx": "excel",
-    ".jl": "jsonl",
-    ".ndjson": "jsonl",
-    ".jsonlines": "jsonl",
-}
+_SUFFIXES = {**{f".{name}": name for name in WRITERS}, **dict.fromkeys((".jl", ".ndjson", ".jsonlines"), "jsonl")}
 
 
 def find_output_format(name: str, given: str = "") -> str:
@@ -348,8 +238,7 @@ def find_output_format(name: str, given: str = "") -> str:
     found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(strip_packing(name)).suffix.lower(), ""))
     if found not in WRITERS:
         raise NearDupError(
-            f"{given or name} names no output format. Use the suffix .{', .'.join(WRITERS).replace('excel', 'xlsx')}, "
-            "or add --output-format."
+            f"{given or name} names no output format. Use the suffix .{', .'.join(WRITERS)}, or add --output-format."
         )
     return found
 
@@ -358,22 +247,17 @@ def find_output_format(name: str, given: str = "") -> str:
 def open_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
     """Open a writer to a file, compressed by its suffix. The file appears once it is complete, and not after an error.
 
-    ``-`` is standard output, which gets each record at once. ``for_spreadsheet``: see ``Writer``.
+    ``-`` is standard output, which gets each record at once. ``for_spreadsheet``: see ``CsvWriter``.
     """
-    if name == "-":
-        yield from _open_writer(sys.stdout.buffer, format, tag_field, for_spreadsheet)
-        sys.stdout.buffer.flush()
-        return
-    with replace_file(Path(name)) as draft, open_packed_for_writing(draft) as file:
-        yield from _open_writer(file, format, tag_field, for_spreadsheet)
-
-
-def _open_writer(file: IO[bytes], format: str, tag_field: str, for_spreadsheet: bool) -> Iterator[Writer]:
-    writer = WRITERS[format](file, tag_field)
-    writer.for_spreadsheet = for_spreadsheet
-    try:
-        yield writer
-        writer.close()
-    except BaseException:
-        writer.discard()
-        raise
+    with ExitStack() as opened:
+        file: IO[bytes] = sys.stdout.buffer
+        if name != "-":
+            file = opened.enter_context(open_packed_for_writing(opened.enter_context(replace_file(Path(name)))))
+        writer = WRITERS[format](file, tag_field, for_spreadsheet=for_spreadsheet)
+        try:
+            yield writer
+            writer.close()
+        except BaseException:
+            writer.discard()
+            raise
+        file.flush()

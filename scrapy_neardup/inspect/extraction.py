@@ -14,12 +14,12 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.page.extraction import analyse
 from scrapy_neardup.page.limits import is_risky
-from scrapy_neardup.page.reading import Line, Reading, classify_lines
+from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark, Part, own_letters
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 
 _MAIN = "trafilatura's main text has {held} of {letters} of the visible prose"
 #: Why a page was read in its way; see ``Reading.explain``.
@@ -37,7 +37,10 @@ _READINGS = {
 
 @dataclass(frozen=True, slots=True)
 class ExtractedLine:
-    """A line, its role, and its boilerplate, which is on so many ``pages``."""
+    """A line, its role, and its boilerplate sentences. A line of boilerplate only has that role itself.
+
+    ``pages``: the least number of pages on which one of these sentences is.
+    """
 
     role: str
     text: str
@@ -97,7 +100,6 @@ def inspect_extraction(
         reason = error.reason
     simplified = method.parameters.simplified
     count_pages = _boilerplate_counts(fingerprint, page.site, method, store)
-    lines = classify_lines(found.blocks, found.reading, count_pages, simplified=simplified)
     return ExtractedPage(
         url=page.url,
         title=page.title,
@@ -107,7 +109,7 @@ def inspect_extraction(
         canonical=page.canonical or None,
         site=page.site or None,
         reader=page.reader,
-        why=_describe_reading(found.reading),
+        why=_describe_reading(found),
         judged=not reason,
         reason=reason or None,
         letters=len(own_letters(page.text, simplified=simplified)),
@@ -118,7 +120,7 @@ def inspect_extraction(
         pages_of_site=store.on_site(page.site).pages() if store and page.site else 0 if store else None,
         text=page.text,
         main=page.main,
-        lines=tuple(map(_inspect_line, lines)),
+        lines=tuple(_inspect_line(text, role, count_pages, simplified) for text, role in found.lines()),
     )
 
 
@@ -131,9 +133,21 @@ def _describe_reading(reading: Reading) -> str:
     return _READINGS[name].format(**shown)
 
 
-def _inspect_line(line: Line) -> ExtractedLine:
-    boilerplate = tuple(part.text for part in line.parts if part.mark is Mark.BOILERPLATE)
-    return ExtractedLine(line.role.value, line.text, boilerplate, line.pages or None, tuple(line.parts))
+def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], simplified: bool) -> ExtractedLine:
+    """Mark the boilerplate of a line. ``count_pages``: see ``_boilerplate_counts``."""
+    if role not in (LineRole.ARTICLE, LineRole.PROSE, LineRole.UNSEEN):
+        return ExtractedLine(role.value, text, (), None, (Part(text),))
+    pages = list[int]()
+
+    def mark(sentence: str) -> Mark:
+        pages.append(count_pages(sentence))
+        return Mark.BOILERPLATE if pages[-1] else Mark.NONE
+
+    parts = tuple(mark_sentences(text, mark, simplified=simplified))
+    has_own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
+    boilerplate = tuple(part.text for part in parts if part.mark is Mark.BOILERPLATE)
+    role = role if has_own else LineRole.BOILERPLATE
+    return ExtractedLine(role.value, text, boilerplate, min(filter(None, pages), default=None), parts)
 
 
 def _boilerplate_counts(

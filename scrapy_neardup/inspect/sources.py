@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
+from scrapy_neardup.files import HTML
 from scrapy_neardup.files.compression import open_packed
 from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
-from scrapy_neardup.files.folders import HTML
 from scrapy_neardup.lab.documents import DocumentReader, guess_format
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.extraction import decode_body, extract
-from scrapy_neardup.page.limits import is_risky, limit_page
-from scrapy_neardup.page.source import PageContent, PageSource
+from scrapy_neardup.page.extraction import PageContent, decode_body
+from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -30,33 +27,14 @@ from scrapy_neardup.untrusted import shell_word
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 
 
-@contextmanager
-def open_source(config: Config, fields: Mapping[str, str] | None = None, *, marks: bool = True) -> Iterator[PageSource]:
-    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it.
-
-    ``marks``: see ``PageSource``; not needed if no document comes again.
-    """
-    risky_pool = config.make_risky_pool()
-    with closing(risky_pool) if risky_pool else nullcontext():
-        yield PageSource(
-            fields or config.fields,
-            config.max_html,
-            config.make_extractor(),
-            max_text=config.max_text,
-            read_risky=risky_pool.read if risky_pool else None,
-            hashes_items=marks,
-        )
-
-
 def read_html(html: str, url: str, config: Config) -> Page:
     """Read HTML as a crawl would; raises ExtractionError if it has no page, or a larger one than the limits allow."""
-    risky_pool = config.make_risky_pool() if len(html) <= config.max_html and is_risky(html) else None
-    if risky_pool is not None:
-        with closing(risky_pool):
-            page = risky_pool.read(PageContent(url, html))
-    else:
-        page = extract(html, url, max_html=config.max_html, extractor=config.make_extractor())
-    return limit_text(page, config)
+    with config.open_source() as source:
+        answer = source.read_content(PageContent(url, html))
+    if not isinstance(answer, Page):
+        assert answer is not None
+        raise answer
+    return limit_text(answer, config)
 
 
 def limit_text(page: Page, config: Config) -> Page:
@@ -172,7 +150,7 @@ def _read_text(path: Path) -> Page:
 
 def _read_document(path: Path, id: str, config: Config) -> Page:
     first = ""
-    with open_source(config, marks=False) as source:
+    with config.open_source(hashes_items=False) as source:
         for page in DocumentReader(source).read(path):
             if page.url == id:
                 return page

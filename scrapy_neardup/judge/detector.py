@@ -16,7 +16,7 @@ from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
 from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.rules import Rule, has_source, judge_bytes, judge_page, knows_bytes
+from scrapy_neardup.judge.rules import Rule, judge_bytes, judge_page, knows_bytes
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.source import BodyHasher
@@ -179,10 +179,6 @@ class Detector:
     def look(self, page: Page) -> Ruling:
         """The verdict that a page would get; nothing is reserved or written."""
         return self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
-
-    def is_unchanged(self, url: str, source: int) -> bool:
-        """Whether the page at a URL was not compared with others, and still has the same source."""
-        return has_source(self.store.find(url) if source else None, source)
 
     # Fingerprints.
 

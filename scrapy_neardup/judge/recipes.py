@@ -12,8 +12,7 @@ from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.hashing import HASH_NAME
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.page.extraction import Extractor, extractor_name
-from scrapy_neardup.page.samples import reader_sample
+from scrapy_neardup.page.extraction import Extractor, extractor_name, reader_sample
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, is_method_of

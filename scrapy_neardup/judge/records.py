@@ -12,9 +12,8 @@ from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.page.extraction import Extractor
-from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.source import Answer, ContentReader, PageContent, PageSource, UnreadPage
+from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger
 
@@ -35,10 +34,10 @@ class RecordReader:
     The name of a record is its id; else its URL and part, as in a crawl; else its place in the file.
     """
 
-    def __init__(self, source: PageSource, fields: Mapping[str, str], id_field: str) -> None:
-        """``fields`` names the field for each part of a page, and ``id_field`` that of the id, or is empty."""
+    def __init__(self, source: PageSource, id_field: str) -> None:
+        """``id_field`` names the field of the id, or is empty."""
         self._source = source
-        self._html_field = fields["html"]
+        self._html_field = source.fields.names["html"]
         self._id_field = id_field
 
     def name(self, entry: Entry) -> str:
@@ -75,36 +74,16 @@ class Batch:
     Two records with one name are versions of one page, not copies.
     """
 
-    def __init__(
-        self,
-        now: ImmediateJudge,
-        *,
-        fields: Mapping[str, str],
-        id_field: str,
-        max_html: int,
-        extractor: Extractor | None,
-        max_text: int = MAX_TEXT,
-        read_risky: ContentReader | None = None,
-        reads_all: bool = False,
-    ) -> None:
-        """``now`` judges the records. ``reads_all``: read also records whose bytes are known. The rest is as for
-        ``RecordReader`` and ``PageSource``.
+    def __init__(self, now: ImmediateJudge, source: PageSource, id_field: str) -> None:
+        """``now`` judges the records. A ``source`` without ``bodies`` reads also records whose bytes are known.
+
+        ``id_field``: see ``RecordReader``.
         """
         self._now = now
-        self._detector = detector = now.detector
-        self._passes = detector.policy.passes
-        source = PageSource(
-            fields,
-            max_html,
-            extractor,
-            max_text=max_text,
-            read_risky=read_risky,
-            is_unchanged=detector.is_unchanged,
-            bodies=None if reads_all else detector.bodies,
-            hashes_items=detector.store.is_shared,
-        )
-        self._reader = RecordReader(source, fields, id_field)
-        self._html_field = fields["html"]
+        self._detector = now.detector
+        self._passes = now.detector.policy.passes
+        self._reader = RecordReader(source, id_field)
+        self._html_field = source.fields.names["html"]
 
     def coming(self, entry: Entry) -> PageContent | None:
         """What a worker needs to read the page of a record.

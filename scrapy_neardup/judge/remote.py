@@ -22,12 +22,10 @@ from scrapy_neardup.judge.matching import candidates
 from scrapy_neardup.judge.remote_state import RemoteState
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import NoAnswer, Patience
-from scrapy_neardup.server.engine import OvertakenError
-from scrapy_neardup.server.in_flight import PendingPage, PendingPlace, heads_of, places_in
-from scrapy_neardup.server.leases import PageLost
+from scrapy_neardup.server.claims import PageLost, PendingPage, PendingPlace, heads_of, places_in
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import BATCH, RedisStore
-from scrapy_neardup.server.transaction import RemoteTransaction
+from scrapy_neardup.server.transaction import OvertakenError, RemoteTransaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
@@ -63,10 +61,6 @@ class RemoteCrawl(RemoteState):
         """The judgement of a page; enter it, and leave it with the verdict."""
         return RemoteJudgement(self)
 
-    async def is_unchanged(self, url: str, source: int) -> bool:
-        """Like ``Detector.is_unchanged``."""
-        return await self.run(lambda: self.detector.is_unchanged(url, source), RemoteTransaction())
-
     async def catch_up(self) -> None:
         """Exchange counts with the others. After a failover also remove pages of ours that are over."""
         if (breaks := self.link.breaks) != self._breaks:
@@ -79,9 +73,7 @@ class RemoteCrawl(RemoteState):
         crawl = self.detector.generation
         for page in await asyncio.to_thread(self.store.journal.pages_in_flight, crawl):
             if page.place not in self.judgements:
-                program = self.link.program()
-                page.unregister(program, self.store.hashes)
-                await self.link.run(program)
+                await self.link.send(page.unregister)
 
     # What becomes of a page.
 
@@ -104,14 +96,14 @@ class RemoteCrawl(RemoteState):
     async def _commit(self, reservation: Reservation, sealed: bool) -> None:
         judgement = self.reserved.pop(reservation)
         key = layout.record_key(reservation.record.id)
-        transaction = judgement.transaction
+        transaction, pending = judgement.transaction, judgement.pending
 
-        def extend(program: Program) -> None:
-            judgement.pending.expect_in_flight(program, key, transaction.changes.puts[key])
-            judgement.pending.unregister(program, self.store.hashes)
+        def expect_in_flight(program: Program) -> None:
+            pending.expect_in_flight(program, key, transaction.changes.puts[key])
 
+        file = partial(self.detector.file, reservation, sealed=sealed)
         try:
-            await self.transact(lambda: self.detector.file(reservation, sealed=sealed), transaction, extend)
+            await self.transact(file, transaction, expect_in_flight, pending.unregister)
         except PageLost:
             if judgement.breaks == self.link.breaks:
                 raise
@@ -246,22 +238,22 @@ class RemoteJudgement:
         similarity = 1.0 if fingerprint else 0.0  # 0 says that it is compared with no other page
         url = layout.kept_url(self._page.url)
         record = Record(id=id, url=url, original=id, similarity=similarity, keys=keys, sketch=sketch)
-        return PendingPage(record, self._crawl.detector.generation)
+        return PendingPage.make(record, self._crawl.detector.generation, self._store.hashes)
 
     async def _register(self) -> None:
         """Register the page. A program without an answer is not repeated, because its time decides who was earlier.
 
         The next program registers the page anew, and removes what the lost one may have registered.
         """
-        crawl, hashes, lost = self._crawl, self._store.hashes, list[PendingPage]()
+        crawl, lost = self._crawl, list[PendingPage]()
         while True:
             self.pending = self._provisional_page()
             program = self._link.program()
-            self._store.leases.expect(self.pending.crawl, program)
+            self._store.leases.expect(self.pending.place.crawl, program)
             for page in lost:
-                page.unregister(program, hashes)
-            self.pending.register(program, hashes)
-            program.in_flight(self.pending.heads(hashes))
+                page.unregister(program)
+            self.pending.register(program)
+            program.in_flight(self.pending.heads)
             take = self._add_look_up(program)
             crawl.judgements[self.pending.place] = self
             self.breaks = self._link.breaks
@@ -311,7 +303,8 @@ class RemoteJudgement:
                 if milliseconds_left >= 0:
                     found.append(_as_reservation(record))
                     continue
-                if not await self._has_removed(PendingPage(record, place.crawl)):
+                abandoned = PendingPage.make(record, place.crawl, self._store.hashes)
+                if (await self._link.send(abandoned.unregister_abandoned))[0] != 1:
                     is_one_gone = True  # its crawl is back, so it is read again
                     continue
             self._earlier.remove(place)
@@ -328,29 +321,18 @@ class RemoteJudgement:
             ids += self._crawl.run_once(propose, self.transaction).ids
         return [layout.record_key(id) for id in ids], [(id, ALL) for id in ids]
 
-    async def _has_removed(self, page: PendingPage) -> bool:
-        """Remove a page whose crawl is gone, so that nobody commits it; False if the crawl is back."""
-        program = self._link.program()
-        page.unregister_abandoned(program, self._store.hashes)
-        return bool((await self._link.run(program))[0] == 1)
-
     async def _claim(self, reservation: Reservation) -> bool:
         """Register the page under the keys that its verdict added; False if an earlier page has one of them."""
-        hashes, record = self._store.hashes, self.pending.record
+        record, place = self.pending.record, self.pending.place
         more = [key for key in reservation.fingerprint.keys if key not in record.keys]
         if not more:
             return True
-        claimed = PendingPage(replace(record, keys=(*record.keys, *more)), self.pending.crawl)
-        program = self._link.program()
-        claimed.register(program, hashes)
-        program.in_flight(heads_of(more))
-        found = places_in((await self._link.run(program))[1], claimed.place)
-        others = [place for place in found if place not in self._given_up]
+        with_more = replace(record, keys=(*record.keys, *more))
+        claimed = PendingPage.make(with_more, place.crawl, self._store.hashes)
+        found = await self._link.send(claimed.register, lambda program: program.in_flight(heads_of(more)))
+        others = [one for one in places_in(found[1], place) if one not in self._given_up]
         if others:
-            program = self._link.program()
-            claimed.unregister(program, hashes)
-            self.pending.register(program, hashes)
-            await self._link.run(program)
+            await self._link.send(claimed.unregister, self.pending.register)
             self._earlier.append(others[0])
             return False
         self.pending = claimed
@@ -362,7 +344,7 @@ class RemoteJudgement:
         """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
         transaction = self.transaction
         program = self._store.kv.write_program(transaction.changes, transaction.read_set)
-        self.pending.unregister(program, self._store.hashes)
+        self.pending.unregister(program)
         found = await self._link.run(program)
         try:
             self._store.kv.raise_for(found)
@@ -376,10 +358,8 @@ class RemoteJudgement:
     async def unregister(self) -> None:
         """Remove the page, as if it had never come."""
         self._is_registered = False
-        program = self._link.program()
-        self.pending.unregister(program, self._store.hashes)
         try:
-            await self._link.run(program)
+            await self._link.send(self.pending.unregister)
         finally:
             self.end()
 

@@ -1,7 +1,4 @@
-"""Synchronous code on the rows of a server, without waiting for it.
-
-The code runs in a transaction. If a row is missing there, it is fetched, and the code starts again.
-"""
+"""A state on a server as one crawl uses it: synchronous code and writes, while the crawl goes on."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
 from scrapy_neardup.server.counting import FEW
-from scrapy_neardup.server.engine import TRIES, OvertakenError, overtaken_too_often
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.server.transaction import NotFetched, RemoteTransaction
+from scrapy_neardup.server.transaction import TRIES, NotFetched, OvertakenError, RemoteTransaction, overtaken_too_often
 
 T = TypeVar("T")
 
@@ -34,8 +30,7 @@ class RemoteState:
         self.store = store
         self.link = AsyncLink(store.location, patience)
         self._on_error = on_error
-        self._writes: set[asyncio.Task[None]] = set()
-        self._other_tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
         """Wait until all is written, and close the connections."""
@@ -44,17 +39,16 @@ class RemoteState:
 
     # Work that nobody awaits.
 
-    def start(self, work: Coroutine[Any, Any, None], *, writes: bool = True, follows: bool = False) -> None:
-        """Start work that nobody awaits. If it ``follows``, the started work that ``writes`` is done first."""
-        running = self._writes if writes else self._other_tasks
-        task = asyncio.ensure_future(self._report_errors(work, list(self._writes) if follows else []))
-        running.add(task)
-        task.add_done_callback(running.discard)
+    def start(self, work: Coroutine[Any, Any, None], *, follows: bool = False) -> None:
+        """Start work that nobody awaits. If it ``follows``, all started work is done first."""
+        task = asyncio.ensure_future(self._report_errors(work, list(self._tasks) if follows else []))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
         """Wait until all started work is done."""
-        while running := self._writes | self._other_tasks:
-            await asyncio.wait(running)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def _report_errors(self, work: Coroutine[Any, Any, None], before: list[asyncio.Task[None]]) -> None:
         if before:
@@ -67,26 +61,24 @@ class RemoteState:
     # Transactions.
 
     async def transact(
-        self,
-        work: Callable[[], T],
-        transaction: RemoteTransaction,
-        extend: Callable[[Program], None] = lambda program: None,
-    ) -> T:
+        self, work: Callable[[], object], transaction: RemoteTransaction, *operations: Callable[[Program], None]
+    ) -> None:
         """Run synchronous work and write its changes; again, until nobody writes first.
 
-        ``extend`` adds to the program what rows cannot say.
+        ``operations`` add to the program what rows cannot say.
         """
         for _ in range(TRIES):
-            result = await self.run(work, transaction)
+            await self.run(work, transaction)
             program = self.store.kv.write_program(transaction.changes, transaction.read_set)
-            extend(program)
+            for add in operations:
+                add(program)
             try:
                 self.store.kv.raise_for(await self.link.run(program))
             except OvertakenError:
                 transaction.discard_read_set()
                 continue
             self.count(transaction)
-            return result
+            return
         raise overtaken_too_often(self.store.location)
 
     async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
@@ -128,17 +120,12 @@ class RemoteState:
     def count(self, transaction: RemoteTransaction) -> None:
         """Count the sentences of a written page. Others learn of them later."""
         self.store.boilerplate.count(transaction.notes)
-        if self.store.boilerplate.has_entry_to_publish:
-            self.start(self._publish(), writes=False)
-
-    async def _publish(self) -> None:
-        with suppress(NoAnswer):  # it may have been published, and must not be twice
-            while self.store.boilerplate.publish(program := self.link.program()):
-                await self.link.run_once(program)
 
     async def exchange_counts(self) -> None:
         """Publish what was counted here, and count what others have published."""
-        await self._publish()
+        with suppress(NoAnswer):  # it may have been published, and must not be twice
+            while self.store.boilerplate.publish(program := self.link.program()):
+                await self.link.run_once(program)
         many = FEW
         while many == FEW:
             entries = await asyncio.to_thread(self.store.boilerplate.fetch_entries, FEW)

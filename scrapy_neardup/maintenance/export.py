@@ -1,42 +1,51 @@
-"""Write a state to one file, and make a state from such a file."""
+"""Pages to copy: those of an open state, or of a file that holds a whole state.
+
+Such a file has packed JSON lines, the same for every kind of state. The first line has format, recipe, and the secret
+if it is the state's own. Then come the pages by id, the counts of sentences, and manual verdicts. The last line has the
+number of pages and a checksum.
+"""
 
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
-from scrapy_neardup.judge.manual_verdicts import (
-    ManualVerdict,
-    find_manual_verdict,
-    manual_verdicts,
-    write_manual_verdicts,
-)
-from scrapy_neardup.kv.base import SETTING
-from scrapy_neardup.maintenance.lines import (
-    PageEntry,
-    from_line,
-    page_from_data,
-    page_to_data,
-    to_line,
-    verdict_from_data,
-    verdict_to_data,
-)
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts
+from scrapy_neardup.kv.base import SETTING, Row
+from scrapy_neardup.maintenance.verify import unpack_record
 from scrapy_neardup.state.boilerplate import Counts
-from scrapy_neardup.state.layout import last_id
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.layout import last_id, record_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, check_recipe, pack_recipe
+from scrapy_neardup.state.record import Record
 
 #: The number of the export format.
-VERSION = 3
+VERSION = 4
 #: Bytes of a line, more than a page with its texts has.
 LONGEST_LINE = 50_000_000
+#: Ids are nanoseconds; a store could not continue after this one.
+_LAST_ID = 2**63
+_LAST_SECOND = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """A record, its last sight in seconds since 1970, and its evidence."""
+
+    record: Record
+    seen: int
+    evidence: Evidence | None = None
+
 
 #: Shows progress.
 Watch = Callable[[Iterable[PageEntry]], Iterable[PageEntry]]
@@ -83,6 +92,10 @@ class OpenState:
         """Return the manual verdicts."""
         return list(manual_verdicts(self._store))
 
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """Yield the rows with a prefix."""
+        return self._store.rows(prefix)
+
     def pages(self) -> Iterator[PageEntry]:
         """Yield the current pages by id, without unsealed ones; there are some while a crawl runs."""
         store = self._store
@@ -105,11 +118,11 @@ class ExportFile:
         self.verdicts: list[ManualVerdict] = []
         self._path = path
         blocks: dict[int, bytes] = {}
-        #: The number of pages.
-        self.size = sum(1 for _ in watch(self._read(blocks, self.verdicts)))
+        for _ in watch(self._read(blocks, self.verdicts)):
+            pass
         try:
             self.counts = _load_counts(blocks)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise self._damaged(str(error)) from None
 
     def pages(self) -> Iterator[PageEntry]:
@@ -124,7 +137,7 @@ class ExportFile:
                 line = next(lines, b"")
                 if not line:
                     raise ValueError("the file ends here, before its last line")
-                data = self._read_head(line) if number == 1 else from_line(line)
+                data = self._read_head(line) if number == 1 else _from_line(line)
                 if "sha256" in data:
                     if data != {"pages": pages, "sha256": digest.hexdigest()}:
                         raise ValueError("it does not fit the lines before it")
@@ -132,23 +145,23 @@ class ExportFile:
                         raise ValueError("it should be the last")
                     return
                 if "block" in data:
-                    _take_block(data, blocks)
+                    blocks[data["block"]] = b64decode(data["counts"], validate=True)
                 elif "judged" in data:
-                    verdicts.append(verdict_from_data(data))
+                    verdicts.append(_unpack_verdict(*data["judged"]))
                 elif number > 1:
-                    entry = page_from_data(data)
-                    if blocks or verdicts or entry.record.id <= newest:
+                    entry = _unpack_page(**data)
+                    if entry.record.id <= newest:
                         raise ValueError("its page is out of order")
                     pages, newest = pages + 1, entry.record.id
                     yield entry
                 digest.update(line)
-        except ValueError as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise self._damaged(f"line {number}: {error}") from None
 
     def _read_head(self, line: bytes) -> dict[str, Any]:
         """Read the first line, which identifies the file."""
         try:
-            data = from_line(line)
+            data = _from_line(line)
         except ValueError:
             data = {}
         version, recipe = data.get("version"), data.get("recipe")
@@ -163,7 +176,10 @@ class ExportFile:
                 "wrote it, run: pip install --upgrade scrapy-neardup; else crawl anew."
             )
         self.recipe = {name: value for name, value in recipe.items() if name != "format"}
-        self.secret = _own_secret(data)
+        if "secret" in data:
+            self.secret = Secret(bytes.fromhex(data["secret"]))
+            if self.secret.name != recipe.get(SECRET_NAME):
+                raise ValueError("its secret is not that of the recipe")
         return {}
 
     def _damaged(self, what: str) -> NearDupError:
@@ -193,23 +209,46 @@ def _read_lines(path: Path) -> Iterator[bytes]:
         raise NearDupError(f"{path} cannot be read: {error.strerror or error}. Check its permissions.") from None
 
 
-def _own_secret(head: Mapping[str, Any]) -> Secret | None:
-    """Return the secret in the head. Raises ValueError if it is not that of the pages."""
-    if "secret" not in head:
-        return None
-    secret = Secret(bytes.fromhex(head["secret"])) if isinstance(head["secret"], str) else None
-    if secret is None or secret.name != head["recipe"].get(SECRET_NAME):
-        raise ValueError("its secret is not that of the recipe")
-    return secret
+def _unpack_page(id: str, url: str, seen: int, record: str, evidence: str | None = None) -> PageEntry:
+    """Return the page of a line. Raises ValueError."""
+    number = int(id, 16)
+    if not 0 < number < _LAST_ID or not 0 <= seen < _LAST_SECOND:
+        raise ValueError("an id or a time is out of range")
+    found = unpack_record(record_key(number), b64decode(record, validate=True))
+    if found is None or found.url != url:
+        raise ValueError("its record cannot be read")
+    return PageEntry(found, seen, None if evidence is None else Evidence.unpack(b64decode(evidence, validate=True)))
 
 
-def _take_block(data: Mapping[str, Any], blocks: dict[int, bytes]) -> None:
-    block = data["block"]
-    if type(block) is not int or block <= max(blocks, default=-1) or data.keys() != {"block", "counts"}:
-        raise ValueError("its block of counts is out of order")
-    if not isinstance(data["counts"], str):
-        raise ValueError("its counts must be a string")
-    blocks[block] = b64decode(data["counts"], validate=True)
+def _pack_page(entry: PageEntry) -> dict[str, Any]:
+    record = entry.record
+    packed = b64encode(record.pack()).decode()
+    data = {"id": f"{record.id:016x}", "url": record.url, "seen": entry.seen, "record": packed}
+    return data | ({"evidence": b64encode(entry.evidence.pack()).decode()} if entry.evidence is not None else {})
+
+
+def _unpack_verdict(url: str, kind: str, other: str, when: int) -> ManualVerdict:
+    """Return a manual verdict. Raises ValueError."""
+    if not (type(url) is type(other) is str and type(when) is int and 0 <= when < _LAST_SECOND):
+        raise ValueError("its manual verdict is incomplete, or its time is out of range")
+    return ManualVerdict(url, ManualKind(kind), other, when)
+
+
+def _to_line(data: Mapping[str, Any]) -> bytes:
+    """Format a line; lone surrogates stay readable for Python."""
+    line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return line.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _from_line(line: bytes) -> dict[str, Any]:
+    """Parse a line. Raises ValueError."""
+    try:
+        data = json.loads(line.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        data = None
+    if not isinstance(data, dict):
+        raise ValueError("it is no JSON object")
+    return data
 
 
 def _load_counts(blocks: Mapping[int, bytes]) -> Counts:
@@ -244,56 +283,18 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> in
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=stream, mtime=0) as packed:
 
         def put(data: Mapping[str, Any]) -> None:
-            line = to_line(data)
+            line = _to_line(data)
             digest.update(line)
             packed.write(line)
 
         own = {"secret": state.secret.value.hex()} if state.secret and state.secret.is_own else {}
         put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe, **own})
         for entry in watch(state.pages()):
-            put(page_to_data(entry))
+            put(_pack_page(entry))
             pages += 1
         for block, counts in store.counted().items():
             put({"block": block, "counts": b64encode(counts).decode()})
         for one in sorted(state.verdicts, key=lambda one: (one.when, one.url)):
-            put(verdict_to_data(one))
-        packed.write(to_line({"pages": pages, "sha256": digest.hexdigest()}))
+            put({"judged": astuple(one)})
+        packed.write(_to_line({"pages": pages, "sha256": digest.hexdigest()}))
     return pages
-
-
-def import_state(source: Source, store: PageStore, watch: Watch = iter) -> int:
-    """Fill an empty state with the recipe of the source; return the number of pages.
-
-    Pages are sealed at the end, so an interrupted import is rolled back at the next opening. If it stops while sealing,
-    ``merge`` completes it. Raises NearDupError if there are pages.
-    """
-    if store.pages:
-        raise NearDupError(
-            f"The state at {store.location} already has {store.pages:,} pages, so nothing is imported. Name a new "
-            "place with --store, or add the pages with: scrapy neardup merge."
-        )
-    generation = store.begin(f"import of {source.name}")
-    for entry in watch(source.pages()):
-        store.add(entry.record, entry.evidence, generation=generation, seen=entry.seen)
-    store.seal(generation, store.unsealed(generation))
-    store.end(generation)
-    store.add_counts(source.counts)
-    take_verdicts(source.verdicts, store)
-    return store.pages
-
-
-def take_verdicts(verdicts: Iterable[ManualVerdict], store: PageStore) -> tuple[int, int]:
-    """Take manual verdicts of another state; the newer one of two stays.
-
-    Return how many were taken, and on how many pages the states disagreed.
-    """
-    taken, against = [], 0
-    for one in verdicts:
-        known = find_manual_verdict(store, one.url)
-        if known is not None and (known.kind, known.other) != (one.kind, one.other):
-            against += 1
-        if known is None or known.when < one.when:
-            taken.append(one)
-    if taken:
-        write_manual_verdicts(store, *taken)
-    return len(taken), against

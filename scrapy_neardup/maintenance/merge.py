@@ -11,14 +11,17 @@ by hand becomes no copy. So a second merge of the same pages changes nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum
 
-from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualKind,
+    ManualVerdict,
+    find_manual_verdict,
+    write_manual_verdicts,
+)
 from scrapy_neardup.judge.matching import Searcher
-from scrapy_neardup.maintenance.export import Source, Watch, take_verdicts
-from scrapy_neardup.maintenance.lines import PageEntry
+from scrapy_neardup.maintenance.export import PageEntry, Source, Watch
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.evidence import Evidence
@@ -26,7 +29,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MergeCounts:
     """The result of a merge.
 
@@ -34,10 +37,10 @@ class MergeCounts:
     that copy one of ours. ``judgements``: manual verdicts taken; ``against``: pages on which both sides disagreed.
     """
 
-    added: int
-    known: int
-    newer: int
-    copies: int
+    added: int = 0
+    known: int = 0
+    newer: int = 0
+    copies: int = 0
     judgements: int = 0
     against: int = 0
 
@@ -45,20 +48,35 @@ class MergeCounts:
 def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = iter) -> MergeCounts:
     """Add all pages of a source with our recipe; with a method, find copies across the two.
 
-    Pages are sealed at the end, so an interrupted merge is rolled back at the next opening. Pages that are newer there
-    may have been renewed; the same merge again completes it. Memory grows with pages that change id or become copies.
+    New pages are sealed together, so an interrupted merge is rolled back at the next opening. Pages that are newer
+    there may have been renewed; the same merge again completes it. Memory grows with pages that change id or become
+    copies.
     """
-    verdicts, against = take_verdicts(source.verdicts, store)
-    merger = _Merger(source, store, watch)
+    found = MergeCounts()
+    found.judgements, found.against = take_verdicts(source.verdicts, store)
+    merger = _Merger(source, store, watch, found)
     merger.plan(method.with_hashes(store.hashes) if method else None)
-    fates = merger.fates
-    added, known = fates[Fate.NEW], fates[Fate.KNOWN] + fates[Fate.OLDER]
-    newer = fates[Fate.SEEN_LATER] + fates[Fate.RENEWED]
-    if added or newer or fates[Fate.OLDER]:
-        merger.write()
-    if added:
-        store.add_counts(source.counts, in_both=known + newer)
-    return MergeCounts(added, known, newer, len(merger.copies), verdicts, against)
+    merger.write()
+    if found.added:
+        store.add_counts(source.counts, in_both=found.known + found.newer)
+    return found
+
+
+def take_verdicts(verdicts: Iterable[ManualVerdict], store: PageStore) -> tuple[int, int]:
+    """Take manual verdicts of another state; the newer one of two stays.
+
+    Return how many were taken, and on how many pages the states disagreed.
+    """
+    taken, against = [], 0
+    for one in verdicts:
+        known = find_manual_verdict(store, one.url)
+        if known is not None and (known.kind, known.other) != (one.kind, one.other):
+            against += 1
+        if known is None or known.when < one.when:
+            taken.append(one)
+    if taken:
+        write_manual_verdicts(store, *taken)
+    return len(taken), against
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,79 +102,61 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     return Copy(found.original.group, found.comparison, differs and found.compared.is_original)
 
 
-class Fate(Enum):
-    """What happens to a page of the source."""
-
-    #: Its URL is new: it is added.
-    NEW = "new"
-    #: It is known, and our version stays.
-    KNOWN = "known"
-    #: Our version stays, but the source had delivered it earlier.
-    OLDER = "older"
-    #: Our version stays, but the source saw it later.
-    SEEN_LATER = "seen later"
-    #: It replaces our version.
-    RENEWED = "renewed"
-
-
-def fate_of(entry: PageEntry, known: Record | None, last_seen: int) -> Fate:
-    """Return the fate of a page of which we know ``known``, last seen at ``last_seen``.
+def is_renewed(known: Record, last_seen: int, entry: PageEntry) -> bool:
+    """Whether a page of the source replaces our version, which was last seen at ``last_seen``.
 
     As if we had crawled it then. An original stays one, because others depend on it; so does a delivered copy beside
     one that was dropped. An unjudged page never replaces a judged one.
     """
     record = entry.record
-    if known is None:
-        return Fate.NEW
     if known.is_unjudged and not record.is_unjudged:
-        return Fate.RENEWED
-    if entry.seen <= last_seen:
-        was_earlier = record.is_delivered and known.is_delivered and record.age < known.age
-        return Fate.OLDER if was_earlier else Fate.KNOWN
-    if known.is_original > record.is_original or record.is_unjudged > known.is_unjudged:
-        return Fate.SEEN_LATER
-    if known.delivered and not (record.delivered or record.is_original):
-        return Fate.SEEN_LATER
-    return Fate.RENEWED
+        return True
+    if entry.seen <= last_seen or known.is_original > record.is_original or record.is_unjudged > known.is_unjudged:
+        return False
+    return record.delivered or record.is_original or not known.delivered
 
 
 class _Merger:
     """Decides on every page of the source, then writes. Memory grows with the pages that differ here."""
 
-    def __init__(self, source: Source, store: PageStore, watch: Watch) -> None:
+    def __init__(self, source: Source, store: PageStore, watch: Watch, found: MergeCounts) -> None:
         self._source = source
         self._store = store
         self._watch = watch
-        #: The fates of all pages, counted.
-        self.fates: Counter[Fate] = Counter()
+        self._found = found
         #: By id of the source: our ids of pages with another id; originals that copy one of ours.
         self._ids: dict[int, int] = {}
-        self.copies: dict[int, Copy] = {}
+        self._copies: dict[int, Copy] = {}
         #: Our pages that become originals.
         self._raised: set[int] = set()
 
     def plan(self, method: Method | None) -> None:
         """Decide on every page; with a method, compare originals with ours."""
-        store, taken = self._store, set[int]()
+        store, found, taken = self._store, self._found, set[int]()
         for entry in self._watch(self._source.pages()):
-            record = entry.record
-            known = self._find(record)
-            fate = fate_of(entry, known, store.last_seen(record.url))
-            self.fates[fate] += 1
-            here = known.id if known else record.id
-            while known is None and (here in taken or store.record(here) is not None):
-                here += 1
+            record, known, here = entry.record, self._find(entry.record), entry.record.id
+            is_taken_over = True
+            if known is None:
+                found.added += 1
+                while here in taken or store.record(here) is not None:
+                    here += 1
+            else:
+                here, last_seen = known.id, store.last_seen(record.url)
+                is_taken_over = is_renewed(known, last_seen, entry) and not known.is_original
+                is_newer = entry.seen > last_seen or is_renewed(known, last_seen, entry)
+                found.newer += is_newer
+                found.known += not is_newer
             if here != record.id:
                 self._ids[record.id] = here
                 taken.add(here)
-            if not record.is_original or fate not in (Fate.NEW, Fate.RENEWED) or (known and known.is_original):
-                continue
-            verdict = find_manual_verdict(store, record.url)
-            is_kept = verdict is not None and verdict.kind is ManualKind.KEEP
-            if method and not is_kept and (copy := find_copy(method, store, record)):
-                self.copies[record.id] = copy
-            elif known:
-                self._raised.add(known.id)
+            if record.is_original and is_taken_over:
+                verdict = find_manual_verdict(store, record.url)
+                is_kept = verdict is not None and verdict.kind is ManualKind.KEEP
+                if method and not is_kept and (copy := find_copy(method, store, record)):
+                    self._copies[record.id] = copy
+                elif known is not None:
+                    self._raised.add(known.id)
+        found.copies = len(self._copies)
 
     def _find(self, record: Record) -> Record | None:
         """Return our page with the URL."""
@@ -167,48 +167,40 @@ class _Merger:
         return same if same is not None and same.url == record.url else None
 
     def write(self) -> None:
-        """Add new pages, and renew known ones."""
+        """Add new pages; then renew known ones, as these may name new ones, and originals first."""
         store = self._store
-        generation = store.begin(f"merge of {self._source.name}")
-        later: set[bool] = set()
-        for entry in self._watch(self._source.pages()):
-            record = entry.record
-            known = store.record(self._here(record.id))
-            fate = fate_of(entry, known, store.last_seen(record.url))
-            if fate is Fate.NEW:
-                # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
-                placed = _aged(self._place(record), record)
-                store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
-            elif fate in (Fate.OLDER, Fate.SEEN_LATER) and known:
-                store.touch(known, max(entry.seen, store.last_seen(known.url)), renewed=_aged(known, record, known))
-            elif fate is Fate.RENEWED and known:
-                if record.original != record.id or (entry.evidence and entry.evidence.like):
-                    later.add(record.original != record.id)
-                else:
-                    self._renew(entry, known)
-        store.seal(generation, store.unsealed(generation))
-        store.end(generation)
-        # They name pages that a kill could have rolled back until now; originals first, as copies may name them.
-        for are_copies in sorted(later):
+        if self._found.added:
+            generation = store.begin(f"merge of {self._source.name}")
             for entry in self._watch(self._source.pages()):
-                known = store.record(self._here(entry.record.id))
-                if known is None or (entry.record.original != entry.record.id) is not are_copies:
-                    continue
-                if fate_of(entry, known, store.last_seen(known.url)) is Fate.RENEWED:
-                    self._renew(entry, known)
+                if store.record(self._here(entry.record.id)) is None:
+                    # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
+                    placed = _aged(self._place(entry.record), entry.record)
+                    store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
+            store.seal(generation, store.unsealed(generation))
+            store.end(generation)
+        for are_copies in (False, True) if self._found.known or self._found.newer else ():
+            for entry in self._watch(self._source.pages()):
+                if (entry.record.original != entry.record.id) is are_copies:
+                    self._renew(entry)
 
-    def _renew(self, entry: PageEntry, known: Record) -> None:
-        """Replace our version of a page."""
-        record, evidence = self._place(entry.record), self._evidence(entry)
-        seen = max(entry.seen, self._store.last_seen(known.url))
-        if record.original == record.id and entry.record.original != entry.record.id:
-            # Its original is this page itself.
-            self._store.touch(known, seen, renewed=_aged(known, entry.record, known))
+    def _renew(self, entry: PageEntry) -> None:
+        """Replace or update our version of a page."""
+        store, theirs = self._store, entry.record
+        known = store.record(self._here(theirs.id))
+        if known is None:
             return
-        record = _aged(record, entry.record, known)
+        last_seen = store.last_seen(known.url)
+        seen, record = max(entry.seen, last_seen), self._place(theirs)
+        is_own_copy = record.original == record.id and theirs.original != theirs.id  # its original is this page itself
+        if not is_renewed(known, last_seen, entry) or is_own_copy:
+            is_older = theirs.is_delivered and known.is_delivered and theirs.age < known.age
+            if seen > last_seen or is_older:
+                store.touch(known, seen, renewed=_aged(known, theirs, known))
+            return
+        record, evidence = _aged(record, theirs, known), self._evidence(entry)
         if record == known and evidence is None:
-            evidence = self._store.evidence(known.id)
-        self._store.add(record, evidence, replaces=known.id, seen=seen)
+            evidence = store.evidence(known.id)
+        store.add(record, evidence, replaces=known.id, seen=seen)
 
     def _here(self, id: int) -> int:
         """Return our id of a page."""
@@ -219,8 +211,8 @@ class _Merger:
 
         If that is a copy here, its own original counts: there are no chains.
         """
-        if id in self.copies:
-            return self.copies[id].original
+        if id in self._copies:
+            return self._copies[id].original
         here = self._here(id)
         record = self._store.record(here)
         if here in self._raised or record is None or self._store.record(record.original) is None:
@@ -230,7 +222,7 @@ class _Merger:
     def _place(self, record: Record) -> Record:
         """Return the record with our ids."""
         placed = replace(record, id=self._here(record.id))
-        if (copy := self.copies.get(record.id)) is not None:
+        if (copy := self._copies.get(record.id)) is not None:
             placed = replace(placed, original=copy.original, similarity=copy.comparison.similarity, delivered=True)
             has_keys = copy.is_variant
         elif record.original == record.id:
@@ -246,7 +238,7 @@ class _Merger:
     def _evidence(self, entry: PageEntry) -> Evidence | None:
         """Return the evidence with our ids."""
         evidence = entry.evidence
-        if (copy := self.copies.get(entry.record.id)) is not None:
+        if (copy := self._copies.get(entry.record.id)) is not None:
             found = copy.comparison
             return replace(
                 evidence or Evidence(),

@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 import lxml.html
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import Block, find_sections
+from scrapy_neardup.page.blocks import find_sections
 from scrapy_neardup.page.html import decode, parse_bytes, parse_page
-from scrapy_neardup.page.limits import is_too_large
-from scrapy_neardup.page.main_text import main_text, simplify
-from scrapy_neardup.page.reading import EXTRACTOR, Reading, locate_text, read_blocks
-from scrapy_neardup.page.urls import absolute_url
+from scrapy_neardup.page.item import NO_METADATA, ItemMetadata, split_keywords
+from scrapy_neardup.page.limits import MAX_TEXT, is_risky, is_too_large, limit_page
+from scrapy_neardup.page.reading import EXTRACTOR, Reading, locate_text, main_text, read_blocks, simplify
+from scrapy_neardup.page.urls import absolute_url, plain_url
+from scrapy_neardup.text.samples import digest
 from scrapy_neardup.text.titles import article_title
 
 _HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 _HEAD_SIZE = 65_536
-_KEYWORD_END = re.compile(r"[,，、;；|]+")
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
@@ -32,12 +34,57 @@ Extractor = Callable[[str, str], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class PageAnalysis:
-    """A page, the visible lines of its HTML, and their roles."""
+class PageContent:
+    """The HTML of a page, neither decoded nor parsed. It can be sent to another process.
 
-    page: Page
-    blocks: list[Block]
-    reading: Reading
+    ``content``: text, or a body with its ``content_type``. ``is_of_url``: whether it surely belongs to the URL; if not,
+    the HTML must name the URL as canonical. ``metadata``: from the item.
+    """
+
+    url: str
+    content: str | bytes
+    content_type: str | None = None
+    is_of_url: bool = True
+    metadata: ItemMetadata = NO_METADATA
+
+    @property
+    def size(self) -> int:
+        """Bytes or characters."""
+        return len(self.content)
+
+    def html(self) -> str:
+        """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""
+        html = self.content
+        if isinstance(html, bytes):
+            html = decode_body(html, self.content_type)
+        if not self.is_of_url and plain_url(parse_head(html, self.url).canonical) != plain_url(self.url):
+            raise ExtractionError("other_page", f"the page does not name {self.url}")
+        return html
+
+
+#: What became of a page that was to be read. None: it was not read, because that may take long.
+Answer = Page | ExtractionError | None
+
+
+class HtmlReader:
+    """Reads HTML, in this process or in a worker."""
+
+    def __init__(self, max_html: int, max_text: int = MAX_TEXT, extractor: Extractor | None = None) -> None:
+        """``max_html``: see ``extract``; ``max_text``: see ``limit_page``."""
+        self.max_html = max_html
+        self.max_text = max_text
+        self.extractor = extractor
+
+    def read(self, content: PageContent, *, only_quick: bool = False) -> Answer:
+        """Read a page; None if that may take long and ``only_quick`` is wanted."""
+        try:
+            html = content.html()
+            if only_quick and not is_too_large(html, self.max_html) and is_risky(html):
+                return None
+            page = extract(html, content.url, max_html=self.max_html, extractor=self.extractor)
+            return limit_page(page, self.max_text)
+        except ExtractionError as error:
+            return error
 
 
 def extractor_name(extractor: Extractor | None) -> str:
@@ -68,7 +115,7 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     return replace(parse_head(html, url), html=hash_html(html), text=text, reader=EXTRACTOR)
 
 
-def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> PageAnalysis:
+def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:
     """Like ``extract``, but return the visible lines and their roles too."""
     _check_size(html, max_html)
     root, head = parse_page(html), Page(url)
@@ -77,19 +124,9 @@ def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None =
         simplify(root)
     blocks, sections = find_sections(root)
     if extractor is not None:
-        head, reading = parse_head(html, url), locate_text(blocks, _run_extractor(extractor, html, url))
-    else:
-        reading = read_blocks(blocks, main_text(root, blocks, sections))
-    page = replace(
-        head,
-        html=hash_html(html),
-        text=reading.text,
-        main=reading.main,
-        headline=reading.headline,
-        reader=reading.reader,
-        quotes=reading.quotes,
-    )
-    return PageAnalysis(page, blocks, reading)
+        head = replace(parse_head(html, url), html=hash_html(html))
+        return locate_text(head, blocks, _run_extractor(extractor, html, url))
+    return read_blocks(replace(head, html=hash_html(html)), blocks, main_text(root, blocks, sections))
 
 
 def _check_size(html: str, max_html: int) -> None:
@@ -143,14 +180,29 @@ def _is_canonical(link: lxml.html.HtmlElement) -> bool:
     return "canonical" in (link.get("rel") or "").lower().split()
 
 
-def split_keywords(text: str) -> tuple[str, ...]:
-    """Split a string of keywords at western and Chinese separators.
-
-    >>> split_keywords("大桥, 通车、渡口；")
-    ('大桥', '通车', '渡口')
-    """
-    return tuple(word.strip() for word in _KEYWORD_END.split(text) if word.strip())
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+#: The pages in ``page/sample_pages``, without the line end that each file has. They hold the cases on which readers
+#: differ: menus, teasers, bylines, captions, lists, quotes, code, comments, a forum thread, an almost empty page and
+#: broken tags. Data tables are left out: versions that read everything else alike differ in their place.
+SAMPLE_PAGES = tuple(
+    path.read_text(encoding="utf-8").removesuffix("\n")
+    for path in sorted(Path(__file__).with_name("sample_pages").glob("*.html"))
+)
+
+
+@cache
+def reader_sample() -> str:
+    """Return a digest of what we read on the sample pages. It identifies the reader and its libraries in a recipe.
+
+    It takes some ten milliseconds per page. See ``text.samples``. The user's own extractor is known by its name and
+    ``__version__`` instead, as it may know one site alone.
+    """
+    found = [str(VERSION)]
+    for number, html in enumerate(SAMPLE_PAGES):
+        page = extract(html, f"https://sample{number}.example/news/page.html", max_html=len(html))
+        about = (page.title, *page.keywords, page.description, page.canonical, page.headline, page.reader)
+        found += [*about, page.main, page.text]
+    return digest(found)

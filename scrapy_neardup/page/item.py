@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -11,13 +12,13 @@ from typing import Any, NamedTuple
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import split_keywords
 from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
 
+_KEYWORD_END = re.compile(r"[,，、;；|]+")
 #: The prefix of the names of pages without URL.
 TEXT_PREFIX = "text:"
 
@@ -28,12 +29,6 @@ class ItemMetadata(NamedTuple):
     title: str = ""
     keywords: tuple[str, ...] = ()
     description: str = ""
-
-    @classmethod
-    def from_json(cls, values: Sequence[Any]) -> ItemMetadata:
-        """Restore an instance from the list that JSON makes of it."""
-        title, keywords, description = values
-        return cls(title, tuple(keywords), description)
 
     def apply_to(self, page: Page, url: str, max_text: int) -> Page:
         """Return the page as it is judged: with this metadata, the site of ``url``, and within ``limit_page``."""
@@ -113,6 +108,15 @@ class ItemFields:
         return ()
 
 
+def split_keywords(text: str) -> tuple[str, ...]:
+    """Split a string of keywords at western and Chinese separators.
+
+    >>> split_keywords("大桥, 通车、渡口；")
+    ('大桥', '通车', '渡口')
+    """
+    return tuple(word.strip() for word in _KEYWORD_END.split(text) if word.strip())
+
+
 def join_lines(value: Any) -> str:
     """Return a string stripped, the strings of a list (from ``getall()``) as lines, and "" for anything else."""
     if isinstance(value, str):
@@ -135,7 +139,7 @@ def hash_item(item: Item) -> int:
     if not item:
         return 0
     try:
-        return OPEN.of(json.dumps(dict(item), sort_keys=True, default=_encode))
+        return OPEN.of(_as_json(dict(item)))
     except (TypeError, ValueError, RecursionError):
         return 0
 
@@ -147,6 +151,9 @@ def _encode(value: Any) -> Any:
     if isinstance(value, (bytes, date, time, timedelta, Decimal)):
         return repr(value)
     raise TypeError(f"{type(value).__name__} may look like another one")
+
+
+_as_json = json.JSONEncoder(sort_keys=True, default=_encode).encode
 
 
 # An item of a listing is compared by its own fields, because the text around it belongs to other items too.

@@ -8,42 +8,12 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_neardup.errors import ExtractionError, NoWorker, Reason
+from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Extractor, decode_body, extract, hash_html, parse_head
-from scrapy_neardup.page.item import NO_METADATA, Item, ItemFields, ItemMetadata, hash_item, join_lines
-from scrapy_neardup.page.limits import MAX_TEXT, is_risky, is_too_large
+from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent, hash_html, parse_head
+from scrapy_neardup.page.item import Item, ItemFields, hash_item, join_lines
 from scrapy_neardup.page.urls import plain_url
-
-
-@dataclass(frozen=True, slots=True)
-class PageContent:
-    """The HTML of a page, neither decoded nor parsed. It can be sent to another process.
-
-    ``content``: text, or a body with its ``content_type``. ``is_of_url``: whether it surely belongs to the URL; if not,
-    the HTML must name the URL as canonical. ``metadata``: from the item.
-    """
-
-    url: str
-    content: str | bytes
-    content_type: str | None = None
-    is_of_url: bool = True
-    metadata: ItemMetadata = NO_METADATA
-
-    @property
-    def size(self) -> int:
-        """Bytes or characters."""
-        return len(self.content)
-
-    def html(self) -> str:
-        """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""
-        html = self.content
-        if isinstance(html, bytes):
-            html = decode_body(html, self.content_type)
-        if not self.is_of_url and plain_url(parse_head(html, self.url).canonical) != plain_url(self.url):
-            raise ExtractionError("other_page", f"the page does not name {self.url}")
-        return html
 
 
 def _encode(content: str | bytes) -> bytes:
@@ -132,24 +102,10 @@ _MAX_HASHED = 5_000_000
 #: The least characters of a field that a message proposes as the text.
 _LEAST_TEXT = 40
 
-#: Reads a page. Raises ExtractionError.
-ContentReader = Callable[[PageContent], Page]
-
-
-@dataclass(frozen=True, slots=True)
-class RiskyPage:
-    """The HTML of a page that a worker did not read, because that may take long."""
-
-    html: str
-
-
-#: The answer of a worker.
-Answer = Page | ExtractionError | RiskyPage
-
 
 @dataclass(frozen=True, slots=True)
 class UnreadPage:
-    """A page to read from HTML, here or in another process. ``is_risky``: this may take long.
+    """A page to read from HTML, here or in another process.
 
     ``body``: the hash of its bytes, which identifies it under any URL; 0 if it must be read.
     """
@@ -157,7 +113,6 @@ class UnreadPage:
     content: PageContent
     item: Item
     response: PageResponse | None = None
-    is_risky: bool = False
     body: int = 0
 
     @property
@@ -174,27 +129,21 @@ class PageSource:
     def __init__(
         self,
         fields: Mapping[str, str],
-        max_html: int,
-        extractor: Extractor | None,
+        reader: HtmlReader,
         *,
-        max_text: int = MAX_TEXT,
-        read_risky: ContentReader | None = None,
-        is_unchanged: Callable[[str, int], bool] = lambda url, html_hash: False,
+        read_risky: Callable[[PageContent], Answer] | None = None,
         bodies: BodyHasher | None = None,
         hashes_items: bool = True,
     ) -> None:
-        """``fields``: see ``ItemFields``; ``max_html``: see ``extract``; ``max_text``: see ``limit_page``.
+        """``fields``: see ``ItemFields``. ``reader`` reads pages here.
 
-        ``read_risky`` reads risky pages in a worker; without it they are read here. ``is_unchanged``: whether the page
-        of a URL has this hash already and need not be read. ``bodies`` hashes the bytes of pages; without it every page
-        is read. ``hashes_items``: whether pages of items with text get an item hash at once, see ``add_item_hash``.
+        ``read_risky`` reads pages that may take long, in a worker; without it they are read here. ``bodies`` hashes the
+        bytes of pages; without it every page is read. ``hashes_items``: whether pages of items with text get an item
+        hash at once, see ``add_item_hash``.
         """
         self.fields = ItemFields(fields)
-        self._max_html = max_html
-        self._extractor = extractor
-        self._max_text = max_text
-        self._read_risky = read_risky
-        self._is_unchanged = is_unchanged
+        self._reader = reader
+        self._read_risky = read_risky or reader.read
         self._bodies = bodies
         self._hashes_items = hashes_items
 
@@ -213,7 +162,7 @@ class PageSource:
         text, html = self.fields.text(item, "text"), self.fields.value(item, "html")
         if text:
             page = replace(_metadata_page(html, response, url), text=text)
-            page = self.fields.metadata(item).apply_to(page, url, self._max_text)
+            page = self.fields.metadata(item).apply_to(page, url, self._reader.max_text)
             return self.add_item_hash(page, item, url) if self._hashes_items else page
         response = None if html else response
         try:
@@ -222,53 +171,31 @@ class PageSource:
         except ExtractionError as error:
             raise self._with_cure(error, item, response) from None
 
-    def read(self, unread: UnreadPage, answer: Answer | None = None) -> Page:
-        """Read a page, or take the ``answer`` of another process. Raises ExtractionError."""
-        made = unread if unread.is_risky else self.read_quickly(unread, answer)
-        if isinstance(made, Page):
-            return made
-        try:
-            return self.finish(made, (self._read_risky or self._extract)(made.content))
-        except ExtractionError as error:
-            return self.finish(made, error)
-
-    def read_quickly(self, unread: UnreadPage, answer: Answer | None = None) -> Page | UnreadPage:
-        """Read a page here, or take the ``answer`` of another process. Return a risky page unread.
-
-        Raises ExtractionError.
-        """
-        url = unread.url
+    def read(self, unread: UnreadPage, answer: Answer = None) -> Page:
+        """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
         if answer is None or isinstance(answer, NoWorker):
-            try:
-                html = unread.content.html()
-            except ExtractionError as error:
-                raise self._with_cure(error, unread.item, unread.response) from None
-            if is_too_large(html, self._max_html):
-                return self.skip(unread, hash_html(html), "too_large")
-            answer = RiskyPage(html) if is_risky(html) else self._extract(PageContent(url, html))
-        if not isinstance(answer, RiskyPage):
-            return self.finish(unread, answer)
-        html_hash = hash_html(answer.html)
-        if self._is_unchanged(url, html_hash):  # the same HTML took too long before
-            return self.skip(unread, html_hash, "too_slow")
-        content = PageContent(url, answer.html, metadata=unread.content.metadata)
-        return replace(unread, content=content, is_risky=True)
+            answer = self.read_content(unread.content)
+        return self.finish(unread, answer)
 
-    def finish(self, unread: UnreadPage, result: Page | ExtractionError) -> Page:
-        """Return the judged page. Raises ExtractionError if it could not be read for a reason other than a limit."""
-        if isinstance(result, Page):
-            return self._complete(replace(result, body=unread.body), unread)
-        if result.reason in LIMIT_REASONS:
-            return self.skip(unread, self.hash_html(unread), result.reason)
-        raise self._with_cure(result, unread.item, unread.response)
+    def read_content(self, content: PageContent) -> Answer:
+        """Read a page here, or in a worker if that may take long."""
+        answer = self.read_quickly(content)
+        return self._read_risky(content) if answer is None else answer
 
-    def skip(self, unread: UnreadPage, html_hash: int, reason: Reason) -> Page:
-        """Return a page without text that was not read."""
-        return self._complete(Page(unread.url, html=html_hash, unread=reason, body=unread.body), unread)
+    def read_quickly(self, content: PageContent) -> Answer:
+        """Read a page here; None if that may take long."""
+        return self._reader.read(content, only_quick=True)
 
-    def hash_html(self, unread: UnreadPage) -> int:
-        """Return the hash that shows whether an unread page has changed."""
-        return hash_html(unread.content.html())
+    def finish(self, unread: UnreadPage, answer: Answer) -> Page:
+        """Return the page of an answer. Raises ExtractionError if it could not be read for a reason beside a limit."""
+        assert answer is not None
+        page = answer
+        if isinstance(page, ExtractionError):
+            if page.reason not in LIMIT_REASONS:
+                raise self._with_cure(page, unread.item, unread.response)
+            page = Page(unread.url, html=hash_html(unread.content.html()), unread=page.reason)
+        page = replace(page, body=unread.body)
+        return unread.content.metadata.apply_to(page, unread.url, self._reader.max_text)
 
     def add_item_hash(self, page: Page, item: Item, url: str) -> Page:
         """Add the hash of the item, which shows whether a page with little text has changed.
@@ -278,21 +205,16 @@ class PageSource:
         is_long = len(self.fields.text(item, "text")) > _MAX_HASHED
         return page if is_long or self.fields.is_content_name(item, url) else replace(page, html=hash_item(item))
 
-    def _complete(self, page: Page, unread: UnreadPage) -> Page:
-        return unread.content.metadata.apply_to(page, unread.url, self._max_text)
-
-    def _extract(self, content: PageContent) -> Page:
-        return extract(content.html(), content.url, max_html=self._max_html, extractor=self._extractor)
-
     def _hash_body(self, content: PageContent) -> int:
         if self._bodies is None:
             return 0
-        url = content.url if self._extractor is not None else ""  # the user's extractor may depend on it
-        return self._bodies.hash(content, self._max_html, self._max_text, *content.metadata, url)
+        reader = self._reader
+        url = content.url if reader.extractor is not None else ""  # the user's extractor may depend on it
+        return self._bodies.hash(content, reader.max_html, reader.max_text, *content.metadata, url)
 
     def _content(self, html: Any, response: PageResponse | None, url: str, content_type: str | None) -> PageContent:
         body = html if isinstance(html, bytes) else response.body if response is not None else b""
-        if len(body) > _MAX_CHAR * self._max_html:
+        if len(body) > _MAX_CHAR * self._reader.max_html:
             raise ExtractionError("too_large", f"the page has {len(body)} bytes, too many to decode")
         if isinstance(html, bytes) and html:
             return PageContent(url, html, content_type)

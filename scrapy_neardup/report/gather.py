@@ -16,8 +16,7 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.recipes import decisions_of
-from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
-from scrapy_neardup.maintenance.statistics import Census
+from scrapy_neardup.maintenance.scan import Census, Watch, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.urls import site_of

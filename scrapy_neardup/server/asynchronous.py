@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from redis import exceptions
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server.connection import Link
-from scrapy_neardup.server.errors import is_no_answer, is_refusal, lacks_replicas, translate_errors
+from scrapy_neardup.server.connection import Link, is_no_answer, is_refusal, lacks_replicas, translate_errors
 from scrapy_neardup.server.program import Program
 
 T = TypeVar("T")
@@ -111,6 +110,13 @@ class AsyncLink:
     async def run(self, program: Program) -> list[Any]:
         """Like ``Link.run``. Sends the program again if no answer comes. Raises StoreError."""
         return await self._repeat(lambda: self.run_once(program))
+
+    async def send(self, *operations: Callable[[Program], None]) -> list[Any]:
+        """Run a program of some operations."""
+        program = self.program()
+        for add in operations:
+            add(program)
+        return await self.run(program)
 
     async def run_once(self, program: Program) -> list[Any]:
         """Run a program whose time matters; raises NoAnswer if none comes."""

@@ -7,26 +7,34 @@ else has meanwhile. The stream is bounded, and a killed crawl publishes no more:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.server.engine import OvertakenError, Redis
+from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import STREAM
-from scrapy_neardup.server.notes import TOGETHER, Entries, Note, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.transaction import Note, OvertakenError
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
 from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import Sentences
 
+#: Notes in the stream, about; a page has two.
+_MOST = 40_000
+#: Notes in one entry, at most.
+_TOGETHER = 128
 #: The row with the position in the stream that the blocks include.
 COUNTED = layout.meta_key("counted")
 _START = b"0-0"
 #: Entries to read at a time: by a blocking reader, and by a loop.
 _CHUNK, FEW = 500, 16
+#: Entries as the server answers them: position and fields.
+Entries = list[tuple[bytes, dict[bytes, bytes]]]
 
 
 class SharedBoilerplate(BoilerplateCounts):
@@ -82,14 +90,9 @@ class SharedBoilerplate(BoilerplateCounts):
             self._unpublished.append(note)
             self._count_here(note)
 
-    @property
-    def has_entry_to_publish(self) -> bool:
-        """Whether the notes fill an entry of the stream."""
-        return len(self._unpublished) >= TOGETHER
-
     def publish(self, program: Program) -> bool:
         """Add an entry to a program; False if there is none. Send it only once, or others count it twice."""
-        notes, self._unpublished = self._unpublished[:TOGETHER], self._unpublished[TOGETHER:]
+        notes, self._unpublished = self._unpublished[:_TOGETHER], self._unpublished[_TOGETHER:]
         if notes:
             program.append(STREAM, most_entries(len(notes)), pack_notes(self._redis.leases.token, notes))
         return bool(notes)
@@ -158,3 +161,31 @@ class SharedBoilerplate(BoilerplateCounts):
             self.counts.saved()
         finally:
             redis.read_set = None
+
+
+def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
+    """Return one entry of the stream. ``crawler`` (8 bytes) has already counted the notes.
+
+    8s crawler · JSON: of each note its sentences (null, or in base64, I per sentence), its site, and ``yes``.
+    """
+    rows = [
+        (None if note.sentences is None else b64encode(note.sentences.astype(">u4").tobytes()).decode(), *note[1:])
+        for note in notes
+    ]
+    return crawler + json.dumps(rows).encode()
+
+
+def unpack_notes(entry: bytes) -> list[Note]:
+    """Return what ``pack_notes`` packed; raises ValueError for anything else."""
+    try:
+        return [
+            Note(None if packed is None else np.frombuffer(b64decode(packed), ">u4").astype(np.uint32), site, yes)
+            for packed, site, yes in json.loads(entry[8:])
+        ]
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def most_entries(notes: int) -> int:
+    """Return the length of the stream, by an entry of so many notes."""
+    return max(1, _MOST // max(1, notes))

@@ -10,15 +10,20 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import SplitResult
 
-from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row
 from scrapy_neardup.kv.options import DEFAULT, Options
-from scrapy_neardup.server.layout import DIRECTORY, GIVEN_UP, first_bits, names_between, rows_of, spot
-from scrapy_neardup.server.leases import LEASE, Leases, PageLost
+from scrapy_neardup.server.claims import LEASE, Leases, PageLost
+from scrapy_neardup.server.layout import DIRECTORY, GIVEN_UP, OnLevels, first_bits, names_between, rows_of
 from scrapy_neardup.server.location import need_redis, read_url
 from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.transaction import RemoteTransaction, newest_of
+from scrapy_neardup.server.transaction import (
+    TRIES,
+    OvertakenError,
+    RemoteTransaction,
+    newest_of,
+    overtaken_too_often,
+)
 from scrapy_neardup.state import layout
 
 if TYPE_CHECKING:
@@ -27,26 +32,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: First letters of the rows on which writes depend.
 _READ_SET = b"ujm"
-#: Tries of a write, if others always write first.
-TRIES = 200
 #: Fields, or names of keys, to fetch at a time; and if the caller needs few.
 _CHUNK, _FEW = 500, 16
 #: Keys to measure for an estimate of the size.
 _MEASURED = 5000
 #: First letters of rows in hashes that the directory lists.
 _LISTED = (b"d", b"e", b"j", b"o", b"r")
-
-
-class OvertakenError(Exception):
-    """Others have changed what a write depends on."""
-
-
-def overtaken_too_often(location: str) -> StoreError:
-    """Return the error after ``TRIES`` writes that others came before."""
-    return StoreError(
-        f"{TRIES} writes to the state at {location} failed, because others wrote first. Try again. If that does not "
-        "help, check whether another program writes to the keys of this state."
-    )
 
 
 class Redis(Engine):
@@ -113,25 +104,20 @@ class Redis(Engine):
 
     def fetch(self, key: bytes) -> bytes | None:
         """Return the value of a row on the server, even during a transaction."""
-        program = self.link.program()
-        program.get(key)
-        value: bytes | None = self.link.run(program)[1]
+        value: bytes | None = self.link.ask(Program.get, key)
         return value
 
     def newest_postings(self, key: int, limit: int) -> list[int]:
         """Return the newest ids, up to ``limit``, that are filed under a key."""
         if self.transaction is not None:
             return self.transaction.postings(key, limit)
-        packed, program = pack_key(key), self.link.program()
-        program.newest([packed], limit)
-        return newest_of(self.link.run(program)[1], limit).get(packed, [])
+        packed = pack_key(key)
+        return newest_of(self.link.ask(Program.newest, [packed], limit), limit).get(packed, [])
 
     def pages(self) -> int:
         """Return the number of pages; within a transaction, the last known one."""
         if self.transaction is None:
-            program = self.link.program()
-            program.count()
-            self._pages = int(self.link.run(program)[1] or 0)
+            self._pages = int(self.link.ask(Program.count) or 0)
         return self._pages
 
     # Rows in order, while others write.
@@ -245,7 +231,7 @@ class Redis(Engine):
         """Yield URLs or postings. The directory does not list their keys, so the server scans for them."""
         letter = prefix[:1]
         if letter == b"u" and len(prefix) >= 9:
-            yield from self._rows_together(spot(prefix[:9]).names, prefix, reverse=reverse)
+            yield from self._rows_together(OnLevels(letter, (prefix[1:9],)).names(), prefix, reverse=reverse)
             return
         begin = len(self.link.prefix)
         found = self.link.scan(self._pattern(letter + b"*"))  # Kvrocks knows no other pattern

@@ -34,12 +34,26 @@ _ID, _PAIR = 9, 17
 _POSTING = 14
 
 
-class Spot(NamedTuple):
-    """Where a row lies: the keys that may hold it, its field or member there, and whether the directory lists them."""
+class OnLevels(NamedTuple):
+    """Names of keys that a state has on each level: for hashes of URLs, or for keys of pages."""
 
-    names: tuple[bytes, ...]
+    letter: bytes
+    keys: tuple[bytes, ...]
+
+    def names(self, levels: int = len(_LEVELS)) -> tuple[bytes, ...]:
+        """Return the names on the lowest ``levels``."""
+        return tuple(name for level in range(levels) for name in names_on(self.letter, self.keys, level))
+
+
+Names = tuple[bytes, ...] | OnLevels
+
+
+class Spot(NamedTuple):
+    """Where a row lies: the keys that may hold it, its field there, and the name by which the directory lists them."""
+
+    names: Names
     field: bytes
-    listed: bool = True
+    listed: bytes = b""
 
 
 def level_of(pages: int) -> int:
@@ -50,13 +64,15 @@ def level_of(pages: int) -> int:
 def spot(row: bytes) -> Spot:
     """Return where a row lies that is no posting. A URL may lie on each level."""
     letter, size = row[:1], len(row)
-    if letter in _BY_TIME and size == _ID:
-        return Spot((_time_name(letter, row[1:]),), row[1:])
-    if letter in _BY_CRAWL and size == _PAIR:
-        return Spot((row[:9],), row[9:])
     if is_url(row):
-        return Spot(_url_names(row[1:]), row[1:], listed=False)
-    return Spot((b"*" + letter,), row)
+        return Spot(OnLevels(b"u", (row[1:],)), row[1:])
+    if letter in _BY_TIME and size == _ID:
+        name, field = _time_name(letter, row[1:]), row[1:]
+    elif letter in _BY_CRAWL and size == _PAIR:
+        name, field = row[:9], row[9:]
+    else:
+        name, field = b"*" + letter, row
+    return Spot((name,), field, name)
 
 
 def is_url(row: bytes) -> bool:
@@ -118,7 +134,3 @@ def number_name(number: int) -> bytes:
 
 def _time_name(letter: bytes, id: bytes) -> bytes:
     return letter + (int.from_bytes(id, "big") >> _TOGETHER).to_bytes(4, "big")
-
-
-def _url_names(hash: bytes) -> tuple[bytes, ...]:
-    return tuple(name for level in range(len(_LEVELS)) for name in names_on(b"u", (hash,), level))

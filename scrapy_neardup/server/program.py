@@ -7,7 +7,6 @@ every key that it touches, and uses no command that Kvrocks lacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha1
 
 from scrapy_neardup.server.layout import (
@@ -16,7 +15,8 @@ from scrapy_neardup.server.layout import (
     GIVEN_UP,
     HIGHEST,
     PENDING,
-    Spot,
+    Names,
+    OnLevels,
     is_posting,
     is_url,
     level_of,
@@ -28,19 +28,8 @@ from scrapy_neardup.server.layout import (
 _COMMON = (DIRECTORY, HIGHEST, COUNTER)
 
 
-@dataclass(slots=True)
-class _OnLevels:
-    """Keys that lie on each level; their names depend on how many levels are in use."""
-
-    letter: bytes
-    keys: tuple[bytes, ...]
-
-    def names(self, levels: int) -> tuple[bytes, ...]:
-        return tuple(name for level in range(levels) for name in names_on(self.letter, self.keys, level))
-
-
 #: An operation of the script, the keys that it touches, and its arguments.
-_Operation = tuple[bytes, "tuple[bytes, ...] | _OnLevels", tuple["bytes | int", ...]]
+_Operation = tuple[bytes, Names, "tuple[bytes | int, ...]"]
 
 
 class Program:
@@ -63,19 +52,17 @@ class Program:
         for (id, level), filed in self._postings.items():
             postings.append((b"use_level", (), (level + 1,)))
             postings.append((b"file", tuple(names_on(b"k", filed, level)), (b"".join(filed), id)))
-        names, first_of = [*_COMMON], dict[tuple[bytes, ...], int]()
+        names, first_of = [*_COMMON], dict[Names, tuple[int, int]]()
         levels, arguments = 0, list[bytes | int]()
         for operation, where, more in (*self._conditions, *self._writes, *postings, *self._reads):
-            if isinstance(where, _OnLevels):
-                levels = self.levels
-                keys = where.names(levels)
-            else:
-                keys = where
-            first = first_of.get(keys)
-            if first is None:
-                first = first_of[keys] = len(names) + 1
+            begin = first_of.get(where)
+            if begin is None:
+                if isinstance(where, OnLevels):
+                    levels = self.levels
+                keys = where.names(levels) if isinstance(where, OnLevels) else where
+                begin = first_of[where] = (len(names) + 1, len(keys))
                 names += keys
-            arguments += (operation, first, len(keys), *more)
+            arguments += (operation, *begin, *more)
         return [prefix + name for name in names], [levels, *arguments]
 
     @property
@@ -92,21 +79,23 @@ class Program:
 
     def expect(self, row: bytes, value: bytes | None) -> None:
         """Require that a row has not changed; the row of a URL may have another time, but must name the same page."""
-        if value is None:
-            self._conditions.append((b"absent", *_places(row)))
-        elif is_url(row):
-            self._conditions.append((b"begins", *_places(row, value[:8])))
-        else:
-            self._conditions.append((b"equals", *_places(row, value)))
-
-    def expect_in_flight(self, name: bytes, field: bytes, row: bytes, value: bytes) -> None:
-        """Require that a hash has a field, or that a row already has the value that this program writes."""
         where = spot(row)
-        self._conditions.append((b"in_flight", (name, *where.names), (field, where.field, value)))
+        if value is None:
+            self._conditions.append((b"absent", where.names, (where.field,)))
+        elif is_url(row):
+            self._conditions.append((b"begins", where.names, (where.field, value[:8])))
+        else:
+            self._conditions.append((b"equals", where.names, (where.field, value)))
 
-    def expect_lease(self, name: bytes, token: bytes, milliseconds: int, crawl: Spot) -> None:
+    def expect_in_flight(self, name: bytes, field: bytes, record: bytes, value: bytes) -> None:
+        """Require that a hash has a field, or that the row of a record already has the value of this program."""
+        names, row, _ = spot(record)
+        self._conditions.append((b"in_flight", (name, names[0]), (field, row, value)))
+
+    def expect_lease(self, name: bytes, token: bytes, milliseconds: int, crawl: bytes) -> None:
         """Require that a lease is ours, or take it anew if it ended and nobody has begun to roll the crawl back."""
-        self._conditions.append((b"lease", (name, crawl.names[0], GIVEN_UP), (token, milliseconds, crawl.field)))
+        names, row, _ = spot(crawl)
+        self._conditions.append((b"lease", (name, names[0], GIVEN_UP), (token, milliseconds, row)))
 
     def expect_no_lease(self, name: bytes) -> None:
         """Require that nobody holds a lease."""
@@ -122,24 +111,27 @@ class Program:
         """Write a row. The level depends on the number of ``pages`` in the state."""
         if is_posting(row):
             self._postings.setdefault((row[-8:], level_of(pages)), []).append(row[1:-8])
-        elif is_url(row):
+            return
+        names, field, listed = spot(row)
+        if is_url(row):
             level = level_of(pages) + 1
             self.levels = max(self.levels, level)
-            self._writes.append((b"put_url", *_places(row, value, level)))
+            self._writes.append((b"put_url", names, (field, value, level)))
         else:
-            where = spot(row)
-            self._writes.append((b"put", where.names, (where.field, value, *_accounts(row, where))))
+            self._writes.append((b"put", names, (field, value, listed, _counted(row))))
 
     def delete(self, row: bytes) -> None:
         """Delete a row, if it exists."""
         if is_posting(row):
-            self._writes.append((b"unfile", _OnLevels(b"k", (row[1:-8],)), (row[1:],)))
+            self._writes.append((b"unfile", OnLevels(b"k", (row[1:-8],)), (row[1:],)))
         else:
-            self._writes.append((b"delete", *_places(row, *_accounts(row, spot(row)))))
+            names, field, listed = spot(row)
+            self._writes.append((b"delete", names, (field, listed, _counted(row))))
 
     def see(self, row: bytes, id: bytes, seconds: bytes) -> None:
         """Move the time forward at which a URL was last seen, if it still names this page."""
-        self._writes.append((b"see", *_places(row, id, seconds)))
+        names, field, _ = spot(row)
+        self._writes.append((b"see", names, (field, id, seconds)))
 
     def register(self, page: bytes, heads: Sequence[bytes]) -> None:
         """Add a page in flight under each of its ``heads``."""
@@ -170,7 +162,8 @@ class Program:
 
     def get(self, row: bytes) -> None:
         """Answer the value of a row, or None."""
-        self._reads.append((b"get", *_places(row)))
+        names, field, _ = spot(row)
+        self._reads.append((b"get", names, (field,)))
 
     def get_field(self, name: bytes, field: bytes) -> None:
         """Answer the value of a field of a hash that is not part of the state, or None."""
@@ -178,7 +171,7 @@ class Program:
 
     def newest(self, keys: Sequence[bytes], most: int) -> None:
         """Answer the postings of keys of one length in one list: up to ``most`` of each key and level, newest first."""
-        self._reads.append((b"newest", _OnLevels(b"k", tuple(keys)), (len(keys), b"".join(keys), most)))
+        self._reads.append((b"newest", OnLevels(b"k", tuple(keys)), (len(keys), b"".join(keys), most)))
 
     def in_flight(self, heads: Sequence[bytes]) -> None:
         """Answer the pages in flight that have one of these ``heads``, each behind its head."""
@@ -193,17 +186,9 @@ class Program:
         self._reads.append((b"count", (), ()))
 
 
-def _places(row: bytes, *more: bytes | int) -> tuple[tuple[bytes, ...] | _OnLevels, tuple[bytes | int, ...]]:
-    """Return the keys that may hold a row, and the arguments: its field there, and ``more``."""
-    if is_url(row):
-        return _OnLevels(b"u", (row[1:],)), (row[1:], *more)
-    where = spot(row)
-    return where.names, (where.field, *more)
-
-
-def _accounts(row: bytes, where: Spot) -> tuple[bytes, bytes]:
-    """Return the name by which the directory lists the key of a row, and whether the row counts as a page."""
-    return (where.names[0] if where.listed else b""), (b"1" if row[:1] == b"r" else b"")
+def _counted(row: bytes) -> bytes:
+    """Return whether a row counts as a page."""
+    return b"1" if row[:1] == b"r" else b""
 
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.server.claims import NUMBER_BITS, Leases, PendingPage
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import pending_name
-from scrapy_neardup.server.leases import NUMBER_BITS, Leases
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Cursors, Expiry
 from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
@@ -67,7 +66,7 @@ class SharedJournal(Journal):
             return False
         for page in self.pages_in_flight(generation):
             program = self._redis.link.program()
-            page.unregister(program, self._rows.hashes)
+            page.unregister(program)
             self._redis.link.run(program)
         return True
 
@@ -76,7 +75,7 @@ class SharedJournal(Journal):
         link = self._redis.link
         found = link.call(lambda client: client.hgetall(link.prefix + pending_name(generation)))
         return [
-            PendingPage(self._rows.unpack_record(layout.unpack_id(id), packed), generation)
+            PendingPage.make(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
             for id, packed in found.items()
         ]
 

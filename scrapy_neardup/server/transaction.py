@@ -1,16 +1,35 @@
-"""The rows that were fetched for one piece of synchronous code, and the rows that it writes."""
+"""Synchronous code on the rows of a server, without waiting for it.
+
+The code runs in a transaction. If a row is missing there, it is fetched, and the code starts again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.server.notes import Note
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
+from scrapy_neardup.state.sentence_counts import Sentences
+
+#: Tries of a write, if others always write first.
+TRIES = 200
+
+
+class OvertakenError(Exception):
+    """Others have changed what a write depends on."""
+
+
+def overtaken_too_often(location: str) -> StoreError:
+    """Return the error after ``TRIES`` writes that others came before."""
+    return StoreError(
+        f"{TRIES} writes to the state at {location} failed, because others wrote first. Try again. If that does not "
+        "help, check whether another program writes to the keys of this state."
+    )
 
 
 def newest_of(members: Iterable[bytes], limit: int) -> dict[bytes, list[int]]:
@@ -31,6 +50,17 @@ class NotFetched(BaseException):
         self.rows = rows
         self.postings = postings
         self.scan = scan
+
+
+class Note(NamedTuple):
+    """The sentences of one page of a site; ``yes``: count them for all sites.
+
+    Without sentences it says whether a page of the site is made from a template: see ``note_form``.
+    """
+
+    sentences: Sentences | None
+    site: str
+    yes: bool
 
 
 @dataclass(slots=True)

@@ -11,13 +11,12 @@ from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore
 from scrapy_neardup.kv.checked import CheckedStore, Snapshot
-from scrapy_neardup.kv.exchange import refuse_unfinished
 from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
 from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
-from scrapy_neardup.state.urls import ENGINES, STORES, default_url, load, parse_url
+from scrapy_neardup.state.urls import ENGINES, default_url, load, parse_url
 from scrapy_neardup.state.verifier import row_problems
 
 #: The page store of a shared state.
@@ -109,8 +108,6 @@ def open_store(
     kind, location = parse_url(url, named_by)
     if not kind.is_persistent:
         return open_at(kind, location, recipe, named_by, secret)
-    if kind.scheme in STORES:
-        refuse_unfinished(location)
     place = location, dry_run
     if place not in _open_stores:
         if dry_run:
@@ -149,8 +146,6 @@ def open_snapshot(
     Kinds without snapshots are opened. Raises StoreError if there is no state.
     """
     kind, location = parse_url(url, named_by)
-    if kind.scheme in STORES:
-        refuse_unfinished(location)
     if issubclass(kind, FileEngine):
         snapshot = _take_snapshot(kind, location, named_by)
         return open_rows(snapshot, recipe, named_by, secret, snapshot)

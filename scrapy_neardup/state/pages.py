@@ -151,11 +151,11 @@ class PageStore(PageRows):
             if key.startswith(layout.RECORDS):
                 self.note_id(layout.last_id(key))
 
-    def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
+    def tally_problems(self) -> Iterator[str]:
         """Yield each disagreement between the rows, and with the tally: see ``row_problems``."""
         if self.kv.tally is not None:
             hashes = Keyed(self.secret.value) if self.secret else None
-            yield from row_problems(self.kv, self.kv.tally, hashes, tally_alone=tally_alone)
+            yield from row_problems(self.kv, self.kv.tally, hashes)
 
     def damaged(self, what: str) -> StoreDamaged:
         """Return the error for a row that is not what was written."""

@@ -21,7 +21,6 @@ from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.kv.base import SETTING, Engine, without_password
-from scrapy_neardup.kv.exchange import is_unfinished
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -91,9 +90,8 @@ def existing_default(directory: Path) -> str:
     """Return the URL of the default state in a directory; empty if there is none."""
     for scheme in ("leveldb", "sqlite"):
         path = directory / f"state.{scheme}"
-        # A witness without database belongs to a lost state, which must be reported. So must a state that a migration
-        # was moving.
-        if path.exists() or STORES[scheme].exists(str(path)) or is_unfinished(str(path)):
+        # A witness without database belongs to a lost state, which must be reported.
+        if path.exists() or STORES[scheme].exists(str(path)):
             return STORES[scheme].url(str(path.absolute()))
     return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,13 @@ from scrapy_neardup.state.layout import last_id, unpack_id, url_key
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.record import Record
 
+#: Rows that records imply.
+_DERIVED = (b"k", b"u", b"x")
 
-def row_problems(
-    kv: KeyValueStore, tally: RowTally, hashes: Keyed | None, *, tally_alone: bool = False
-) -> Iterator[str]:
-    """Yield where rows disagree with the tally and, unless ``tally_alone``, with the records. Reads all rows."""
-    count = RowCount(hashes, tally_alone=tally_alone)
+
+def row_problems(kv: KeyValueStore, tally: RowTally, hashes: Keyed | None) -> Iterator[str]:
+    """Yield where rows disagree with each other or with the tally. Reads all rows."""
+    count = RowCount(hashes)
     try:
         for key, value in kv.scan(b""):
             count.add(key, value)
@@ -32,78 +33,99 @@ def row_problems(
 
 
 class RowCount:
-    """Counts all rows in byte order, in 32 bytes a page.
+    """Counts all rows, in 32 bytes a page.
 
     The tally covers rows that no other row implies. Records imply postings and URLs: postings are compared by number
-    and sum, and each record needs a URL row and vice versa.
+    and sums, and each record needs its URL row and vice versa.
     """
 
-    def __init__(self, hashes: Keyed | None, *, tally_alone: bool = False) -> None:
-        """``hashes``: of URLs; None skips these. ``tally_alone``: skip what records imply."""
+    def __init__(self, hashes: Keyed | None) -> None:
+        """``hashes``: of URLs; None skips these."""
         self._hashes = hashes
-        self._tally_alone = tally_alone
         self._last = b""
         self._pages = self._total = 0
-        #: Postings minus those of records: their number, and the sum of keys and ids.
-        self._postings = self._filed = 0
+        #: Postings minus those of records: the sum of their ids, and of key times id, which finds exchanged ids.
+        self._ids_filed = self._filed = 0
+        #: Id and hash of the URL: of each record, and of each URL row.
         self._ids, self._urls = array("Q"), array("Q")
         self._named, self._known = array("Q"), array("Q")
-        self._replaced: set[int] = set()
+        #: Superseded pages may have no URL row: later versions were rolled back, or have it.
+        self._superseded: set[int] = set()
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Add the next row. Raises ValueError if it cannot exist."""
+        """Add the next row in byte order. Raises ValueError if it cannot exist."""
         if key < self._last:
             raise ValueError(f"its rows are not in order at the key {key!r:.60}")
         self._last = key
+        self.count(key, value)
         first = key[:1]
-        if self._tally_alone:
-            if first not in (b"k", b"u", b"x") and key != KEY:
-                self._total += of_row(key, value)
-                self._pages += first == b"r"
-        elif first == b"k":
-            for number, id in pairs((key, value)) if is_posting((key, value)) else ((0, 1),):
-                self._postings += 1
-                self._filed += (number << 64) + id
+        if first == b"k":
+            self.add_postings(pairs((key, value)) if is_posting((key, value)) else [(1, 1)])
         elif first == b"u":
-            self._known.append(last_id(key))
-            self._named.append(int.from_bytes(value[:8], "big"))
-        elif first != b"x" and key != KEY:  # a body that is not found is one that is read
-            self._total += of_row(key, value)
-            if first == b"j":
-                self._replaced.add(unpack_id(value))
-            elif first == b"r":
-                self._take(_record(key, value))
+            self.add_url(last_id(key), unpack_id(value[:8]))
+        elif first == b"r":
+            self.add_record(_record(key, value))
 
-    def _take(self, record: Record) -> None:
-        self._pages += 1
+    def count(self, key: bytes, value: bytes) -> None:
+        """Count a row for the tally alone."""
+        first = key[:1]
+        if first not in _DERIVED and key != KEY:
+            self._total += of_row(key, value)
+            self._pages += first == b"r"
+            if first == b"j":
+                self._superseded.add(unpack_id(value))
+
+    def add_postings(self, postings: Iterable[tuple[int, int]]) -> None:
+        """Add keys and ids."""
+        for key, id in postings:
+            self._ids_filed += id
+            self._filed += key * id
+
+    def add_url(self, url: int, id: int) -> None:
+        """Add a URL row, with the hash of its URL."""
+        self._known.append(url)
+        self._named.append(id)
+
+    def add_record(self, record: Record) -> None:
+        """Add a record."""
         self._ids.append(record.id)
-        # A superseded page may have no URL row: later versions were rolled back, or have it.
-        if self._hashes is not None and record.id not in self._replaced:
+        if self._hashes is not None:
             self._urls.append(last_id(url_key(record.url, self._hashes)))
         if record.keys:
             keys = keys_of(record.keys)
-            self._postings -= len(keys)
-            self._filed -= (sum(keys) << 64) + len(keys) * record.id
+            self._ids_filed -= len(keys) * record.id
+            self._filed -= sum(keys) * record.id
 
-    def problems(self, tally: RowTally) -> Iterator[str]:
-        """Yield what disagrees, after the last row."""
-        if self._pages != tally.pages:
+    @property
+    def ids(self) -> npt.NDArray[np.uint64]:
+        """The ids of all records."""
+        return column(self._ids)
+
+    def unnamed(self) -> list[int]:
+        """Return the ids of pages whose URL row names another page."""
+        urls, named = column(self._urls), column(self._named) ^ column(self._known)
+        is_unnamed = np.isin(urls, column(self._known)) & ~np.isin(self.ids ^ urls, named)
+        return [id for id in self.ids[is_unnamed].tolist() if id not in self._superseded]
+
+    def problems(self, tally: RowTally | None) -> Iterator[str]:
+        """Yield what disagrees, after the last row. A URL row may name another URL of the same hash."""
+        if tally is not None and self._pages != tally.pages:
             yield f"it has {self._pages:,} pages, but had {tally.pages:,} after its last write"
-        elif self._total & MASK != tally.total:
+        elif tally is not None and self._total & MASK != tally.total:
             yield f"its {self._pages:,} pages are there, but some rows have changed, are missing or are extra"
-        if self._postings or self._filed:
+        if self._ids_filed or self._filed:
             yield "its postings do not match its records"
-        if not _all_in(self._urls, self._known):
+        if self._hashes is None:
+            return
+        urls = column(self._urls)
+        if any(id not in self._superseded for id in self.ids[~np.isin(urls, column(self._known))].tolist()):
             yield "the URL row of a page is missing"
-        if not _all_in(self._named, self._ids):
-            yield "a URL row names a page that is missing"
+        if not np.isin(column(self._named) ^ column(self._known), self.ids ^ urls).all():
+            yield "a URL row names a page that is missing, or has another URL"
 
 
-def _all_in(some: array[int], others: array[int]) -> bool:
-    return bool(np.isin(_column(some), _column(others)).all())
-
-
-def _column(values: array[int]) -> npt.NDArray[np.uint64]:
+def column(values: array[int]) -> npt.NDArray[np.uint64]:
+    """Return numbers of 64 bits as an array, without a copy."""
     return np.frombuffer(values, np.uint64) if values else np.empty(0, np.uint64)
 
 

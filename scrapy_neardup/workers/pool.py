@@ -1,7 +1,8 @@
-"""Worker processes that read pages and can be killed, each with a thread that waits for its answers.
+"""Worker processes that read pages and can be ended, each with a thread that waits for its answers.
 
-No limit on its input bounds the time of a parser on a hostile page, and nothing within a process can end it. So a
-worker that takes too long, grows too large or dies is replaced, and only its page is to blame.
+No limit on its input bounds the time of a parser on a hostile page, and nothing within Python can end it. So a worker
+ends itself when a page takes too long. It is replaced, as is one that grew too large or died, and only its page is to
+blame.
 
 The workers are plain child processes. ``multiprocessing``, ``concurrent.futures`` and pebble import the main module of
 the program again in each child, so a script without ``if __name__ == "__main__"`` would start a crawl in each. They
@@ -14,11 +15,11 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
-from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
@@ -26,15 +27,12 @@ from time import monotonic
 from typing import Any, BinaryIO, cast, get_args
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
-from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import Answer, PageContent
-from scrapy_neardup.workers.messages import ReadingOptions, receive, send
-from scrapy_neardup.workers.worker import MAX_KEPT
+from scrapy_neardup.files import Entry, InputRecord
+from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.workers.worker import MAX_KEPT, ReadingOptions, receive, send
 
 #: The paths are set before any import: ``-c`` puts the working directory before them.
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from scrapy_neardup.workers.worker import main; main()"
-#: Seconds that a worker may take to start.
-_START_SECONDS = 60.0
 #: The parameter M_ARENA_MAX of mallopt in malloc.h.
 _ARENA_MAX = -8
 #: More workers would wait for the process that judges: judging takes a third of the time of reading.
@@ -44,7 +42,7 @@ _WORKER_MEMORY = 400_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
 #: Errors of a pipe whose other end is dead, or talks nonsense.
-_BROKEN = OSError, EOFError, ValueError, MemoryError, OverflowError
+_BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
 
 class WorkerPool:
@@ -59,7 +57,6 @@ class WorkerPool:
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
-        self._threads: list[Thread] = []
         self._queue: SimpleQueue[_QueuedPage | None] = SimpleQueue()
         self._lock = Lock()
         self._unfinished = 0
@@ -83,18 +80,14 @@ class WorkerPool:
         self._queue.put((content, on_start, future))
         return future
 
-    def read(self, content: PageContent) -> Page:
-        """Read a page, and wait for it. Raises ExtractionError."""
-        answer = self.submit(content).result()
-        if isinstance(answer, ExtractionError):
-            raise answer
-        assert isinstance(answer, Page)
-        return answer
+    def read(self, content: PageContent) -> Answer:
+        """Read a page, and wait for it."""
+        return self.submit(content).result()
 
     @property
     def process_ids(self) -> list[int]:
         """The process ids of all workers."""
-        return [worker.process_id for worker in self._workers if worker.process_id]
+        return [child.pid for worker in self._workers if (child := worker.child) is not None]
 
     @property
     def replaced(self) -> int:
@@ -112,26 +105,20 @@ class WorkerPool:
         for worker in self._workers:
             worker.kill()
             self._queue.put(None)
-        for thread in self._threads:
-            thread.join()
+        for worker in self._workers:
+            worker.thread.join()
 
     def _add_worker(self) -> str:
         """Add a worker; returns the reason if the system has no more threads."""
         _share_arenas()
         worker = _Worker(self._options, self._closed)
+        worker.thread = Thread(target=self._serve, args=(worker,), name=self._name, daemon=True)
         try:
-            if not self._threads:
-                self._start_thread(self._kill_late_workers)
-            self._start_thread(self._serve, worker)
+            worker.thread.start()
         except RuntimeError as error:
             return f"the thread that waits for a worker cannot be started: {error}"
         self._workers.append(worker)
         return ""
-
-    def _start_thread(self, target: Callable[..., None], *arguments: object) -> None:
-        thread = Thread(target=target, args=arguments, name=self._name, daemon=True)
-        thread.start()
-        self._threads.append(thread)
 
     def _serve(self, worker: _Worker) -> None:
         while (queued := self._queue.get()) is not None:
@@ -140,7 +127,7 @@ class WorkerPool:
         worker.end()
 
     def _run(self, worker: _Worker, content: PageContent, on_start: Callable[[], None], future: Future[Answer]) -> None:
-        answer: Answer
+        answer: Answer = None
         if is_wanted := future.set_running_or_notify_cancel():
             try:
                 answer = worker.read(content, on_start)
@@ -153,13 +140,6 @@ class WorkerPool:
         if is_wanted:
             future.set_result(answer)
 
-    def _kill_late_workers(self) -> None:
-        """Sleep until the next deadline. New pages get ``pause`` seconds or more, so their deadlines come later."""
-        pause = wait = min(self._options.seconds, _START_SECONDS)
-        while not self._closed.wait(wait):
-            now = monotonic()
-            wait = min([pause, *(worker.kill_if_late(now) - now for worker in self._workers)])
-
 
 _QueuedPage = tuple[PageContent, Callable[[], None], "Future[Answer]"]
 
@@ -170,15 +150,14 @@ class _Worker:
     One thread sends the pages. Others may only kill.
     """
 
+    thread: Thread
+
     def __init__(self, options: ReadingOptions, closed: Event) -> None:
+        self.child: subprocess.Popen[bytes] | None = None
         self.replaced = 0
         self.why_replaced = ""
         self._options = options
         self._closed = closed
-        self._child: subprocess.Popen[bytes] | None = None
-        self._lock = Lock()
-        self._deadline = inf
-        self._is_late = False
 
     def read(self, content: PageContent, on_start: Callable[[], None]) -> Answer:
         """Read a page. Raises ExtractionError.
@@ -186,53 +165,54 @@ class _Worker:
         A page whose process dies gets a second process: somebody else may have killed the first one, or the system, for
         want of memory.
         """
+        seconds = self._options.seconds
         for _ in range(2):
             child = self._start()
             on_start()
-            if (answer := self._ask(child, content)) is not None:
-                return answer
+            begun = monotonic()
+            try:
+                answer, is_full = _exchange(child, content)
+                if not isinstance(answer, get_args(Answer)):
+                    raise TypeError("a page is needed")
+            except _BROKEN:
+                if self._closed.is_set():
+                    raise _crawl_over() from None
+                if monotonic() - begun >= seconds:
+                    self._replace(f"was ended because a page took more than {seconds:g} s")
+                    raise ExtractionError("too_slow", f"reading it takes more than {seconds:g} s") from None
+                self._replace("died")
+                continue
+            if is_full:
+                self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
+            return cast(Answer, answer)
         raise ExtractionError("too_large", "the worker that read it died twice")
-
-    @property
-    def process_id(self) -> int:
-        """The id of the process; 0 if there is none."""
-        return child.pid if (child := self._child) is not None else 0
 
     def kill(self) -> None:
         """Kill the process."""
-        if (child := self._child) is not None:
+        if (child := self.child) is not None:
             child.kill()
-
-    def kill_if_late(self, now: float) -> float:
-        """Kill the process if its deadline has passed; returns the next deadline."""
-        with self._lock:
-            if self._deadline <= now:
-                self._is_late, self._deadline = True, inf
-                self.kill()
-            return self._deadline
 
     def end(self) -> None:
         """Kill the process, and wait for its end."""
-        if (child := self._child) is None:
+        if (child := self.child) is None:
             return
         child.kill()
         for pipe in _pipes(child):
             with suppress(OSError):  # bytes that the process has not read
                 pipe.close()
         child.wait()
-        self._child = None
+        self.child = None
 
     def _start(self) -> subprocess.Popen[bytes]:
         """The process, started if there is none."""
         if self._closed.is_set():
             raise _crawl_over()
-        if self._child is not None:
-            if self._child.poll() is None:
-                return self._child
+        if self.child is not None:
+            if self.child.poll() is None:
+                return self.child
             self._replace("was killed by something else between two pages")
-        self._is_late = False
         try:
-            self._child = child = subprocess.Popen(  # noqa: S603 - our own program
+            self.child = child = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -241,7 +221,7 @@ class _Worker:
             )
             if self._closed.is_set():  # in the meantime: then nobody else kills this process
                 child.kill()
-            self._exchange(child, self._options, _START_SECONDS)
+            _exchange(child, self._options)
         except _BROKEN as error:
             self.end()
             if self._closed.is_set():
@@ -250,42 +230,16 @@ class _Worker:
             raise NoWorker("too_slow", f"no worker could be started to read it: {why}") from None
         return child
 
-    def _ask(self, child: subprocess.Popen[bytes], content: PageContent) -> Answer | None:
-        """Return the answer; None if the process died. Raises ExtractionError."""
-        seconds, answer, is_full = self._options.seconds, None, False
-        with suppress(*_BROKEN):
-            found = self._exchange(child, content, seconds)
-            if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], get_args(Answer)):
-                answer, is_full = found[0], bool(found[1])
-        if self._is_late:
-            self._replace(f"was ended because a page took more than {seconds:g} s")
-            if answer is None:
-                raise ExtractionError("too_slow", f"reading it takes more than {seconds:g} s")
-        elif answer is None:
-            if self._closed.is_set():
-                raise _crawl_over()
-            self._replace("died")
-        elif is_full:
-            self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
-        return answer
-
-    def _exchange(self, child: subprocess.Popen[bytes], message: Any, seconds: float) -> Any:
-        """Send a message, and wait for the answer. Raises an error of ``_BROKEN``."""
-        stdin, stdout = _pipes(child)
-        self._set_deadline(seconds)
-        try:
-            send(stdin, message)
-            return receive(stdout)
-        finally:
-            self._set_deadline(inf)
-
-    def _set_deadline(self, seconds: float) -> None:
-        with self._lock:
-            self._deadline = monotonic() + seconds
-
     def _replace(self, why: str) -> None:
         self.replaced, self.why_replaced = self.replaced + 1, why
         self.end()
+
+
+def _exchange(child: subprocess.Popen[bytes], message: Any) -> Any:
+    """Send a message, and wait for the answer. Raises an error of ``_BROKEN``."""
+    stdin, stdout = _pipes(child)
+    send(stdin, message)
+    return receive(stdout)
 
 
 def _pipes(child: subprocess.Popen[bytes]) -> tuple[BinaryIO, BinaryIO]:
@@ -294,6 +248,49 @@ def _pipes(child: subprocess.Popen[bytes]) -> tuple[BinaryIO, BinaryIO]:
 
 def _crawl_over() -> ExtractionError:
     return ExtractionError("too_slow", "the crawl is over")
+
+
+#: Records that are read ahead at most, and bytes or characters of their pages.
+_MOST_RECORDS = 64
+_MOST_BYTES = 50_000_000
+
+
+def read_ahead(
+    records: Iterable[InputRecord],
+    content_of: Callable[[Entry], PageContent | None],
+    pool: WorkerPool,
+    *,
+    first_pages: int = 0,
+) -> Iterator[tuple[InputRecord, Answer | None]]:
+    """Yield the records in their order, each with the answer of a worker; None if no worker read it.
+
+    ``content_of``: the HTML of a record for a worker. The ``first_pages`` are not worth a process. An error of the
+    records is raised after all records before it.
+    """
+    ahead: deque[tuple[InputRecord, Future[Answer] | None, int]] = deque()
+    ahead_size, error = 0, None
+    records = iter(records)
+    while True:
+        while error is None and len(ahead) < _MOST_RECORDS and ahead_size < _MOST_BYTES:
+            try:
+                record = next(records)
+            except Exception as raised:  # StopIteration too
+                error = raised
+                break
+            content = content_of(record) if isinstance(record, Entry) else None
+            if content is not None and first_pages > 0:
+                first_pages -= 1
+                content = None
+            ahead.append((record, pool.submit(content), content.size) if content else (record, None, 0))
+            ahead_size += ahead[-1][2]
+        if not ahead:
+            if isinstance(error, StopIteration):
+                return
+            assert error is not None
+            raise error
+        record, answer, size = ahead.popleft()
+        ahead_size -= size
+        yield record, answer.result() if answer is not None else None
 
 
 @cache

@@ -1,117 +1,200 @@
-"""The main function of a worker: a process that reads one page after the other until its standard input ends.
+"""A process that reads one page after the other until its standard input ends, and its messages.
 
 It starts as ``python -c`` with the import paths as arguments, and imports nothing of the program that started it. A
 question is the content of a page, an answer the page and whether the process has become too large.
+
+A message is JSON with bytes behind it. Nothing is pickled, because a process that read hostile HTML answers: only
+values of the kinds in ``_KINDS`` are made of a message.
 """
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
+import json
 import os
 import signal
+import struct
 import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import partial
 from importlib import import_module
+from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, cast
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Extractor, extract
-from scrapy_neardup.page.limits import is_risky, is_too_large, limit_page
-from scrapy_neardup.page.source import Answer, PageContent, RiskyPage
-from scrapy_neardup.workers.messages import ReadingOptions, receive, send
+from scrapy_neardup.page.extraction import Answer, Extractor, HtmlReader, PageContent
+from scrapy_neardup.page.item import ItemMetadata
+from scrapy_neardup.page.limits import MAX_TEXT
 
-#: Seconds beyond its time after which a worker ends itself: the process that should kill it may be gone.
-_GRACE = 2.0
+#: Seconds that a page may take by default.
+MAX_SECONDS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How a worker reads pages; ``extractor`` is an import path, empty for our own reader.
+
+    ``seconds``: how long a page may take. ``only_quick``: a page that may take long is not read, but the answer is
+    None.
+    """
+
+    max_html: int
+    max_text: int = MAX_TEXT
+    extractor: str = ""
+    seconds: float = MAX_SECONDS
+    only_quick: bool = False
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether another process can import the extractor."""
+        return not self.extractor.startswith("__main__.")
+
+
+#: The lengths of a message's JSON and bytes.
+_LENGTHS = struct.Struct(">QQ")
+#: Codecs of longer strings. UTF-16 takes a third of the time of UTF-8 for Chinese.
+_ASCII, _WIDE = ("ascii", "strict"), ("utf-16-le", "surrogatepass")
+_LONG = 100
+
+
+def _values_of(kind: type) -> Callable[[Any], Iterable[Any]]:
+    """Return the function that returns the fields of an object, as its class takes them."""
+    if kind is ExtractionError:
+        return lambda error: (error.reason, str(error))
+    return tuple if issubclass(kind, tuple) else attrgetter(*(one.name for one in fields(cast(Any, kind))))
+
+
+#: The classes whose objects may be sent, by name.
+_KINDS = {kind.__name__: kind for kind in (tuple, Page, PageContent, ItemMetadata, ExtractionError, ReadingOptions)}
+_VALUES = {name: _values_of(kind) for name, kind in _KINDS.items()}
+
+
+def send(pipe: BinaryIO, value: Any) -> None:
+    """Write a message. Raises OSError, and TypeError for a value that no message holds."""
+    parts = list[bytes]()
+    head = json.dumps(_pack(value, parts)).encode()
+    pipe.write(_LENGTHS.pack(len(head), sum(map(len, parts))) + head)
+    for part in parts:
+        pipe.write(part)
+    pipe.flush()
+
+
+def receive(pipe: BinaryIO) -> Any:
+    """Read a message. Raises EOFError if there is none or only a part of it, ValueError if it is malformed."""
+    lengths = _LENGTHS.unpack(_read(pipe, _LENGTHS.size))
+    head, content = (_read(pipe, length) for length in lengths)
+    try:
+        return _unpack(json.loads(head), BytesIO(content))
+    except (TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise ValueError(f"a message is malformed: {error}") from None
+
+
+def _read(pipe: BinaryIO, length: int) -> bytes:
+    found = pipe.read(length)
+    if len(found) < length:
+        raise EOFError
+    return found
+
+
+def _pack(value: Any, parts: list[bytes]) -> Any:
+    """Return a value as plain data; long strings and bytes go to ``parts``, in their order."""
+    if value is None or isinstance(value, (int, float)) or (isinstance(value, str) and len(value) < _LONG):
+        return value
+    if isinstance(value, str):
+        codec = _ASCII if value.isascii() else _WIDE
+        parts.append(value.encode(*codec))
+        return [codec[0], len(parts[-1])]
+    if isinstance(value, bytes):
+        parts.append(value)
+        return ["bytes", len(value)]
+    name = type(value).__name__
+    if _KINDS.get(name) is not type(value):
+        raise TypeError(f"{name} cannot be sent to another process")
+    return [name, [_pack(one, parts) for one in _VALUES[name](value)]]
+
+
+def _unpack(packed: Any, content: BinaryIO) -> Any:
+    if type(packed) is not list:
+        return packed
+    name, values = packed
+    if name in (_ASCII[0], _WIDE[0]):
+        return _read(content, values).decode(*(_ASCII if name == _ASCII[0] else _WIDE))
+    if name == "bytes":
+        return _read(content, values)
+    unpacked = [_unpack(one, content) for one in values]
+    return tuple(unpacked) if name == "tuple" else _KINDS[name](*unpacked)
+
+
 #: Bytes that a worker may use beyond those of its start. A page that needs more is too large.
 MAX_MEMORY = 180_000_000
 #: Bytes of these that it may keep between two questions. Then another worker replaces it.
 MAX_KEPT = 90_000_000
+#: Seconds that a worker may take to start.
+_START_SECONDS = 60.0
+_SAMPLE = PageContent("http://a.example/", "<p>The ferry sails again&#x300; after seven long months.</p>" * 3)
 
 
 def main() -> None:
-    """Answer every question."""
+    """Answer every question. A page that takes too long ends the process, whatever it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the pipe
     questions = sys.stdin.buffer
     with (
-        contextlib.suppress(EOFError, BrokenPipeError),
+        suppress(EOFError, BrokenPipeError),
         os.fdopen(os.dup(1), "wb") as answers,  # closed here, else Python complains about a broken pipe at exit
         Path(os.devnull).open("wb") as nowhere,
     ):
         os.dup2(2, 1)  # an extractor may print
         options: ReadingOptions = receive(questions)
-        worker = _Worker(options)
-        _limit_memory()
-        size = _size().resident
+        # Its thread needs neither the interpreter nor the parent.
+        end_after = partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)
+        end_after(_START_SECONDS)
+        reader = HtmlReader(options.max_html, options.max_text, _import(options.extractor))
+        HtmlReader(1_000).read(_SAMPLE)  # loads what the first page needs, so that its time and memory do not count
+        faulthandler.cancel_dump_traceback_later()
+        addresses, size = _size()
+        _limit_memory(addresses + MAX_MEMORY)
         send(answers, None)
         while True:
             question = receive(questions)
-            faulthandler.dump_traceback_later(options.seconds + _GRACE, exit=True, file=nowhere)
-            answer = worker.answer(question)
+            end_after(options.seconds)
+            answer, is_full = _answer(reader, question, options.only_quick)
             faulthandler.cancel_dump_traceback_later()
-            is_full = worker.is_full or _size().resident - size > MAX_KEPT
-            send(answers, (answer, is_full))
+            send(answers, (answer, is_full or _size()[1] - size > MAX_KEPT))
             del question, answer
 
 
-class _Worker:
-    """Reads pages as ``ReadingOptions`` say."""
-
-    def __init__(self, options: ReadingOptions) -> None:
-        self.is_full = False
-        self._options = options
-        self._extractor = _import(options.extractor) if options.extractor else None
-        # Load what the first page needs, so that its time and memory do not count.
-        extract("<p>The ferry sails again&#x300; after seven long months.</p>" * 3, "http://a.example/", max_html=1_000)
-
-    def answer(self, content: PageContent) -> Answer:
-        """Read a page."""
-        try:
-            return self._read(content)
-        except ExtractionError as error:
-            if not isinstance(error.__cause__, MemoryError):
-                return error
-        except MemoryError:
-            pass
-        self.is_full = True  # it may have little memory left for the next page
-        return ExtractionError("too_large", f"reading it takes more than {MAX_MEMORY // 10**6} MB")
-
-    def _read(self, content: PageContent) -> Page | RiskyPage:
-        html, max_html = content.html(), self._options.max_html
-        if self._options.only_quick and not is_too_large(html, max_html) and is_risky(html):
-            return RiskyPage(html)
-        page = extract(html, content.url, max_html=max_html, extractor=self._extractor)
-        return limit_page(page, self._options.max_text)
+def _answer(reader: HtmlReader, content: PageContent, only_quick: bool) -> tuple[Answer, bool]:
+    """Read a page; also return whether there was too little memory, so the next page may lack it too."""
+    with suppress(MemoryError):
+        answer = reader.read(content, only_quick=only_quick)
+        if not (isinstance(answer, ExtractionError) and isinstance(answer.__cause__, MemoryError)):
+            return answer, False
+    return ExtractionError("too_large", f"reading it takes more than {MAX_MEMORY // 10**6} MB"), True
 
 
-def _import(path: str) -> Extractor:
+def _import(path: str) -> Extractor | None:
     module, _, name = path.rpartition(".")
-    extractor: Extractor = getattr(import_module(module), name)
-    return extractor
+    return getattr(import_module(module), name) if path else None
 
 
-class _Size(NamedTuple):
-    """Bytes of addresses, of which each thread has many, and of resident memory."""
-
-    addresses: int
-    resident: int
-
-
-def _size() -> _Size:
-    """The size of this process on Linux; zeros elsewhere."""
+def _size() -> tuple[int, int]:
+    """The bytes of addresses, of which each thread has many, and of resident memory; zeros if not on Linux."""
     try:
         addresses, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         page = os.sysconf("SC_PAGE_SIZE")
-        return _Size(int(addresses) * page, int(resident) * page)
+        return int(addresses) * page, int(resident) * page
     except (AttributeError, OSError, ValueError):
-        return _Size(0, 0)
+        return 0, 0
 
 
-def _limit_memory() -> None:
-    if not (size := _size().addresses):
-        return
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
+def _limit_memory(addresses: int) -> None:
+    if addresses > MAX_MEMORY:  # the size is known
+        with suppress(ImportError, OSError, ValueError):
+            import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (size + MAX_MEMORY, size + MAX_MEMORY))
+            resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses))

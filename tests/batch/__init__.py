@@ -18,6 +18,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.exact_counts import ExactCounts
@@ -77,14 +78,8 @@ def judge_in_order(inputs: Sequence[str], options: BatchOptions = OPTIONS) -> li
     store = memory_state(method.recipe(), options.secret)
     store.use_exact_counts(ExactCounts())
     policy = replace(config.make_policy(), keep=Keep.NOTHING)
-    batch = Batch(
-        make_immediate_judge(Detector(method, store, who="test", policy=policy), 1),
-        fields=options.fields,
-        id_field=options.id_field,
-        max_html=config.max_html,
-        extractor=None,
-        reads_all=True,
-    )
+    judge = make_immediate_judge(Detector(method, store, who="test", policy=policy), 1)
+    batch = Batch(judge, PageSource(options.fields, config.make_reader(), hashes_items=False), options.id_field)
     entries = (entry for name in inputs for entry in read_input(name) if isinstance(entry, Entry))
     return [plain(batch.judge(entry).verdict) for entry in entries]
 

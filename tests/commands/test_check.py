@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
+from scrapy_neardup.state.layout import meta_key, pack_seen, record_key, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -69,7 +69,7 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, invoke: Invoke) -> None:
     url = f"https://evil.example/{HOSTILE}"
     with open_state(sqlite) as store:
         judge_pages(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
-        store.kv.write(Changes(deletes={url_key(url, store.hashes)}), sync=True)
+        store.write(Changes({record_key(1): Record(1, url, 1).pack()}), added=1)
     for arguments in ([], ["--json"]):
         done = invoke("check", "--store", sqlite, *arguments)
         assert (done.code, is_harmless(done.out), "梨" in done.out) == (1, True, True)

@@ -24,7 +24,7 @@ from scrapy_neardup.state.record import Record
 from tests import methods
 from tests.build import page, story
 from tests.cli import Invoke, add_spider, make_project, run, run_scrapy
-from tests.maintenance.exchange_states import packed, rows
+from tests.maintenance.states import packed, rows
 
 CASCADE = make_method("cascade", {})
 OWN = {"method": "somebody.Elses", "parameters": {}}
@@ -121,7 +121,7 @@ def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
     }
     output.chmod(0o644)
     assert run("export", "-o", output, *force) == 0
-    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":3,')
+    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":4,')
     if os.name == "posix":
         assert output.stat().st_mode & 0o777 == 0o600, "it holds the secret of the state"
     with pytest.raises(NearDupError, match=r"is a folder.* -o"):

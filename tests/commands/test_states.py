@@ -14,7 +14,7 @@ from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.export import ExportFile
-from scrapy_neardup.maintenance.statistics import statistics
+from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -192,7 +192,7 @@ def test_a_page_that_is_known_by_its_url_cannot_be_compared(older: str) -> None:
     settings = {"NEARDUP_METHOD": "minhash"}
     assert run("migrate", "--store", older, **settings) == 0
     with pytest.raises(NearDupError, match="migrated"):
-        run("compare", PEAR, BREAD, "--store", older, **settings)
+        run("compare", PEAR, BREAD, "--store", older.replace("state.", "state-2."), **settings)
 
 
 def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
@@ -205,5 +205,6 @@ def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
         run("migrate", "--store", url, NEARDUP_METHOD="nshash")
     assert run("migrate", "--store", url, "--from", str(feed), NEARDUP_METHOD="nshash", **secret) == 0
+    given = (*given[:4], f"sqlite://{tmp_path}/shared-2.sqlite", *given[5:])
     assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""

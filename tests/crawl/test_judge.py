@@ -18,6 +18,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
@@ -27,6 +28,8 @@ from tests.crawl.parts import notes, outage
 pytestmark = pytest.mark.skipif(
     Version(scrapy.__version__) < Version("2.15"), reason="older versions of Scrapy wait with a reactor alone"
 )
+
+READER = HtmlReader(5_000_000, extractor=lambda html, url: html)
 
 
 class Court:
@@ -38,7 +41,7 @@ class Court:
         self.notes = notes()
         self.outage = outage(self.notes)
         self.detector: Detector = make_detector(memory_state({}))
-        source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
+        source = PageSource({**DEFAULT_FIELDS, **fields}, READER)
         reader = reader or AsyncPageReader(source, self.notes, risky_pool=None)
         self.judge = Judge(
             source,
@@ -198,7 +201,7 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
     (third,) = court.pages((row, visit(1, items=2)))
     assert third.verdict.headline == "unjudged (listing)"
     court.detector = make_detector(court.detector.store)
-    source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
+    source = PageSource(DEFAULT_FIELDS, READER)
     reader = AsyncPageReader(source, court.notes, risky_pool=None)
     court.judge = Judge(source, reader, court.detector, court.notes, court.outage, SiteWatch(court.notes, {}), wait=5.0)
     assert court.kinds((row, visit(1, items=2))) == ["unchanged"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.maintenance.statistics import statistics
+from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_snapshot
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site

@@ -16,7 +16,8 @@ from scrapy_neardup.crawl import turns
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turns, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.source import Answer, PageContent, PageSource, RiskyPage, UnreadPage
+from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
 from tests.crawl.parts import notes
 from tests.page.pages import ARTICLE
@@ -45,7 +46,6 @@ class Pool:
         return future
 
     def _run(self, on_start: Callable[[], None], future: Future[Answer]) -> None:
-        assert self.answer is not None
         on_start()
         future.set_result(self.answer)
 
@@ -58,7 +58,7 @@ class Desk:
 
     def __init__(self, page_pool: Pool | None, risky_pool: Pool | None = None, **more: Any) -> None:
         self.notes = notes()
-        self.source = PageSource(DEFAULT_FIELDS, 1_000_000, lambda html, url: "here")
+        self.source = PageSource(DEFAULT_FIELDS, HtmlReader(1_000_000, extractor=lambda html, url: "here"))
         pools: list[Any] = [page_pool, risky_pool]
         self.reader = AsyncPageReader(self.source, self.notes, page_pool=pools[0], risky_pool=pools[1], **more)
 
@@ -96,23 +96,9 @@ def test_with_workers_a_page_is_read_there_and_only_the_seconds_of_reading_count
 
 
 def test_a_page_that_a_worker_gives_back_is_read_by_the_worker_for_risky_pages() -> None:
-    page_pool, risky_pool = Pool(RiskyPage(RISKY)), Pool(ExtractionError("too_slow", "why"))
+    page_pool, risky_pool = Pool(None), Pool(ExtractionError("too_slow", "why"))
     assert Desk(page_pool, risky_pool).read(RISKY) == "too_slow"
     assert [len(page_pool.pages), len(risky_pool.pages)] == [1, 1]
-
-
-def test_a_page_that_was_too_slow_before_is_not_read_again() -> None:
-    async def is_unchanged(url: str, mark: int) -> bool:
-        await asyncio.sleep(0)
-        return known == {(url, mark)}
-
-    known = set[tuple[str, int]]()
-    risky_pool = Pool(ExtractionError("too_slow", "why"))
-    desk = Desk(None, risky_pool, is_unchanged=is_unchanged)
-    assert [desk.read(RISKY), len(risky_pool.pages)] == ["too_slow", 1]
-    known.add((URL, desk.source.hash_html(desk.draft(RISKY))))
-    assert [desk.read(RISKY), len(risky_pool.pages)] == ["too_slow", 1]
-    assert [desk.read(f"{RISKY}<p>More."), len(risky_pool.pages)] == ["too_slow", 2]
 
 
 def test_risky_pages_are_read_in_the_order_in_which_they_came() -> None:
@@ -130,8 +116,8 @@ def test_risky_pages_are_read_in_the_order_in_which_they_came() -> None:
         drafts = [desk.draft(f"{RISKY}{number}", f"{URL}/{number}") for number in range(3)]
         tasks = [asyncio.create_task(desk.reader.read(draft, line.join())) for draft in drafts]
         await asyncio.sleep(0.01)
-        for content, future in reversed(waiting):
-            future.set_result(RiskyPage(str(content.content)))
+        for _, future in reversed(waiting):
+            future.set_result(None)
             await asyncio.sleep(0.01)
         await asyncio.gather(*tasks)
 

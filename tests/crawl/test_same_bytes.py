@@ -15,6 +15,7 @@ from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
@@ -72,7 +73,7 @@ NEEDS_LOOP = pytest.mark.skipif(Version(scrapy.__version__) < Version("2.15"), r
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_page_with_the_bytes_of_one_in_flight_is_read_only_if_that_is_lost(lost: bool) -> None:
     told, detector = notes(), make_detector(memory_state({}))
-    source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=detector.bodies)
+    source = PageSource(DEFAULT_FIELDS, HtmlReader(1_000_000), bodies=detector.bodies)
     reader = AsyncPageReader(source, told, risky_pool=None)
     judge = Judge(source, reader, detector, told, outage(told), SiteWatch(told, {}), wait=5.0)
 

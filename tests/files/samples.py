@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 from scrapy.exporters import BaseItemExporter, CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -47,9 +46,7 @@ FORMATS = {
     "jsonl": "feed.jsonl",
     "json": "feed.json",
     "csv": "feed.csv",
-    "tsv": "feed.tsv",
     "xml": "feed.xml",
-    "excel": "book.xlsx",
     "parquet": "table.parquet",
 }
 
@@ -80,19 +77,6 @@ def export(exporter: BaseItemExporter, records: Iterable[Mapping[str, Any]]) -> 
     for record in records:
         exporter.export_item(dict(record))
     exporter.finish_exporting()
-
-
-def workbook(sheets: Mapping[str, Iterable[Sequence[Any]]]) -> bytes:
-    """A book of Excel with these sheets, each of rows."""
-    book = openpyxl.Workbook(write_only=True)
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(list(row))
-    file = io.BytesIO()
-    book.save(file)
-    book.close()
-    return file.getvalue()
 
 
 def page(record: Mapping[str, Any]) -> bytes:

@@ -1,19 +1,16 @@
-"""Pages of archives in WARC and WACZ, and all that archives hold beside them."""
+"""Pages of archives in WARC, and all that archives hold beside them."""
 
 from __future__ import annotations
 
 import gzip
-import io
 import re
 import sys
-import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, Malformed, Skipped, entry
 from tests.files.samples import PACKERS, RECORDS, Archive, archive, page, read, read_until_error, summaries
 
@@ -262,44 +259,3 @@ def test_wherever_an_archive_ends_nothing_is_lost_in_silence(tmp_path: Path, kin
             found, error = read_until_error(file)
             assert len(found) < 2
             assert f"cannot be read {'after record 1' if found else 'from its start'}: " in error
-
-
-def wacz(members: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as book:
-        for name, content in members.items():
-            book.writestr(name, content)
-    return file.getvalue()
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_every_archive_of_a_wacz_is_read(tmp_path: Path, suffix: str) -> None:
-    members = {
-        "datapackage.json": b"{}",
-        "archive/a.warc.gz": archive(gzipped=True),
-        "archive/b.warc": archive(),
-        "archive/notes.txt": b"x",
-        "indexes/c.warc.gz": b"x",
-    }
-    file = tmp_path / f"crawl.wacz{suffix}"
-    file.write_bytes(PACKERS[suffix](wacz(members)))
-    found = [one for one in read(file) if isinstance(one, Entry)]
-    assert [one.html for one in found] == [page(record) for record in RECORDS] * 2
-    assert found[0].place == f"{file}, archive/a.warc.gz, record 2"
-    assert found[-1].place == f"{file}, archive/b.warc, record 10"
-
-
-def test_a_wacz_without_archives_or_with_a_broken_one_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "crawl.wacz"
-    file.write_bytes(wacz({"datapackage.json": b"{}"}))
-    with pytest.raises(NearDupError, match=r"crawl\.wacz .*no archive/….warc.gz.* --format"):
-        read(file)
-    whole = wacz({"archive/a.warc": archive(), "archive/b.warc": archive()})
-    file.write_bytes(whole.replace("灯塔".encode(), "丁塔".encode(), 1))
-    found, error = read_until_error(file)
-    assert found == []
-    assert f"{file}, archive/a.warc cannot be read from its start: Bad CRC-32" in error
-    file.write_bytes(whole.replace(b"PK\x03\x04", b"PK\x00\x00", 1))
-    found, error = read_until_error(file)
-    assert found == []
-    assert "Bad magic number" in error

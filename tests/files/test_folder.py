@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import Entry, Malformed, entry
-from scrapy_neardup.files.folders import read_folder
+from scrapy_neardup.files import Entry, Malformed, entry, read_folder
 from tests.files.samples import PACKERS, RECORDS, fields, lines, read
 
 

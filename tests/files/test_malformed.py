@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
-import zipfile
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, Malformed, entry, read_input
-from tests.files.samples import PACKERS, RECORDS, fields, packed, read, read_until_error, summaries, workbook
+from tests.files.samples import PACKERS, RECORDS, fields, packed, read, read_until_error, summaries
 
 A, B = {"text": "渡船来了。"}, {"text": "The boat is here."}
 LINE_A, LINE_B = '{"text": "渡船来了。"}'.encode(), b'{"text": "The boat is here."}'
@@ -154,10 +151,7 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
         ("feed.csv", b",,a\n1,2,3\n", 0, "several columns without a name"),
         ("feed.csv", "标题,正文\n".encode("gb18030"), 0, "not UTF-8.*iconv"),
         ("feed.csv", b'url,"text\n1,2\n', 0, "first row opens a quotation mark"),
-        ("book.xlsx", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
-        ("book.xlsx", workbook({"S": [["a", "b", "a"], [1, 2, 3]]}), 0, "sheet S has several columns named 'a'"),
         ("table.parquet", b"PAR1 and no more", 0, "from its start: "),
-        ("pages.wacz", b"PK\x03\x04 no zip", 0, "from its start: File is not a zip file"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -278,68 +272,6 @@ def test_xml_resolves_no_entities_and_names_them(tmp_path: Path) -> None:
     ]
 
 
-def test_sheets_of_excel(tmp_path: Path) -> None:
-    rows: list[list[Any]] = [
-        ["", "title", 2024, None],
-        [0, "渡口", 1.5, None],
-        [None, None, ""],
-        [1, "=1+1", True],
-        [2, datetime(2024, 5, 1, 8, 30), date(2024, 5, 2), None, "beyond"],  # noqa: DTZ001 - Excel knows no zones
-        [3, time(8, 30), timedelta(minutes=90)],
-        [4],
-    ]
-    file = tmp_path / "book.XLSX"
-    file.write_bytes(workbook({"Articles": rows, "Empty": [], "More": [["a"], ["b"]]}))
-    found = read(file)
-    assert summaries(found) == [
-        (2, {"": 0, "title": "渡口", "2024": 1.5}),
-        (4, {"": 1, "title": None, "2024": True}),
-        (
-            5,
-            "malformed",
-            "a value after column 3, the last column with a name",
-            b"2\t2024-05-01T08:30:00\t2024-05-02T00:00:00\t\tbeyond",
-        ),
-        (6, {"": 3, "title": "08:30:00", "2024": found[3].fields["2024"]}),  # type: ignore[union-attr]
-        (7, {"": 4, "title": None, "2024": None}),
-        (2, {"a": "b"}),
-    ]
-    assert found[-1].place == f"{file}, sheet More, row 2"
-
-
-def test_a_sheet_that_claims_to_be_smaller_is_read_to_its_end(tmp_path: Path) -> None:
-    whole, file = workbook({"S": [["a", "b"], [1, 2], [3, 4]]}), tmp_path / "book.xlsx"
-    with zipfile.ZipFile(io.BytesIO(whole)) as book, zipfile.ZipFile(file, "w") as changed:
-        for name in book.namelist():
-            dimension = b'<dimension ref="A1"/><sheetData>'
-            changed.writestr(name, book.read(name).replace(b"<sheetData>", dimension))
-    assert fields(read(file)) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
-
-
-def test_a_cell_of_a_sheet_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, file = workbook({"S": [["a"], ["long"]]}), tmp_path / "book.xlsx"
-    for size, is_read in ((1, True), (4, False)):
-        with zipfile.ZipFile(io.BytesIO(whole)) as book, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed:
-            for name in book.namelist():
-                changed.writestr(name, book.read(name).replace(b"long", b"x" * (size << 20)))
-        monkeypatch.setattr("scrapy_neardup.files.entry.LARGEST", 3 << 20)
-        if is_read:
-            assert fields(read(file)) == [{"a": "x" * (1 << 20)}]
-        else:
-            with pytest.raises(NearDupError, match=r"a cell in .* more than 3,145,728 bytes"):
-                read(file)
-
-
-def test_a_row_far_down_a_sheet_keeps_its_number(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert sheet is not None
-    for row, column, value in ((2, 1, "a"), (2, 2, "b"), (9, 2, "there")):
-        sheet.cell(row, column, value)
-    book.save(tmp_path / "book.xlsx")
-    assert summaries(read(tmp_path / "book.xlsx")) == [(9, {"a": None, "b": "there"})]
-
-
 def test_values_of_parquet(tmp_path: Path) -> None:
     noon = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
     table = pa.table(
@@ -390,10 +322,10 @@ def test_a_table_of_parquet_that_is_broken_in_its_middle_is_read_until_there(tmp
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
-@pytest.mark.parametrize("name", ["feed.jsonl", "feed.json", "feed.csv", "feed.xml", "book.xlsx"])
+@pytest.mark.parametrize("name", ["feed.jsonl", "feed.json", "feed.csv", "feed.xml"])
 def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path, name: str, suffix: str) -> None:
     file = tmp_path / f"{name}{suffix}"
-    format = {"feed": name.partition(".")[2], "book": "excel"}[name.partition(".")[0]]
+    format = name.partition(".")[2]
     file.write_bytes(PACKERS[suffix](packed(format, RECORDS * 20))[:-12])
     with pytest.raises(NearDupError, match=f"{re.escape(str(file))} cannot be read "):
         read(file)

@@ -23,13 +23,14 @@ with instrumented:
     from scrapy_neardup.judge.detector import Detector
     from scrapy_neardup.judge.policy import Policy
     from scrapy_neardup.methods import make_method
+    from scrapy_neardup.page.extraction import HtmlReader
     from scrapy_neardup.page.limits import is_risky
     from scrapy_neardup.page.source import PageResponse, PageSource
     from scrapy_neardup.state.opening import memory_state
 
 FIELDS = {name: name for name in ("url", "title", "keywords", "description", "text", "html", "part")}
 URL = "http://a.example/page"
-SOURCE = PageSource(FIELDS, 100_000, None)
+SOURCE = PageSource(FIELDS, HtmlReader(100_000))
 
 
 def one(data: bytes) -> str:

@@ -32,7 +32,7 @@ from scrapy_neardup.judge.manual_verdicts import (
 )
 from scrapy_neardup.judge.policy import Policy as JudgePolicy
 from scrapy_neardup.judge.policy import make_preference
-from scrapy_neardup.maintenance.forget import of_host, pages_where
+from scrapy_neardup.maintenance.scan import of_host, pages_where
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.server.leases import PageLost
+from scrapy_neardup.server.claims import PageLost
 from tests.judge.test_shared import Crawler, Opening, nobody_is_on_the_way, page
 from tests.server.redis_cluster import Cluster, caught_up, hears_again, lose_what_comes, until
 from tests.server.redis_server import as_redis_does, running

@@ -13,8 +13,8 @@ from scrapy_neardup.judge.immediate import ImmediateJudge
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Extractor
-from scrapy_neardup.page.source import PageContent
+from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent
+from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
@@ -39,7 +39,8 @@ def detector(store: PageStore) -> Detector:
 
 def batch_on(detector: Detector, extractor: Extractor | None = lambda html, url: TEXT, **fields: str) -> Batch:
     names = {**DEFAULT_FIELDS, **fields}
-    return Batch(ImmediateJudge(detector), fields=names, id_field="id", max_html=100_000, extractor=extractor)
+    source = PageSource(names, HtmlReader(100_000, extractor=extractor), bodies=detector.bodies, hashes_items=False)
+    return Batch(ImmediateJudge(detector), source, "id")
 
 
 @pytest.fixture

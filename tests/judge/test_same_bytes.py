@@ -24,9 +24,9 @@ from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
-from scrapy_neardup.page import source as reading
-from scrapy_neardup.page.extraction import Extractor, extract
-from scrapy_neardup.page.source import BodyHasher, PageContent, PageSource, UnreadPage
+from scrapy_neardup.page import extraction as reading
+from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent, extract
+from scrapy_neardup.page.source import BodyHasher, PageSource, UnreadPage
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -100,13 +100,8 @@ class Crawl:
                 preference=make_preference(policy),
             ),
         )
-        self.source = PageSource(
-            DEFAULT_FIELDS,
-            limits.get("max_html", 1_000_000),
-            extractor,
-            max_text=limits.get("max_text", 400_000),
-            bodies=self.detector.bodies if short_way else None,
-        )
+        reader = HtmlReader(limits.get("max_html", 1_000_000), limits.get("max_text", 400_000), extractor)
+        self.source = PageSource(DEFAULT_FIELDS, reader, bodies=self.detector.bodies if short_way else None)
         self.read: list[str] = []
 
     def asked(self, url: str, content: str, **item: Any) -> Ruling:

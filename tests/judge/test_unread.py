@@ -28,20 +28,15 @@ def judged(detector: Detector, page: Page) -> str:
 @pytest.mark.parametrize("reason", ["too_slow", "too_large"])
 def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Reason) -> None:
     page = Page(URL, html=7, unread=reason)
-    assert not detector.is_unchanged(URL, 7)
     assert judged(detector, page) == f"unjudged ({reason})"
-    assert detector.is_unchanged(URL, 7)
     again = detector.judge_now(page, sealed=True)
     assert again.match is not None
     assert (again.headline, again.match.similarity, again.match.containment) == ("unchanged", 1.0, 1.0)
     assert judged(detector, replace(page, url=f"{URL}/2")) == f"unjudged ({reason})", "nobody's duplicate"
-    assert not detector.is_unchanged(URL, 8)
     assert judged(detector, replace(page, html=8)) == f"unjudged ({reason})"
-    assert not detector.is_unchanged(URL, 7)
 
 
 def test_an_article_that_was_too_much_or_has_no_mark_is_judged(detector: Detector) -> None:
     assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
     assert judged(detector, Page(URL, text="".join(story(1, 12)), html=8)) == "unique"
     assert judged(detector, Page(URL, unread="too_large")) == "unjudged (too_large)"
-    assert not detector.is_unchanged(URL, 0)

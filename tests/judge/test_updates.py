@@ -10,9 +10,9 @@ import pytest
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import KeepPolicy
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, import_state, write_export
+from scrapy_neardup.maintenance.copying import repair
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, write_export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
@@ -100,7 +100,7 @@ def test_the_first_delivery_outlives_export_import_merge_and_repair(tmp_path: Pa
     with (tmp_path / "state.gz").open("wb") as stream:
         write_export(store, stream)
     imported, merged = opened("imported"), opened("merged")
-    import_state(ExportFile(tmp_path / "state.gz"), imported)
+    merge(ExportFile(tmp_path / "state.gz"), imported)
     merge(OpenState(store), merged, make_method("cascade", {}))
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))

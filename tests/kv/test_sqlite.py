@@ -114,17 +114,6 @@ def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path
     assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
 
 
-def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-    with closing(sqlite3.connect(path)) as older:
-        older.execute("PRAGMA application_id = 0x6e647570")
-        older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
-    before = files(path)
-    with pytest.raises(StoreMismatch, match="Another version"):
-        opened(path)
-    assert files(path) == before
-
-
 def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("notes")

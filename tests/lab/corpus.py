@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.lab.documents import DocumentReader
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from tests.build import story
@@ -37,4 +38,4 @@ def write_feed(folder: Path, records: list[dict[str, Any]] | None = None) -> Pat
 
 def reader(**renamed: str) -> DocumentReader:
     """A reader with the usual names of fields, but for some."""
-    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, 100_000, None, hashes_items=False))
+    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, HtmlReader(100_000), hashes_items=False))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import zlib
 from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
@@ -20,21 +19,14 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.export import (
-    ExportFile,
-    OpenState,
-    check_recipes,
-    import_state,
-    take_verdicts,
-    write_export,
-)
-from scrapy_neardup.maintenance.lines import PageEntry, page_from_data, page_to_data, verdict_to_data
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, PageEntry, check_recipes, write_export
+from scrapy_neardup.maintenance.merge import merge, take_verdicts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
-from tests.maintenance.exchange_states import RECIPE, Killed, check, exported, killed_before, packed, pages, rows, state
+from tests.maintenance.states import RECIPE, Killed, check, exported, killed_before, packed, pages, rows, state
 
 Change = Callable[[list[dict[str, Any]]], object]
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
@@ -52,33 +44,35 @@ KINDS = [
     PageEntry(UNJUDGED, 2**32 - 1),
     PageEntry(LIKE, 1714521602, TOLD),
 ]
-GOLDEN = """\
-{"scrapy-neardup":"state","version":3,"recipe":{"hash":"none","method":"somebody.Elses","parameters":{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}
-{"id":"000000000000001a","url":"https://a.example/渡口","seen":1714521600,"keys":["0000000000000000","000000ffffffffff"],"sketch":"AP8gc2tldGNo"}
-{"id":"000000000000001b","url":"https://b.example/","seen":1714521601,"original":"000000000000001a","similarity":0.8,"keys":["0000000000000007"],"sketch":"b3RoZXI=","evidence":{"likeness":"near","similarity":0.8,"containment":0.9,"letters":800,"title":"渡轮"}}
-{"id":"000000000000001c","url":"https://c.example/","seen":0,"original":"000000000000001a","evidence":{}}
-{"id":"000000000000001d","url":"https://d.example/","seen":4294967295,"similarity":0.0,"sketch":"AQEBAQEBAQE="}
-{"id":"000000000000001e","url":"https://e.example/","seen":1714521602,"evidence":{"likeness":"excerpt","like":"000000000000001a","similarity":0.2,"containment":0.9512,"letters":812,"title":"渡轮","shared":["渡轮明天开航。"]}}
-"""
+HEAD = (
+    '{"scrapy-neardup":"state","version":4,"recipe":{"hash":"none","method":"somebody.Elses","parameters":'
+    '{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},'
+    '"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}'
+)
 
 
 KEEP = ManualVerdict("http://例子.example/\ud800", ManualKind.KEEP, "", 5)
 COPIED = ManualVerdict("http://b.example/", ManualKind.COPY, "https://a.example/渡口", 4)
 
 
-def last_line(lines: str, pages: int) -> str:
-    return f'{{"pages":{pages},"sha256":"{sha256(lines.encode()).hexdigest()}"}}\n'
-
-
-def test_the_lines_of_a_file_are_these(tmp_path: Path) -> None:
-    lines = (GOLDEN + last_line(GOLDEN, 5)).encode()
+def test_a_file_has_a_head_a_line_for_each_page_and_a_checksum(tmp_path: Path) -> None:
     found = packed(state(KINDS))
-    assert gzip.decompress(found) == lines
     assert found[:8] == bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0])  # no name and no time
+    lines = gzip.decompress(found)
+    head, first, *_, last = lines.decode().splitlines()
+    assert head == HEAD
+    assert json.loads(first) == {
+        "id": "000000000000001a",
+        "url": "https://a.example/渡口",
+        "seen": 1714521600,
+        "record": encoded(ORIGINAL.pack()),
+    }
+    digest = sha256(b"".join(lines.splitlines(keepends=True)[:-1])).hexdigest()
+    assert last == f'{{"pages":5,"sha256":"{digest}"}}'
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(lines[:400], 1) + gzip.compress(lines[400:], 1, mtime=5))
     source, opened = ExportFile(path), OpenState(state(KINDS))
-    assert (source.size, source.counts.blocks()) == (5, {})
+    assert source.counts.blocks() == {}
     assert source.recipe == {**RECIPE, "parameters": {"n": [5, 3], "ü": "新"}, "secret": "cf37fb19e6c8dd50"}
     assert source.secret == Secret(bytes(range(32)))
     assert list(source.pages()) == list(opened.pages()) == KINDS
@@ -96,7 +90,7 @@ def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> No
     assert source.counts.blocks() == OpenState(store).counts.blocks() == blocks
     assert source.verdicts == [COPIED, KEEP]  # by time
     copy = memory_state(RECIPE)
-    import_state(source, copy)
+    merge(source, copy)
     assert sorted(manual_verdicts(copy), key=lambda one: one.when) == [COPIED, KEEP]
     assert packed(copy) == packed(store)
 
@@ -107,37 +101,12 @@ def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> No
 def test_an_imported_state_is_the_same_and_makes_the_same_file(
     tmp_path: Path, filed: list[PageEntry], notes: int
 ) -> None:
-    store = state(filed, notes)
+    store = state(filed, notes if filed else 0)
     copy = memory_state(RECIPE)
-    assert import_state(exported(store, tmp_path / "file"), copy) == len(filed)
+    assert merge(exported(store, tmp_path / "file"), copy).added == len(filed)
     assert rows(copy) == rows(store)
     assert packed(copy) == packed(store)
     check(copy)
-
-
-def test_a_line_leaves_out_defaults_and_keeps_the_decimals_of_a_similarity() -> None:
-    plain = PageEntry(Record(26, "", 26), 0)
-    assert page_to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}
-    full = PageEntry(Record(28, "u", 26, 0.5, (1,), b"\x01", True, True, 5, 6, 7), 0)
-    data = page_to_data(full)
-    assert data.keys() == {
-        *("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "body"),
-        "since",
-    }
-    assert page_from_data(data) == full
-    for step in (0, 1, 2, 32767, 32768, 52428, 65533, 65534, 65535):
-        record = Record(5, "", 4, step / 65535)
-        back = page_from_data(json.loads(json.dumps(page_to_data(PageEntry(record, 0))))).record
-        assert back.pack() == record.pack()
-    assert all(round(round(step / 65535, 5) * 65535) == step for step in range(65536))
-
-
-def test_a_state_with_pages_imports_nothing(tmp_path: Path) -> None:
-    store = state(KINDS[:1])
-    before = rows(store)
-    with pytest.raises(NearDupError, match="scrapy neardup merge"):
-        import_state(exported(state(KINDS), tmp_path / "file"), store)
-    assert rows(store) == before
 
 
 def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
@@ -146,7 +115,7 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
     for writes in range(len(KINDS) + 4):
         store = open_at(SQLite, str(tmp_path / f"state {writes}"), source.recipe)
         with killed_before(store, writes), pytest.raises(Killed):
-            import_state(source, store)
+            merge(source, store)
         store.kv.close()
         store = open_at(SQLite, store.location, source.recipe)
         sealed = writes > len(KINDS) + 1
@@ -155,7 +124,7 @@ def test_an_import_that_is_killed_leaves_no_page(tmp_path: Path) -> None:
         check(store)
         store.close()
     with killed_before(whole := memory_state(RECIPE), len(KINDS) + 4):
-        import_state(source, whole)  # there is no further write
+        merge(source, whole)  # there is no further write
 
 
 # Damage.
@@ -207,9 +176,6 @@ def test_a_file_that_was_cut_is_refused_wherever_that_is(tmp_path: Path) -> None
             ExportFile(path)
 
 
-BLOCK = {"block": 0, "counts": b64encode(zlib.compress(bytes(4672))).decode()}
-
-
 _LINES = 13
 
 
@@ -218,26 +184,28 @@ def on(line: int, **values: Any) -> tuple[Change, int]:
     return lambda lines: lines[line].update(values), line + 1 if line >= 0 else _LINES + line + 1
 
 
+def encoded(packed: bytes) -> str:
+    return b64encode(packed).decode()
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
         *(on(0, secret=wrong) for wrong in ("00" * 32, 5, "no")),
         (lambda lines: lines[0]["recipe"].pop("secret"), 1),
-        (lambda lines: lines[1].pop("id"), 2),
-        *(on(1, id=wrong) for wrong in ("1a", 26, "0" * 16, "8" + "0" * 15)),
-        *(on(1, seen=wrong) for wrong in (-1, 2**32, True)),
-        *(on(1, keys=wrong) for wrong in (["0" * 16] * 256, ["0" * 17], ["000001ffffffffff"], "0" * 16)),
-        *(on(1, sketch="AP8*"), on(1, url=None), on(1, colour="red"), on(1, delivered=1)),
-        *(on(2, similarity=1.5), on(2, similarity=float("nan")), on(2, original=5), on(2, evidence=[])),
-        (lambda lines: lines[5]["evidence"].update(shared=[1]), 6),
-        (lambda lines: lines[5]["evidence"].update(like=1), 6),
-        (lambda lines: lines[5]["evidence"].update(mood="good"), 6),
+        *((lambda lines, name=name: lines[1].pop(name), 2) for name in ("id", "url", "seen", "record")),
+        *(on(1, id=wrong) for wrong in ("x", 26, "0" * 16, "8" + "0" * 15)),
+        *(on(1, seen=wrong) for wrong in (-1, 2**32, "1")),
+        *(on(1, record=wrong) for wrong in ("AP8*", 5, encoded(ORIGINAL.pack()[:20]), encoded(COPY.pack()))),
+        *(on(1, url=wrong) for wrong in (None, "https://else.example/")),
+        on(1, colour="red"),
+        *(on(2, evidence=wrong) for wrong in (5, "AP8*", encoded(b"noise"))),
         *((lambda lines, extra=extra: lines.insert(1, lines[extra]), 3) for extra in (1, 2)),
-        (lambda lines: lines.insert(1, BLOCK), 3),
-        (lambda lines: lines.insert(6, dict(lines[6])), 8),
-        *(on(6, block="0"), on(6, more=1), on(6, counts="*"), on(6, counts=3)),
-        *(on(-2, judged="burn"), on(-2, judged=[]), on(-2, url=5), on(-2, other=None), on(-2, more=1)),
-        *(on(-2, when=-1), on(-2, when=2**32), on(-2, when=True), on(-1, pages=4), on(-1, more=4)),
+        on(6, counts="*"),
+        on(6, counts=3),
+        *(on(-2, judged=["a", *wrong]) for wrong in (("burn", "", 1), ("keep", None, 1), ("keep", ""), ())),
+        *(on(-2, judged=["a", "keep", "", wrong]) for wrong in (-1, 2**32, True)),
+        *(on(-1, pages=4), on(-1, more=4)),
         (lambda lines: lines.pop(3), 12),
     ],
 )
@@ -248,7 +216,7 @@ def test_a_wrong_line_is_named_even_if_the_checksum_fits(tmp_path: Path, change:
         ExportFile(written(tmp_path / "file", json.loads(json.dumps(lines))))
 
 
-@pytest.mark.parametrize("change", [on(6, counts=""), on(-3, block=513)])
+@pytest.mark.parametrize("change", [on(6, counts=""), on(-3, block=513), on(6, block="0")])
 def test_blocks_of_counts_that_are_none_are_refused(tmp_path: Path, change: tuple[Change, int]) -> None:
     lines = lines_of()
     change[0](lines)
@@ -267,7 +235,7 @@ def test_a_line_must_be_an_object(tmp_path: Path, extra: bytes) -> None:
 
 def test_the_checksum_must_fit_and_nothing_may_follow(tmp_path: Path) -> None:
     lines = lines_of()
-    lines[1]["url"] = "https://other.example/"
+    lines[1]["seen"] = 1
     with pytest.raises(NearDupError, match="line 13: "):
         ExportFile(written(tmp_path / "file", lines, sealed=False))
     for content in (gzip.compress(gzip.decompress(packed(state(KINDS))) + b"{}\n"), packed(state(KINDS)) + b"more"):
@@ -282,8 +250,8 @@ def test_the_checksum_must_fit_and_nothing_may_follow(tmp_path: Path) -> None:
         *(b"", b"\x1f", b"SQLite format 3\0", b"{}\n"),
         *(gzip.compress(line, mtime=0) for line in (b"{}\n", b"\xff\n")),
         gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":"3","recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":3,"recipe":[]}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":"4","recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":4,"recipe":[]}\n', mtime=0),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
@@ -296,7 +264,7 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
             ExportFile(missing)
 
 
-@pytest.mark.parametrize("version", [0, 2, 99])
+@pytest.mark.parametrize("version", [0, 3, 99])
 def test_another_version_is_refused_with_the_way_to_read_it(tmp_path: Path, version: int) -> None:
     lines = lines_of()
     lines[0]["version"] = version
@@ -311,8 +279,8 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_the_first(tmp
     path.write_bytes(packed(state(KINDS))[:-9])
     store = memory_state(RECIPE)
     with pytest.raises(NearDupError, match="is damaged"):
-        import_state(source, store)
-    assert len(list(store.rows(b"j"))) == len(KINDS)  # nothing is sealed
+        merge(source, store)
+    assert store.pages == 0
 
 
 def test_another_recipe_or_secret_is_refused_with_what_differs() -> None:
@@ -353,4 +321,3 @@ def test_of_two_manual_verdicts_the_newer_one_stays_whichever_state_it_is_in() -
         assert take_verdicts([there, KEEP], store) == (taken + 1, 1)
         assert {one.url: one for one in manual_verdicts(store)} == {newer.url: newer, KEEP.url: KEEP}
         assert take_verdicts([older, newer, KEEP], store)[0] == 0, "the same once more changes nothing"
-    assert verdict_to_data(newer) == {"judged": "copy", "url": "a", "other": "x", "when": 5}

@@ -15,8 +15,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manu
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.export import OpenState
-from scrapy_neardup.maintenance.lines import PageEntry
+from scrapy_neardup.maintenance.export import OpenState, PageEntry
 from scrapy_neardup.maintenance.merge import MergeCounts, find_copy, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
@@ -26,7 +25,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import page, story
 from tests.faults import engine_of
-from tests.maintenance.exchange_states import (
+from tests.maintenance.states import (
     RECIPE,
     Killed,
     check,

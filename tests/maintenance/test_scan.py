@@ -10,10 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.forget import last_seen, select_unseen
-from scrapy_neardup.maintenance.lines import PageEntry
-from scrapy_neardup.maintenance.scan import members
-from scrapy_neardup.maintenance.statistics import Census, statistics
+from scrapy_neardup.maintenance.export import PageEntry
+from scrapy_neardup.maintenance.scan import Census, last_seen, members, select_unseen, statistics
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.opening import memory_state

@@ -13,7 +13,7 @@ from scrapy_neardup.inspect.pages import dropped
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.repair import repair
+from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.tables import (
     CRAWLS,
     SITES,

@@ -11,6 +11,7 @@ import pytest
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.state.opening import memory_state
 from tests.page.test_limits import FIELDS, URL
@@ -28,7 +29,7 @@ def pages() -> ModuleType:
 
 @pytest.mark.slow
 def test_every_kind_is_judged_or_has_a_reason(pages: ModuleType) -> None:
-    source, answers = PageSource(FIELDS, 5_000_000, None), {}
+    source, answers = PageSource(FIELDS, HtmlReader(5_000_000)), {}
     for name in pages.kinds():
         room = pages.Room(12_000, 250)
         detector = Detector(make_method("cascade", {}), memory_state({}), who="test")

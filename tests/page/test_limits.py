@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.item import ItemMetadata
+from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent
 from scrapy_neardup.page.limits import is_too_long, limit_page
-from scrapy_neardup.page.source import PageContent, PageResponse, PageSource, UnreadPage
+from scrapy_neardup.page.source import PageResponse, PageSource, UnreadPage
 from scrapy_neardup.text.normalize import normalize
 from tests.page.pages import ARTICLE, BODY
 
@@ -50,7 +50,7 @@ def test_metadata_is_cut() -> None:
 
 
 def source(**more: object) -> PageSource:
-    return PageSource(FIELDS, 100_000, None, max_text=1_000, **more)  # type: ignore[arg-type]
+    return PageSource(FIELDS, HtmlReader(100_000, 1_000), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -72,42 +72,34 @@ def test_a_page_beyond_a_limit_has_a_hash_and_no_text(item: dict[str, object], h
     assert page == source().page(item, PageResponse(URL, html.encode()), URL)
 
 
-def test_a_risky_page_comes_back_unread() -> None:
-    one = source()
-
-    def read_here(html: str) -> Page | UnreadPage:
-        unread = one.prepare({"title": "Own"}, PageResponse(URL, html.encode()), URL)
-        assert isinstance(unread, UnreadPage)
-        assert not unread.is_risky
-        return one.read_quickly(unread)
-
-    unread = read_here(LARGE)
-    assert isinstance(unread, UnreadPage)
-    assert (unread.content, unread.is_risky) == (PageContent(URL, LARGE, metadata=ItemMetadata("Own")), True)
-    page = one.finish(unread, Page(URL, "Read", text="read", html=1))
-    assert (page.title, page.text, page.site) == ("Own", "read", "river.example")
-    for reason in ("too_slow", "too_large"):
-        skipped = one.finish(unread, ExtractionError(reason, "why"))
-        assert (skipped.unread, skipped.text, skipped.url) == (reason, "", URL)
-        assert skipped.html == one.page({}, PageResponse(URL, LARGE.encode()), URL).html
-    with pytest.raises(ExtractionError, match="no text today"):
-        one.finish(unread, ExtractionError("extractor_failed", "no text today"))
-    assert isinstance(read_here(ARTICLE), Page)
-
-
-def test_a_worker_reads_a_risky_page_unless_it_is_unchanged() -> None:
+def test_a_risky_page_is_read_by_a_worker() -> None:
     requested: list[str] = []
 
-    def read_risky(content: PageContent) -> Page:
+    def read_risky(content: PageContent) -> Answer:
         requested.append(content.url)
         if "slow" in content.url:
-            raise ExtractionError("too_slow", "why")
-        return Page(content.url, text="read by a worker")
+            return ExtractionError("too_slow", "why")
+        return Page(content.url, "Read", text="read by a worker", html=1)
 
-    own = source(read_risky=read_risky, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
-    pages = [
-        own.page({}, PageResponse(url, LARGE.encode()), url) for url in (f"{URL}/new", f"{URL}/slow", f"{URL}/known")
-    ]
-    assert [page.text or page.unread for page in pages] == ["read by a worker", "too_slow", "too_slow"]
-    assert requested == [f"{URL}/new", f"{URL}/slow"]
-    assert own.page({"html": f"<article>{BODY}"}, None, URL).reader == "article"
+    own = source(read_risky=read_risky)
+    for url, html, text in [(URL, LARGE, "read by a worker"), (f"{URL}/slow", LARGE, ""), (URL, ARTICLE, BODY[:0])]:
+        page = own.page({"title": "Own"}, PageResponse(url, html.encode()), url)
+        assert (page.title, page.site) == ("Own", "river.example")
+        assert (page.text == text) == (html is LARGE)
+        assert page.unread == ("too_slow" if "slow" in url else "")
+        assert page.html
+    assert requested == [URL, f"{URL}/slow"]
+
+
+def test_an_answer_of_a_worker_is_a_page_a_limit_or_an_error() -> None:
+    one = source()
+    unread = one.prepare({"title": "Own"}, PageResponse(URL, ARTICLE.encode()), URL)
+    assert isinstance(unread, UnreadPage)
+    assert one.read(unread, Page(URL, "Read", text="read", html=1)).title == "Own"
+    assert one.read(unread, NoWorker("too_slow", "no process")).reader == "article", "it is read here"
+    for reason in ("too_slow", "too_large"):
+        skipped = one.read(unread, ExtractionError(reason, "why"))
+        assert (skipped.unread, skipped.text, skipped.url) == (reason, "", URL)
+        assert skipped.html == one.read(unread).html
+    with pytest.raises(ExtractionError, match="no text today"):
+        one.read(unread, ExtractionError("extractor_failed", "no text today"))

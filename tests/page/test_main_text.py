@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_neardup.page import main_text as module
+from scrapy_neardup.page import reading as module
 from scrapy_neardup.page.blocks import find_blocks, find_sections
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.page.main_text import isolate_article, main_text, simplify, trafilatura_text
+from scrapy_neardup.page.reading import isolate_article, main_text, simplify, trafilatura_text
 
 STORY = "".join(
     f"<p>On day {day} the ferry took {day} passengers and their baskets across the river before noon.</p>"

@@ -1,19 +1,32 @@
-"""The judged lines of a page, its credible main text, and its headlines."""
+"""The judged lines of a page, their roles, its credible main text, and the reasons for a reader."""
 
 from __future__ import annotations
 
 from time import process_time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block
-from scrapy_neardup.page.reading import read_blocks
+from scrapy_neardup.page.extraction import Extractor, analyse, extract
+from scrapy_neardup.page.reading import LineRole, Reading, read_blocks
+from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 
+URL = "https://daybook.example/ferry.html"
 FERRY = "The new ferry left the pier before dawn, all benches taken by growers."
 PEARS = "Pears that used to bruise on the road now arrive at the market by noon."
 KEEPER = "The keeper of the rope locker says that he never saw such a crowd here."
-ARTICLE = [FERRY, PEARS, KEEPER]
+LINES = [FERRY, PEARS, KEEPER]
+
+
+def read(blocks: list[Block], main_text: str) -> Reading:
+    return read_blocks(Page(URL), blocks, main_text)
+
+
+def is_kept(found: Reading) -> list[bool]:
+    return [role in (LineRole.ARTICLE, LineRole.PROSE, LineRole.QUOTE) for role in found.roles]
 
 
 def prose(*texts: str) -> list[Block]:
@@ -37,21 +50,21 @@ def test_prose_is_kept_without_links_frame_and_punctuation() -> None:
         (Block("7"), True),
         (Block("渡口"), True),
     ]:
-        found = read_blocks([block], "")
-        assert (found.text, found.main) == (block.text if kept else "", "")
-        assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
+        found = read([block], "")
+        assert (found.page.text, found.page.main) == (block.text if kept else "", "")
+        assert (found.page.reader, is_kept(found)) == ("prose" if kept else "none", [kept])
 
 
 def test_links_of_a_main_text_are_kept_unless_it_is_a_menu() -> None:
     for block, kept in [(link(FERRY), True), (link(FERRY, frame=True), False)]:
-        found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
-        assert found.kept == (kept, True, True)
-        assert found.text.split("\n") == ARTICLE[not kept :]
+        found = read([block, *prose(PEARS, KEEPER)], "\n".join(LINES))
+        assert is_kept(found) == [kept, True, True]
+        assert found.page.text.split("\n") == LINES[not kept :]
     for links, credible in [(0, True), (1, True), (2, False), (3, False)]:
         lines = [f"{FERRY} Day {day}" for day in range(5)]
-        found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
-        assert bool(found.main) is credible
-        assert found.text.split("\n") == lines, links
+        found = read([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
+        assert bool(found.page.main) is credible
+        assert found.page.text.split("\n") == lines, links
 
 
 def test_lines_are_found_in_joined_and_marked_up_main_text() -> None:
@@ -62,28 +75,26 @@ def test_lines_are_found_in_joined_and_marked_up_main_text() -> None:
         f"Yesterday: {FERRY}\n{PEARS} So they say.",
         f"| {FERRY} | {PEARS} |",
     ]:
-        found = read_blocks(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
-        assert (found.main.split("\n")[:2], found.reader) == ([FERRY, PEARS], "article"), main_text
-        assert "Weather" not in found.main, main_text
-        assert "Sponsored words" in found.text, main_text
+        found = read(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
+        assert (found.page.main.split("\n")[:2], found.page.reader) == ([FERRY, PEARS], "article"), main_text
+        assert "Weather" not in found.page.main, main_text
+        assert "Sponsored words" in found.page.text, main_text
 
 
 def test_a_short_line_is_in_the_main_text_only_alone() -> None:
     blocks = prose(PEARS, KEEPER, "the pier", "the pier before dawn")
     joined = [f"{FERRY} And so on.", PEARS, KEEPER]
-    assert read_blocks(blocks, "\n".join(joined)).main.split("\n")[:3] == [PEARS, KEEPER, "the pier before dawn"]
-    assert read_blocks(blocks, "\n".join([*joined, "the pier"])).main.split("\n")[:4] == [
-        block.text for block in blocks
-    ]
+    assert read(blocks, "\n".join(joined)).page.main.split("\n")[:3] == [PEARS, KEEPER, "the pier before dawn"]
+    assert read(blocks, "\n".join([*joined, "the pier"])).page.main.split("\n")[:4] == [block.text for block in blocks]
 
 
 def test_hidden_lines_of_the_main_text_are_added_and_parts_of_visible_ones_not() -> None:
-    assert read_blocks(prose(*ARTICLE, "the pier before dawn"), "\n".join(ARTICLE)).main.split("\n") == ARTICLE
-    found = read_blocks(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
-    assert found.text == found.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
-    assert found.kept == (True, True)
+    assert read(prose(*LINES, "the pier before dawn"), "\n".join(LINES)).page.main.split("\n") == LINES
+    found = read(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
+    assert found.page.text == found.page.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
+    assert is_kept(found) == [True, True]
     for hidden in ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]]:
-        assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
+        assert read(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").page.text == f"{FERRY}\n{PEARS}"
 
 
 def test_a_credible_main_text_is_long_and_half_of_the_text() -> None:
@@ -96,16 +107,16 @@ def test_a_credible_main_text_is_long_and_half_of_the_text() -> None:
         (500, 501, False),
         (1000, 10, True),
     ]:
-        found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
-        assert found.main == "a" * own * credible
-        assert found.reader == ("article" if credible else "prose")
-        assert found.text == "\n".join(["a" * own, "b" * others]).strip()
+        found = read(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
+        assert found.page.main == "a" * own * credible
+        assert found.page.reader == ("article" if credible else "prose")
+        assert found.page.text == "\n".join(["a" * own, "b" * others]).strip()
 
 
 def test_links_and_frame_do_not_count() -> None:
     around = [link("c" * 500), Block("d" * 500, frame=True)]
-    assert read_blocks([*around, Block("a" * 60)], "a" * 60).reader == "article"
-    assert read_blocks([*around, Block("a" * 60)], "d" * 500).reader == "prose"
+    assert read([*around, Block("a" * 60)], "a" * 60).page.reader == "article"
+    assert read([*around, Block("a" * 60)], "d" * 500).page.reader == "prose"
 
 
 def test_the_time_for_many_lines_and_a_long_main_text_is_bounded() -> None:
@@ -113,7 +124,7 @@ def test_the_time_for_many_lines_and_a_long_main_text_is_bounded() -> None:
         blocks = prose(*(f"{'a' * 9}{number}" for number in range(size)))
         main_text = "\n".join(f"{'a' * 300}{number}" for number in range(size))
         begun = process_time()
-        read_blocks(blocks, main_text)
+        read(blocks, main_text)
         return process_time() - begun
 
     cost(100)
@@ -124,21 +135,88 @@ def test_the_time_for_many_lines_and_a_long_main_text_is_bounded() -> None:
     st.lists(
         st.builds(
             Block,
-            st.sampled_from([*ARTICLE, "pier", "Home", "***", FERRY[:20], f"{FERRY} {PEARS}"]),
+            st.sampled_from([*LINES, "pier", "Home", "***", FERRY[:20], f"{FERRY} {PEARS}"]),
             st.integers(0, 20),
             st.booleans(),
             st.booleans(),
         ),
         max_size=12,
     ),
-    st.lists(st.sampled_from([*ARTICLE, "pier", "", "- ", f"{PEARS} {KEEPER}"]), max_size=6).map("\n".join),
+    st.lists(st.sampled_from([*LINES, "pier", "", "- ", f"{PEARS} {KEEPER}"]), max_size=6).map("\n".join),
 )
 def test_the_article_is_a_part_of_the_text(blocks: list[Block], main_text: str) -> None:
-    found = read_blocks(blocks, main_text)
-    text = found.text.split("\n")
-    assert len(found.kept) == len(blocks)
-    assert [block.text for block, kept in zip(blocks, found.kept, strict=True) if kept] == text[: sum(found.kept)]
-    assert set(found.main.split("\n")) <= {*text, ""}
-    assert (found.reader == "article") == bool(found.main)
-    assert (found.reader == "none") == (not found.text)
-    assert not [block for block, kept in zip(blocks, found.kept, strict=True) if kept and block.frame]
+    found = read(blocks, main_text)
+    text = found.page.text.split("\n")
+    kept = [block for block, is_in in zip(blocks, is_kept(found), strict=True) if is_in]
+    assert [block.text for block in kept] == text[: len(kept)]
+    assert set(found.page.main.split("\n")) <= {*text, ""}
+    assert (found.page.reader == "article") == bool(found.page.main)
+    assert (found.page.reader == "none") == (not found.page.text)
+    assert not any(block.frame for block in kept)
+
+
+def by_hand(html: str, url: str) -> str:
+    return f"{PARAGRAPHS[0]}\nA line that is nowhere on the page\nHi"
+
+
+def of_page(html: str, extractor: Extractor | None = None) -> list[tuple[str, LineRole]]:
+    return list(analyse(html, URL, max_html=100_000, extractor=extractor).lines())
+
+
+def test_each_line_has_its_kind() -> None:
+    assert [(role.value, text) for text, role in of_page(ARTICLE)] == [
+        ("frame", "Home | News"),
+        ("article", "The ferry sails again"),
+        *(("article", paragraph) for paragraph in PARAGRAPHS),
+        ("prose", ASIDE),
+        ("links", "The bridge is closed"),
+        ("other", "* * *"),
+        ("frame", "All rights reserved by the Daybook"),
+    ]
+    assert {role for _, role in of_page(PROSE)} == {LineRole.PROSE}
+    assert [role for _, role in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
+    assert of_page("") == of_page("<p> </p>") == []
+
+
+def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
+    for before in ["<div class=gmail_quote><p>Ada wrote:</p>", "<p>On 4 May 2024 at 10:03, Ada wrote:</p><div>"]:
+        quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
+        lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
+        assert [role for _, role in lines[:2]] == [LineRole.QUOTE] * 2, before
+        assert {role for _, role in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}, before
+        cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
+        assert LineRole.QUOTE not in {role for _, role in cited}, before
+
+
+def test_the_text_of_the_users_extractor_is_judged() -> None:
+    lines = of_page(ARTICLE, by_hand)
+    assert [text for text, role in lines if role is LineRole.PROSE] == [PARAGRAPHS[0]]
+    assert [text for text, role in lines if role is LineRole.OTHER] == [
+        *("The ferry sails again", *PARAGRAPHS[1:], ASIDE, "* * *")
+    ]
+    assert lines[-2:] == [*((text, LineRole.UNSEEN) for text in ("A line that is nowhere on the page", "Hi"))]
+
+
+@pytest.mark.parametrize("extractor", [None, by_hand])
+@pytest.mark.parametrize("html", [ARTICLE, PROSE, NONE, HOSTILE, "", "\0"])
+def test_the_analysed_page_is_the_judged_page(html: str, extractor: Extractor | None) -> None:
+    judged = extract(html, URL, max_html=100_000, extractor=extractor)
+    assert analyse(html, URL, max_html=100_000, extractor=extractor).page == judged
+
+
+def test_a_reader_has_a_reason_with_numbers() -> None:
+    for blocks, main, reader, why in [
+        ([], "", "none", ("no_text", {})),
+        ([Block("Menu", linked=4), Block("|")], "", "none", ("no_prose", {"many": 2})),
+        ([Block("a" * 1200)], "", "prose", ("no_main", {"letters": 1200})),
+        (
+            [Block("a" * 80), Block("b" * 1230)],
+            "a" * 80,
+            "prose",
+            ("too_little", {"held": 80, "letters": 1310, "share": 0.5}),
+        ),
+        ([Block("a" * 50), Block("b" * 9)], "a" * 50, "prose", ("too_few", {"held": 50, "letters": 59, "least": 60})),
+        ([Block("a" * 1204), Block("b" * 106)], "a" * 1204, "article", ("article", {"held": 1204, "letters": 1310})),
+    ]:
+        found = read(blocks, main)
+        assert (found.page.reader, found.explain()) == (reader, why)

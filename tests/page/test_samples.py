@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page import extraction, main_text, samples
-from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.samples import PAGES, reader_sample
+from scrapy_neardup.page import extraction, reading
+from scrapy_neardup.page.extraction import SAMPLE_PAGES, extract, reader_sample
 from scrapy_neardup.text import backend
 from scrapy_neardup.text import samples as texts
 from scrapy_neardup.text.backend import PythonBackend
@@ -25,10 +24,10 @@ cut_anew: Callable[[], str] = segmenter_sample.__wrapped__
 
 
 def test_a_sample_is_the_same_in_every_process_and_has_all_readers() -> None:
-    code = "import json\nfrom scrapy_neardup.page.samples import *\nfrom scrapy_neardup.text.samples import *\n"
+    code = "import json\nfrom scrapy_neardup.page.extraction import *\nfrom scrapy_neardup.text.samples import *\n"
     assert answer_with_hash_seed("1", f"{code}print(json.dumps([reader_sample(), segmenter_sample()]))") == [READ, CUT]
     assert len(READ) == len(CUT) == 16
-    read = [extract(html, "https://a.example/", max_html=100_000) for html in PAGES]
+    read = [extract(html, "https://a.example/", max_html=100_000) for html in SAMPLE_PAGES]
     assert {page.reader for page in read} == {"article", "prose"}
     assert all(page.text and page.title for page in read)
 
@@ -42,27 +41,27 @@ CHANGES: list[Callable[[str], str]] = [
 
 
 def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = main_text.trafilatura_text
+    real = reading.trafilatura_text
     for change in CHANGES:
         with monkeypatch.context() as patched:
             patched.setattr(
-                main_text, "trafilatura_text", lambda root, change=change, **named: change(real(root, **named) or "")
+                reading, "trafilatura_text", lambda root, change=change, **named: change(real(root, **named) or "")
             )
             assert fresh() != READ
 
     def other(html: str, url: str, **named: Any) -> Page:
         return replace(extract(html, url, **named), headline="")
 
-    monkeypatch.setattr(samples, "extract", other)
+    monkeypatch.setattr(extraction, "extract", other)
     assert fresh() != READ
 
 
 def test_a_digest_changes_with_our_version_and_not_with_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = main_text.trafilatura_text
-    monkeypatch.setattr(main_text, "trafilatura_text", lambda root, **named: f"{real(root, **named) or ''}\n")
+    real = reading.trafilatura_text
+    monkeypatch.setattr(reading, "trafilatura_text", lambda root, **named: f"{real(root, **named) or ''}\n")
     monkeypatch.setattr(extraction, "version", lambda name: "99.9")
     assert fresh() == READ
-    monkeypatch.setattr(samples, "VERSION", extraction.VERSION + 1)
+    monkeypatch.setattr(extraction, "VERSION", extraction.VERSION + 1)
     assert fresh() != READ
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.source import PageContent, PageResponse, PageSource
+from scrapy_neardup.page.extraction import HtmlReader, PageContent
+from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 
 URL = "https://a.example/ferry"
@@ -21,7 +22,9 @@ API = PageResponse(URL, b"{}", content_type="application/json")
 
 
 def source(**fields: str) -> PageSource:
-    return PageSource({**DEFAULT_FIELDS, **fields}, 100_000, lambda html, url: f"extracted from {url}")
+    return PageSource(
+        {**DEFAULT_FIELDS, **fields}, HtmlReader(100_000, extractor=lambda html, url: f"extracted from {url}")
+    )
 
 
 def response(url: str = URL, html: str = HTML, **more: Any) -> PageResponse:

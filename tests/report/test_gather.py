@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.lines import PageEntry
+from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.report.data import CopyLine, PageLine, Report, Totals
 from scrapy_neardup.report.gather import FLOWS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout

@@ -20,12 +20,13 @@ from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
+from scrapy_neardup.server.claims import PendingPage
+from scrapy_neardup.server.counting import pack_notes, unpack_notes
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import level_of, pending_name
-from scrapy_neardup.server.notes import Note, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore, SharedJournal
+from scrapy_neardup.server.transaction import Note
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import RolledBack
@@ -193,9 +194,8 @@ def test_pages_whose_removal_was_overtaken_are_looked_at_again(opening: Open, mo
 def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more(opening: Open) -> None:
     one = opening()
     crawl = one.begin("one")
-    page = PendingPage(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl)
     program = one.kv.link.program()
-    page.register(program, one.hashes)
+    PendingPage.make(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.hashes).register(program)
     one.kv.link.run(program)
     stops(one)
     time.sleep(1.5 * one.leases.seconds)
@@ -347,11 +347,6 @@ def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> No
     assert stood(after) == [9, 8, 8]
     assert len(list(after.rows(b"b"))) > 3
     assert check_state(after).sound
-
-
-def test_much_is_told_in_few_entries_of_which_the_stream_holds_so_many_the_fewer_they_are() -> None:
-    """So that it holds as many pages of a quick crawler as of a slow one."""
-    assert [most_entries(many) for many in (0, 1, 2, 128)] == [40_000, 40_000, 20_000, 312]
 
 
 def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
@@ -509,9 +504,7 @@ def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
 async def pages_of(location: str) -> int:
     link = AsyncLink(location)
     try:
-        program = link.program()
-        program.count()
-        return int((await link.run(program))[1] or 0)
+        return int((await link.send(Program.count))[1] or 0)
     finally:
         await link.close()
 

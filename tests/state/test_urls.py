@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from scrapy_neardup.cli.opening import find_state
 from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.kv.options import DEFAULT
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_near
 from tests.cli import run
 
@@ -99,6 +101,10 @@ def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
+    if scheme == "sqlite" or find_spec("plyvel"):
+        store = open_temporary(tmp_path, {}, None, DEFAULT)
+        assert store.scheme == scheme
+        close_store(store)
 
 
 @pytest.mark.parametrize("installed", [object(), None])

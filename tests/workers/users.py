@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_neardup.page.source import PageContent
-from scrapy_neardup.workers.messages import ReadingOptions
+from scrapy_neardup.page.extraction import PageContent
 from scrapy_neardup.workers.pool import WorkerPool
+from scrapy_neardup.workers.worker import ReadingOptions
 
 URL = "http://river.example/ferry"
 READING = ReadingOptions(1_000_000, 100_000, seconds=30.0)
