@@ -13,7 +13,7 @@ from scrapy_neardup.ages import parse_duration, parse_time
 from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, flag, option
 from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
-from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import (
     PageSelection,
     of_host,
@@ -196,23 +196,12 @@ examples:
 )
 def compact(arguments: argparse.Namespace) -> int:
     """Compact the state and print its size before and after."""
-    before = 0
-    try:
-        with open_state(arguments.store, config_of(arguments)) as store:
-            before, location = store.size(), store.location
-            if sys.stderr.isatty():
-                warn(f"Compacting {format_size(before)} …")
-            store.kv.compact()
-            after = store.size()
-    except StoreDamaged:
-        raise
-    except StoreError as error:
-        if not before:  # it was not opened
-            raise
-        raise StoreError(
-            f"{error} The state is not compacted, and no page is lost. Make {format_size(before)} free for it and as "
-            "much in the temporary directory, then try again."
-        ) from error
-    text = f"{location}: {format_size(before)} → {format_size(after)}"
-    present(arguments, {"store": location, "bytes_before": before, "bytes_after": after}, text)
+    with open_state(arguments.store, config_of(arguments)) as store:
+        before = store.size()
+        if sys.stderr.isatty():
+            warn(f"Compacting {format_size(before)} …")
+        store.kv.compact()
+        after = store.size()
+    text = f"{store.location}: {format_size(before)} → {format_size(after)}"
+    present(arguments, {"store": store.location, "bytes_before": before, "bytes_after": after}, text)
     return 0

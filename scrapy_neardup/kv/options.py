@@ -25,24 +25,10 @@ class Options:
     cache: int = 8 * 2**20
     #: Bytes of writes in memory, and in the log, before they are sorted into files (LevelDB).
     write_buffer: int = 16 * 2**20
-    #: Bits per row of the Bloom filter; 0: none (LevelDB). Existing files keep theirs.
-    bloom: int = 10
-    #: Files to keep open and mapped into memory (LevelDB).
-    open_files: int = 1000
-    #: Bytes of neighbouring rows that are compressed together (LevelDB). Existing files keep theirs.
-    block: int = 16 * 2**10
 
 
 #: The smallest and largest value of each option.
-_LIMITS = {
-    "cache": (0, 2**40),
-    "write_buffer": (64 * 2**10, 2**30),
-    "bloom": (0, 64),
-    "open_files": (74, 50_000),
-    "block": (2**10, 2**20),
-}
-#: The options that are no sizes in bytes.
-_NUMBERS = ("bloom", "open_files")
+_LIMITS = {"cache": (0, 2**40), "write_buffer": (64 * 2**10, 2**30)}
 #: The fastest values that we measured.
 DEFAULT = Options()
 
@@ -57,12 +43,10 @@ def read_options(name: str, value: Mapping[str, Any]) -> Options:
                 f"{name} has no option {option!r}.{f' Did you mean {close[0]!r}?' if close else ''} "
                 f"The options are: {', '.join(_LIMITS)}."
             )
-        (low, high), is_size = _LIMITS[option], option not in _NUMBERS
-        number = parse_size(said) if is_size else said
-        if type(number) is not int or not low <= number <= high:
-            kind = "a size" if is_size else "a whole number"
-            ends = f"{format_size(low)} to {format_size(high)}, such as '64MB'" if is_size else f"{low:,} to {high:,}"
-            raise SettingsError(f"{name} has {option!r}: {said!r}. Set it to {kind} from {ends}.")
+        (low, high), number = _LIMITS[option], parse_size(said)
+        if number is None or not low <= number <= high:
+            ends = f"{format_size(low)} to {format_size(high)}, such as '64MB'"
+            raise SettingsError(f"{name} has {option!r}: {said!r}. Set it to a size from {ends}.")
         found[option] = number
     return Options(**found)
 

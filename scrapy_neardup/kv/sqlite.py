@@ -32,11 +32,8 @@ from scrapy_neardup.kv.tally import Witness, check_bytes
 
 #: "ndup" in the header, so that we never write to another program's database.
 APPLICATION = 0x6E647570
-#: The layout of rows.
-VERSION = 2
 _MAGIC = b"SQLite format 3\0"
-#: At byte 60: user version, auto-vacuum, application.
-_VERSION_FIELDS = struct.Struct(">I4xI")
+_INT = struct.Struct(">I")
 #: The beginning of the file: unused bytes, page size (1: 65536), more, pages.
 _SIZE_FIELDS = struct.Struct(">16sH10xI")
 #: A header with a larger size in bytes is noise.
@@ -65,35 +62,27 @@ def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
             raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
         if witness.exists() or not path.exists() or not path.stat().st_size:
             return
-        application, version = _header(path) or (0, 0)
+        is_another = not is_ours(path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
         ) from error
-    if application != APPLICATION:
+    if is_another:
         raise StoreMismatch(
             f"{path} exists, but is no scrapy-neardup state. It is unchanged. Set {named_by} to another path."
-        )
-    if version != VERSION:
-        raise StoreMismatch(
-            f"Another version of scrapy-neardup wrote {path} (layout {version}, this version uses {VERSION}). "
-            f"The file is unchanged. Use that version, or set {named_by} to a new path to begin another state."
         )
 
 
 def is_ours(path: Path) -> bool:
     """Whether the header is ours. Raises OSError."""
-    return _header(path) == (APPLICATION, VERSION)
+    return _application(path) == APPLICATION
 
 
-def _header(path: Path) -> tuple[int, int] | None:
-    """Return application and version; None if the file does not begin like a database."""
+def _application(path: Path) -> int | None:
+    """Return the number of the program in the header; None if the file does not begin like a database."""
     with path.open("rb") as file:
         header = file.read(100)
-    if len(header) < 100 or not header.startswith(_MAGIC):
-        return None
-    version, application = _VERSION_FIELDS.unpack_from(header, 60)
-    return application, version
+    return _INT.unpack_from(header, 68)[0] if len(header) == 100 and header.startswith(_MAGIC) else None
 
 
 def digest(path: Path) -> str:
@@ -137,14 +126,10 @@ class SQLite(FileEngine):
         return f"{location}, {location}.witness and, if it exists, {location}-wal"
 
     @classmethod
-    def pieces(cls, location: str) -> tuple[Path, ...]:
-        return Path(location), cls.witness_of(location)
-
-    @classmethod
     @contextmanager
     def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
         path, copy = Path(location), folder / "copy.sqlite"
-        is_database = path.is_file() and _header(path) is not None
+        is_database = path.is_file() and _application(path) is not None
         if not is_database and not cls.witness_of(location).exists():  # whatever it is, nothing is put beside it
             raise hopeless(location, "it is no SQLite database")
         with copying(cls, location):
@@ -181,7 +166,6 @@ class SQLite(FileEngine):
         with self._guard():
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._db.execute(f"PRAGMA user_version = {VERSION}")
             self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
             self._db.execute("COMMIT")
             self._log_all()

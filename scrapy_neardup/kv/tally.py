@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -153,11 +152,13 @@ class Witness:
 
     def note(self, tally: RowTally, *, synced: bool) -> None:
         """Record a write. If this fails the witness knows less, nothing else."""
-        with suppress(OSError):
+        try:
             if synced:
                 self._sync(tally, _OPEN)
             else:
                 self._put(_WRITTEN, tally.pack() + boot())
+        except OSError:
+            pass
 
     def keep(self, secret: bytes) -> None:
         """Keep the secret too. Raises OSError."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from scrapy_neardup.state.urls import STORES
 from tests.faults import engine_of
 
 RECIPE = {"method": "minhash", "seed": 7}
-OTHER = Options(cache=2**20, write_buffer=2**16, bloom=0, open_files=74, block=2**12)
+OTHER = Options(cache=2**20, write_buffer=2**16)
 
 
 def page(n: int) -> Record:
@@ -41,24 +40,3 @@ def test_a_state_may_be_opened_with_other_options_each_time(kind: str, tmp_path:
             assert store.find(page(n).url) == (page(n) if n % 1000 < 300 else None)
         assert len(store.postings(1, 1000)) == 300 * (turn + 1)
         close_store(store)
-
-
-def test_leveldb_is_opened_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plyvel = pytest.importorskip("plyvel")
-    given: list[dict[str, Any]] = []
-    opened = plyvel.DB
-
-    def db(*where: str, **options: Any) -> Any:
-        given.append(options)
-        return opened(*where, **options)
-
-    monkeypatch.setattr(plyvel, "DB", db)
-    url = STORES["leveldb"].url(str(tmp_path / "state"))
-    for options in (OTHER, DEFAULT):
-        close_store(open_store(url, RECIPE, options=options))
-    names = ("lru_cache_size", "write_buffer_size", "bloom_filter_bits", "max_open_files", "block_size")
-    assert [tuple(one[name] for name in names) for one in given] == [
-        (2**20, 2**16, 0, 74, 2**12),
-        (2**23, 2**24, 10, 1000, 2**14),
-    ]
-    assert all(one["paranoid_checks"] for one in given)

@@ -114,17 +114,6 @@ def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path
     assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
 
 
-def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite"
-    with closing(sqlite3.connect(path)) as older:
-        older.execute("PRAGMA application_id = 0x6e647570")
-        older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
-    before = files(path)
-    with pytest.raises(StoreMismatch, match="Another version"):
-        opened(path)
-    assert files(path) == before
-
-
 def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("notes")
@@ -221,6 +210,22 @@ def test_a_log_that_ends_behind_the_last_sync_is_a_state(tmp_path: Path, monkeyp
     assert found[0] == 10
     assert found == sorted(found)
     assert len(set(found)) > 10
+
+
+def test_a_free_page_that_is_in_use_is_damage_though_every_row_can_be_read(tmp_path: Path) -> None:
+    """The next write would go over the rows in it."""
+    path = tmp_path / "state.sqlite"
+    with closing(opened(path)) as store:
+        for n in range(300):
+            store.add(page(n))
+        store.forget(page(n).id for n in range(250))
+    data = bytearray(path.read_bytes())
+    trunk = int.from_bytes(data[32:36], "big")  # the first free page lists others
+    data[(trunk - 1) * 4096 + 8 : (trunk - 1) * 4096 + 12] = (2).to_bytes(4, "big")
+    path.write_bytes(data)
+    with pytest.raises(StoreDamaged):
+        opened(path)
+    assert path.read_bytes() == data
 
 
 def test_a_closed_state_is_one_file_with_its_witness_and_its_lock(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
 from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.memory import Temporary
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import ALL_PAGES, Counts, _of_site
@@ -37,7 +36,6 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
-from tests.faults import engine_of
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
 
@@ -213,11 +211,6 @@ def put(store: PageStore, url: str = URL, *keys: int, generation: int = 0, repla
     return record
 
 
-def written_down(keys: list[bytes]) -> list[bytes]:
-    """Without what tells up to where others were counted, on a server."""
-    return sorted(key for key in keys if key != COUNTED)
-
-
 def content(store: PageStore) -> dict[bytes, bytes]:
     """All that is written down, but for the tally, in which every write is counted."""
     return {key: value for key, value in store.kv.scan(b"") if key != KEY}
@@ -248,9 +241,8 @@ def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore)
         assert store.postings(7, limit) == newest_first[:limit]
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
+def test_a_record_comes_back_as_it_was(store: PageStore) -> None:
+    for record in (
         Record(1, URL, 1),
         Record(2, URL, 2, 1.0, (0, (2**40 - 1)), b""),
         Record(HIGHEST, URL, HIGHEST, 1.0, ((2**40 - 1),), bytes(range(256)) * 4),
@@ -264,18 +256,9 @@ def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore)
         Record(10, URL, 3, 0.0, (), b"", dropped=1),
         Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
         Record(12, URL, 2**62 + 3, 1.0, (4, 5, 2**62 + 3), b"sketch", delivered=True),
-    ],
-    ids=lambda record: str(record.id),
-)
-def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
-    store = place.open()
-    store.add(record)
-    assert store.record(record.id) == record
-    assert store.find(record.url) == record
-    if place.kind.is_persistent:
-        store = place.reopen(store)
-        assert store.record(record.id) == record
-        assert store.find(record.url) == record
+    ):
+        store.add(record)
+        assert store.record(record.id) == store.find(record.url) == record, record.id
 
 
 def test_a_record_is_written_as_it_always_was() -> None:
@@ -414,49 +397,6 @@ def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
 
 def blocks(store: PageStore) -> dict[bytes, bytes]:
     return dict(store.kv.scan(b"b"))
-
-
-def written_keys(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Fills up with the keys that are put from here on."""
-    keys: list[bytes] = []
-    write = engine_of(store).write
-
-    def spy(changes: Changes, *, sync: bool) -> None:
-        keys.extend(changes.puts)
-        write(changes, sync=sync)
-
-    monkeypatch.setattr(engine_of(store), "write", spy)
-    return keys
-
-
-def place_tallied(place: Place) -> bool:
-    """Whether each write writes a tally along."""
-    return issubclass(place.kind, FileEngine) and not isinstance(place, TemporaryPlace)
-
-
-def test_a_state_that_gets_no_pages_writes_no_counts(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = lasting.open()
-    assert blocks(lasting.reopen(store)) == {}
-    store = lasting.opened[-1]
-    note(store, 2)
-    store = lasting.reopen(store)
-    keys = written_keys(store, monkeypatch)
-    common(store)
-    store.close()
-    assert keys == [KEY] * place_tallied(lasting)
-    assert stood(lasting.open()) == [2, 2, 2]
-
-
-def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = lasting.open()
-    note(store, 2)
-    store = lasting.reopen(store)
-    note(store, 1, MENU[:1])
-    keys = written_keys(store, monkeypatch)
-    store.close()
-    changed = places(store, MENU[:1])
-    assert len(changed) < len(places(store))
-    assert written_down(keys) == [*map(layout.block_key, changed), *[KEY] * place_tallied(lasting)]
 
 
 def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_disk: Place) -> None:

@@ -94,7 +94,8 @@ def test_the_setting_is_the_same_secret_for_all_who_have_it_and_cannot_be_guesse
     assert config.secret == GIVEN
     assert "several" not in repr(config)
     assert Config.from_settings({}).secret is Config.from_settings({"NEARDUP_SECRET": ""}).secret is None
+    assert Config.from_settings({"NEARDUP_SECRET": "x" * 16}).secret == Secret.shared("x" * 16)
     with pytest.raises(SettingsError, match=r"at least 16 characters.*python -c"):
-        Config.from_settings({"NEARDUP_SECRET": "short"})
+        Config.from_settings({"NEARDUP_SECRET": "x" * 15})
     with pytest.raises(SettingsError, match="NEARDUP_SECRET is 7"):
         Config.from_settings({"NEARDUP_SECRET": 7})
