@@ -104,7 +104,7 @@ def describe_decision(
 ) -> str:
     """Describe the decision on two pages, with its figures."""
     figures = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}"
-    return f"{figures}: {method.decision(new, old, overused_keys)}"
+    return f"{figures}: {comparison.describe() if comparison.describe else method.decision(new, old, overused_keys)}"
 
 
 class Searcher:
@@ -156,20 +156,6 @@ class Searcher:
             # Of an unknown site: a lookalike under another title shows that common text may be a template.
             return self.search(url, replace(fingerprint, in_form=True), canonical, delivered)
         return SearchResult(overused_keys, nearest, in_form, rejected)
-
-    def search_other_groups(self, record: Record) -> SearchResult:
-        """Find the original of another group that a page of the state is most like, be it a copy or not."""
-        fingerprint = filed_fingerprint(record, self._store)
-        overused_keys, ids = candidates(self._method, self._store, fingerprint.keys)
-        nearest: SimilarPage | None = None
-        for other in self._records(record.url, ids, ""):
-            comparison = self._method.compare(fingerprint, other.sketch, overused_keys)
-            original = representative_of(self._store, other, except_url=record.url)
-            if original is None or record.id in (other.original, original.id) or not may_decide(other, comparison):
-                continue
-            if nearest is None or self._rank(comparison, other) > self._rank(nearest.comparison, nearest.compared):
-                nearest = SimilarPage(comparison=comparison, original=original, compared=other)
-        return SearchResult(overused_keys, nearest, in_form=False)
 
     def _records(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
         named = self._store.find(canonical) if canonical else None
