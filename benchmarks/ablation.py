@@ -30,7 +30,7 @@ import numpy.typing as npt
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
 from scrapy_neardup.lab.labels import DROP
-from scrapy_neardup.methods.cascade import features, rules, site, sketch
+from scrapy_neardup.methods.cascade import features, rules, sketch
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
@@ -45,25 +45,24 @@ _Floats = npt.NDArray[np.float64]
 
 #: Values at which a weight or a threshold never acts.
 PARAMETERS: Mapping[str, float] = {
-    **dict.fromkeys(("by_site", "by_gone", "by_title", "by_reworded", "by_numbers", "least", "short_least"), 0.0),
+    **dict.fromkeys(("by_site", "by_gone", "by_title", "by_reworded", "by_numbers", "least"), 0.0),
     "catalogue": 1.0,
     "excerpt": 1.0,
     "short": 1,
 }
 NEVER: Mapping[str, float] = {
-    **dict.fromkeys(("enough_left", "articles_apart", "least_article", "other_notice", "nearly", "one_advert"), 0),
-    **dict.fromkeys(("few_pages", "least_shared", "much_shared", "opening", "contained_retitled", "contained"), 0),
+    **dict.fromkeys(("articles_apart", "least_article", "other_notice", "one_advert"), 0),
+    **dict.fromkeys(("few_pages", "least_shared", "much_shared", "contained_retitled", "contained"), 0),
     **dict.fromkeys(("different_same", "different"), 1.0),
     **dict.fromkeys(("no_template", "same_article", "within_shared", "reworded"), 10**9),
-    **dict.fromkeys(("cut", "titles_alike", "mostly_listing"), 1.01),
+    **dict.fromkeys(("cut", "titles_alike"), 1.01),
     "names_again": 0,
-    "edited": 2.0,
     "different_early": 0.0,
 }
 #: Similarity below which no variant finds a copy.
 LEAST = 0.3
 #: The modules that read rules and thresholds.
-MODULES = (rules, features, site, sketch)
+MODULES = (rules, features, sketch)
 #: Labels of pairs: the publisher who wants each article once drops the later page or keeps it.
 Labels = dict[tuple[str, str], bool]
 

@@ -41,7 +41,7 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.kv.options import read_options
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
+from scrapy_neardup.methods.cascade.sketch import HEAD
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
@@ -150,7 +150,7 @@ class Drawn(Cascade):
         """Where a sketch counts the sentences of which it holds the order."""
         *_, sentences, numbers, words = HEAD.unpack_from(sketch)
         minwise = self.parameters.bins * self.parameters.bits // 8
-        return int(HEAD.size + minwise + OPENING_BYTES + 4 * sentences + 2 * numbers + 3 * words)
+        return int(HEAD.size + minwise + 4 * sentences + 2 * numbers + 3 * words)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         """Sentences as long as those of articles."""

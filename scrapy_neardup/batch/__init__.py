@@ -26,10 +26,10 @@ earlier run come before those of the next one, and are never judged again.
 The stages are functions over Arrow tables, which a runner connects:
 
     read_stretch    an input            -> PAGES         (``pages``)
-    PartQuestions   PAGES               -> hashes        (``part_store``)
+    PartQuestions   PAGES               -> hashes        (``part``)
     answer          ROWS of some hashes -> GIVEN, without records (``routing``)
     attach          ROWS, GIVEN         -> GIVEN, the records that are named there
-    judge_part      PAGES, GIVEN        -> ROWS          (``judging``)
+    judge_part      PAGES, GIVEN        -> ROWS          (``part``)
 
 Text never leaves its part. A part gets records of some hundred bytes, without text.
 """

@@ -25,12 +25,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.judging import judge_part
-from scrapy_neardup.batch.pages import BatchOptions, InputReader, ReadRecord, tabulate
-from scrapy_neardup.batch.part_store import Hashes, PartQuestions, mere_questions, sorted_set
-from scrapy_neardup.batch.routing import answer, attach, counts_of, needed_records, source_parts
+from scrapy_neardup.batch.pages import PAGES, BatchOptions, InputReader, ReadRecord, place_of, tabulate
+from scrapy_neardup.batch.part import Hashes, PartQuestions, judge_part, mere_questions, sorted_set
+from scrapy_neardup.batch.routing import (
+    ASKED,
+    ROWS,
+    Topic,
+    answer,
+    attach,
+    counts_of,
+    needed_records,
+    source_parts,
+)
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun, Stretch
-from scrapy_neardup.batch.tables import ASKED, PAGES, ROWS, Topic, place_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Malformed, Skipped
 
@@ -187,11 +194,12 @@ def malformed_records(run: BatchRun) -> Iterator[Malformed]:
 
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
     """Judge a part; all earlier ones are judged."""
-    questions, common = questions_of(options, part), options.make_method().common
-    if part.rows.exists():
+    common, questions = options.make_method().common, None
+    if part.rows.exists():  # if nothing has changed, its pages are not read again
         asked = _asked_hashes(part)
         given = _answer(asked, earlier, common)
     else:
+        questions = questions_of(options, part)
         asked = questions.hashes
         given = _answer(asked, earlier, common)
         given = pa.concat_tables([given, _answer(questions.of_forms(given), earlier, common)])
@@ -208,13 +216,15 @@ def questions_of(options: BatchOptions, part: ArchivePart) -> PartQuestions:
     return PartQuestions(options.make_method().hashes, part.batches(PartQuestions.COLUMNS))
 
 
-def judge_if_new(options: BatchOptions, part: ArchivePart, given: pa.Table, questions: PartQuestions) -> bool:
+def judge_if_new(
+    options: BatchOptions, part: ArchivePart, given: pa.Table, questions: PartQuestions | None = None
+) -> bool:
     """Judge a part unless it was judged with the same GIVEN rows, in any order; return whether it was judged."""
     given = given.sort_by([(name, "ascending") for name in ("kind", "hash", "source")]).combine_chunks()
     digest = _digest(given)
     if part.rows.exists() and _digest_of(part.rows) == digest:
         return False
-    tables = judge_part(options, part.number, part.batches(), given, questions)
+    tables = judge_part(options, part.number, part.batches(), given, questions or questions_of(options, part))
     schema = ROWS.with_metadata({"given": digest})
     with replace_file(part.rows) as draft, pa.ipc.new_file(str(draft), schema, options=_COMPRESSED) as writer:
         for table in tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrapy_neardup.batch.tables import PAGES, rank_of, record_batch
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.hashing.keyed import Keyed
@@ -29,6 +28,52 @@ from scrapy_neardup.untrusted import line_logger
 logger = line_logger(__name__)
 #: Pages of one record batch.
 _ROWS = 1000
+#: Bits of the number of a record within its input; the bits above number the input, from 1.
+RECORD_BITS = 32
+
+
+def rank_of(input: int, record: int) -> int:
+    """Return the rank of a record, which is also its id while parts are judged; inputs count from 1, records from 0.
+
+    >>> rank_of(1, 0) < rank_of(1, 7) < rank_of(2, 0)
+    True
+    """
+    return input << RECORD_BITS | record
+
+
+def place_of(rank: int) -> tuple[int, int]:
+    """Return the number of the input and that of the record in it.
+
+    >>> place_of(rank_of(2, 7))
+    (2, 7)
+    """
+    return rank >> RECORD_BITS, rank & ((1 << RECORD_BITS) - 1)
+
+
+def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows as a batch."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.record_batch(
+        [pa.array(column, field.type) for field, column in zip(schema, columns, strict=True)], schema
+    )
+
+
+#: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
+#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences``, ``own`` and ``quoted`` are
+#: the fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves
+#: of surrogate pairs.
+PAGES = pa.schema(
+    [
+        ("rank", pa.uint64()),
+        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
+        ("html", pa.uint64()),
+        ("keys", pa.list_(pa.uint64())),
+        ("sketch", pa.binary()),
+        ("sentences", pa.list_(pa.uint32())),
+        ("own", pa.int64()),
+        ("quoted", pa.int64()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.judging import unpack_verdict
 from scrapy_neardup.batch.local import rows_of
-from scrapy_neardup.batch.pages import StoredPage, decode, stored_pages
-from scrapy_neardup.batch.part_store import EVERYWHERE, FORM, FORMED, HERE
+from scrapy_neardup.batch.pages import StoredPage, decode, rank_of, record_batch, stored_pages
+from scrapy_neardup.batch.part import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
+from scrapy_neardup.batch.routing import Topic
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
-from scrapy_neardup.batch.tables import Topic, rank_of, record_batch
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
@@ -46,7 +45,7 @@ VERDICTS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class JudgedRecord:
-    """A page of a run with its verdict. ``counted``: flags, see ``judging``. Ids are ranks."""
+    """A page of a run with its verdict. ``counted``: flags, see ``part``. Ids are ranks."""
 
     stored: StoredPage
     verdict: Verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,51 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scrapy_neardup.batch.runs import ArchivePart
-from scrapy_neardup.batch.tables import GIVEN, NEEDED, Topic
 from scrapy_neardup.state.exact_counts import MOST
+
+
+class Topic(IntEnum):
+    """What a row of ``ROWS`` or ``GIVEN`` is about."""
+
+    #: A page is filed under a key (``hash``).
+    KEY = 1
+    #: A record is the newest of a URL (``hash``).
+    URL = 2
+    #: ``count`` pages are counted under a number (``hash``).
+    COUNT = 3
+    #: Publishers with a sentence (``hash``), as bits of ``count``.
+    BITS = 4
+    #: ``payload`` is a record, and ``source`` the rank of the page that wrote it.
+    RECORD = 5
+    #: ``payload`` is the verdict on the page ``source``.
+    VERDICT = 6
+
+
+#: What the pages of a part ask and leave behind. Parts are numbered in the order of their ranks. ``asked``: whether a
+#: page of the part asks for this hash. ``source``: the rank of the page that wrote it, 0 for a mere question;
+#: ``original``: the rank of that page's original, if it is another one. See ``Topic``.
+ROWS = pa.schema(
+    [
+        ("kind", pa.uint8()),
+        ("hash", pa.uint64()),
+        ("part", pa.uint32()),
+        ("source", pa.uint64()),
+        ("original", pa.uint64()),
+        ("count", pa.uint64()),
+        ("asked", pa.bool_()),
+        ("payload", pa.binary()),
+    ]
+)
+
+#: What a part is given: ``COUNT`` and ``BITS`` of all parts before it, and ``RECORD``; before ``attach`` also ``KEY``
+#: and ``URL``, which name records. ``part`` is the part that gets the row.
+GIVEN = pa.schema([field for field in ROWS if field.name != "asked"])
+
+#: The records that parts need: ``part`` needs what the page ``source`` wrote.
+NEEDED = pa.schema([("part", pa.uint32()), ("source", pa.uint64())])
+
+#: What parts ask for, by hash.
+ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS)
 
 _Numbers = npt.NDArray[np.uint64]
 _Indices = npt.NDArray[np.intp]

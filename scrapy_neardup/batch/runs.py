@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.tables import place_of, rank_of
+from scrapy_neardup.batch.pages import BatchOptions, place_of, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.recipe import Secret
 

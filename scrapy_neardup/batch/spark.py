@@ -19,11 +19,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.local import LocalRunner, asked_rows, judge_if_new, questions_of, read_stretch, rows_of
+from scrapy_neardup.batch.local import LocalRunner, asked_rows, judge_if_new, read_stretch, rows_of
 from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.routing import answer, attach, counts_of, needed_records, source_parts
+from scrapy_neardup.batch.routing import (
+    GIVEN,
+    NEEDED,
+    ROWS,
+    Topic,
+    answer,
+    attach,
+    counts_of,
+    needed_records,
+    source_parts,
+)
 from scrapy_neardup.batch.runs import ArchivePart
-from scrapy_neardup.batch.tables import GIVEN, NEEDED, ROWS, Topic
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
@@ -190,5 +199,5 @@ def _judge(options: BatchOptions, parts: Sequence[ArchivePart], rows: _Batches) 
     """Judge parts by what they are given; yield each with whether it was judged."""
     for number, given in _by_part(rows):
         part, has_content = parts[number], pc.not_equal(given["kind"], _NOTHING)
-        judged = judge_if_new(options, part, given.filter(has_content), questions_of(options, part))
+        judged = judge_if_new(options, part, given.filter(has_content))
         yield pa.record_batch([pa.array([number], pa.int32()), pa.array([judged])], ["part", "judged"])

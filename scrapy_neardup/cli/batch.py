@@ -55,27 +55,17 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
     flag("--json", "print the counts as one JSON object"),
     RECORD_FIELDS,
     examples="""\
-inputs:
-  All that 'dedup' reads, but for standard input. Needs the extra: parquet.
+  The inputs are all that 'dedup' reads, but for standard input. Needs the extra: parquet. Verdicts are those of
+  'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the runner. FILE has
+  a row for each page: input, record (from 0), url, and the parts of a verdict.
 
-verdicts:
-  They are those of 'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the
-  runner. Each copy names its original, which is kept. FILE has a row for each page: input, record (from 0), url, and
-  the parts of a verdict.
-
-the run:
-  Its folder holds pages, texts and what is known so far. If the command is interrupted or killed, the same command goes
-  on where it was. Keep the folder to judge later pages against these with --previous; else remove it. It is about as
-  large as the packed inputs.
-
-limits:
-  The first record of a group is kept (NEARDUP_KEEP_POLICY = "first"), and states on a server are not read or written.
+  The folder of the run is about as large as the packed inputs. If the command is interrupted or killed, the same
+  command goes on where it was. Keep the folder to judge later pages against these with --previous; else remove it.
 
 examples:
   scrapy neardup batch 'crawl/*.warc.gz' -o verdicts.parquet --kept kept.parquet
   scrapy neardup batch 'may/*.jsonl.gz' -o may.parquet --run may.run --memory 8GB
   scrapy neardup batch 'june/*.jsonl.gz' -o june.parquet --previous may.run
-  scrapy neardup batch archive.parquet -o verdicts.parquet --store leveldb:///var/crawls/state --id ""
   scrapy neardup batch 's3/*.warc.gz' -o verdicts.parquet --runner spark
 """,
 )

@@ -24,7 +24,7 @@ from scrapy_neardup.cli.output import (
     write_list,
 )
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.pages import OtherPage, StatePage, dropped, inspect_group, inspect_pages
+from scrapy_neardup.inspect.pages import StatePage, dropped, inspect_group, inspect_pages
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import members, of_host, statistics
@@ -40,9 +40,9 @@ from scrapy_neardup.model import Kind
     JSON,
     examples="""\
 output:
-  The verdict and its evidence as recorded when the page was judged. For a page that passed, also its near miss then,
-  and the most similar original now, each with the decision on the two. If a URL is not in the state, the command lists
-  known URLs that differ only in spelling, and the exit code is 1.
+  The verdict and its evidence as recorded when the page was judged. For a page that passed also its near miss: the page
+  that it was nearly a copy of, and why it passed. To compare it with another page: scrapy neardup compare. If a URL is
+  not in the state, the command lists known URLs that differ only in spelling, and the exit code is 1.
 
 examples:
   scrapy neardup explain https://a.example/ferry
@@ -51,11 +51,10 @@ examples:
 )
 def explain(arguments: argparse.Namespace) -> int:
     """Explain each page; return 1 if one is not in the state."""
-    config = config_of(arguments)
     urls = list(dict.fromkeys(arguments.urls))
-    with snapshot_state(arguments.store, config) as store:
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
         records = [record for url in urls if (record := store.find(url)) is not None]
-        found = {one.url: one for one in inspect_pages(store, records, config, arguments.limit, progress)}
+        found = {one.url: one for one in inspect_pages(store, records, arguments.limit, progress)}
         near = {url: near_urls(store, url) for url in urls if url not in found}
         data = {
             "store": store.location,
@@ -73,15 +72,13 @@ def explain(arguments: argparse.Namespace) -> int:
 
 def _describe(page: StatePage) -> str:
     """Return what says something: the title below the URL, and of usual values only the unusual ones."""
-    group, nearest, site = page.group, page.nearest, page.site
+    group = page.group
     newest = f", the newest {len(group.pages)} of them" if group.size > len(group.pages) else ""
-    pages = (f"{one.first_seen} {one.kind or ''} {to_line(one.url)}" for one in group.pages)
+    pages = (_format_member(as_data(one)) for one in group.pages)
     data = {
         **as_data(page),
         "delivered": page.delivered and page.verdict in (Kind.DUPLICATE, Kind.BETTER),
         "evidence": "" if page.evidence else 'not kept (NEARDUP_KEEP was "nothing")',
-        "nearest": OtherPage(nearest.url, nearest.first_seen, nearest.title) if nearest else None,
-        "site": f"{site.name}, {site.pages} pages counted, {site.forms:.0%} share a template" if site else "",
         "sealed": "" if page.sealed else "no: if its feed is never stored, the next crawl rolls the page back",
         "group": "\n".join([f"{group.size:,} pages{newest}:", *pages]) if group.size > 1 else "",
     }
@@ -129,7 +126,8 @@ def stats(arguments: argparse.Namespace) -> int:
             "recipe": store.recipe,
             "decisions": decisions_of(store),
         }
-    present(arguments, data, format_data(_with_shares(data)))
+    hidden = ("backend", "recipe", "decisions")
+    present(arguments, data, format_data({**_with_shares(data), "method": store.recipe.get("method")}, *hidden))
     return 0
 
 
@@ -179,13 +177,16 @@ def groups(arguments: argparse.Namespace) -> int:
 
 
 def _format_group(group: dict[str, Any]) -> str:
-    lines = [f"{group['similar_id']}  {format_count(group['size'], 'page')}\n"]
-    for page in group["pages"]:
-        kind = f"{page['similarity']:.2f} {to_line(page['kind'] or '')}"
-        judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
-        title = f'  "{to_line(page["title"])}"' if page["title"] else ""
-        lines.append(f"  {page['first_seen']}  {kind:<14}  {to_line(page['url'])}{title}{judged}\n")
-    return "".join([*lines, format_rest(group["size"] - len(group["pages"])), "\n"])
+    lines = [f"  {_format_member(page)}\n" for page in group["pages"]]
+    head = f"{group['similar_id']}  {format_count(group['size'], 'page')}\n"
+    return "".join([head, *lines, format_rest(group["size"] - len(group["pages"])), "\n"])
+
+
+def _format_member(page: dict[str, Any]) -> str:
+    kind = f"{page['similarity']:.2f} {to_line(page['kind'] or '')}"
+    judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
+    title = f'  "{to_line(page["title"])}"' if page["title"] else ""
+    return f"{page['first_seen']}  {kind:<14}  {to_line(page['url'])}{title}{judged}"
 
 
 _NOUN = "dropped pages"

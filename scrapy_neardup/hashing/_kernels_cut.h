@@ -366,13 +366,12 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
 }
 
-enum { N, BINS, BITS, OPENING, OPENING_BINS, OPENING_BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST,
-       LAST, FORM };
+enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
 
 /* Smallest and largest value of each; 0 for no largest. */
 static const Py_ssize_t LIMITS[FORM][2] = {
-    {1, 0}, {8, MOST_BINS}, {1, 8}, {0, 0},         {8, MOST_BINS},    {1, 8},         {1, 0},
-    {1, 0}, {1, MOST_KEYS}, {0, 0}, {1, MOST_LONGEST}, {0, MOST_IN_TEXT}, {0, MOST_ENDS}, {0, MOST_ENDS},
+    {1, 0}, {8, MOST_BINS},    {1, 8},            {1, 0},         {1, 0},         {1, MOST_KEYS},
+    {0, 0}, {1, MOST_LONGEST}, {0, MOST_IN_TEXT}, {0, MOST_ENDS}, {0, MOST_ENDS},
 };
 
 /* Reads a ``SketchForm``; 0 with an error. */
@@ -396,15 +395,13 @@ KERNEL(cut_sketch)
     Grams grams;
     Cut *cut;
     Py_ssize_t form[FORM], i, all, unspaced = 0, count = 0;
-    PyObject *given_form, *sketch = NULL, *opening = NULL, *keys = NULL, *longest = NULL, *numbers = NULL, *ends = NULL;
+    PyObject *given_form, *sketch = NULL, *keys = NULL, *longest = NULL, *numbers = NULL, *ends = NULL;
     if (!PyArg_ParseTuple(args, "O&KKO!", as_cut, &cut, &grams.offset, &grams.base, &PyTuple_Type, &given_form) ||
         !read_form(given_form, form) ||
         !begin_grams(&grams, cut->letters, all = all_letters(cut)))
         return NULL;
     for (i = 0; i < cut->count; i++)
         unspaced += cut->lines[i].unspaced;
-    hash_n_grams(&grams, form[OPENING], form[N]);
-    opening = sketch_of(&grams, form[OPENING_BINS], form[OPENING_BITS]);
     hash_n_grams(&grams, all, form[N]);
     sketch = sketch_of(&grams, form[BINS], form[BITS]);
     count = different(&grams);
@@ -418,7 +415,7 @@ KERNEL(cut_sketch)
     if (count < 0)
         Py_CLEAR(ends);
     /* It takes the parts over; one that is missing is an error. */
-    return Py_BuildValue("nNNNNNN", count, sketch, opening, keys, longest, numbers, ends);
+    return Py_BuildValue("nNNNNN", count, sketch, keys, longest, numbers, ends);
 }
 
 /* ---- the words of a title ---------------------------------------------------------------------------------------- */

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
-from scrapy_neardup.judge.matching import Searcher, filed_fingerprint
 from scrapy_neardup.judge.recipes import decisions_of, method_of
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Kind, Likeness
-from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.settings import Config
+from scrapy_neardup.model import Kind
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
@@ -33,34 +30,11 @@ class OtherPage:
 
 
 @dataclass(frozen=True, slots=True)
-class NearestPage(OtherPage):
-    """The original that a page resembles most now, with the comparison and what decides it.
-
-    ``is_copy``: whether the page would be a copy of it. ``came_first``: whether that original is older than the page.
-    """
-
-    similarity: float
-    containment: float
-    is_copy: bool
-    came_first: bool
-    decision: str
-
-
-@dataclass(frozen=True, slots=True)
 class NearMiss:
     """The page that a page was nearly a copy of when it was judged, and why it passed."""
 
     url: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSite:
-    """Counts of a site: ``pages``, at most 256, and the share of its last pages that repeat one template."""
-
-    name: str
-    pages: int
-    forms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +47,15 @@ class GivenVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPage:
-    """A page of a group."""
+class GroupMember:
+    """A page of a group. ``judged``: the manual verdict."""
 
     url: str
     first_seen: str | None
+    similarity: float
     kind: str | None
+    title: str | None
+    judged: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +63,7 @@ class GroupSummary:
     """The size of a group, and its newest pages."""
 
     size: int
-    pages: tuple[GroupPage, ...]
+    pages: tuple[GroupMember, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +73,7 @@ class StatePage:
     ``original``: the page that stands for its group, if that is another one; for an original, the better page that
     superseded it. ``like``: the page that an original is an excerpt of, or whose title it shares. ``same_bytes``:
     whether the last responses of the page and of its original had the same bytes. ``delivered``: whether its item came
-    through. ``near_miss``: why an original passed, as it was judged. ``nearest``, ``passed``, ``site``: why, as far as
-    the state knows now.
+    through. ``near_miss``: why an original passed, as it was judged.
     """
 
     url: str
@@ -123,52 +99,32 @@ class StatePage:
     similar_id: str | None
     group: GroupSummary
     near_miss: NearMiss | None
-    nearest: NearestPage | None
-    passed: str | None
-    site: KnownSite | None
     sealed: bool
 
 
 def inspect_pages(
-    store: PageStore, records: Sequence[Record], config: Config, limit: int = 20, watch: Watch = unwatched
+    store: PageStore, records: Sequence[Record], limit: int = 20, watch: Watch = unwatched
 ) -> list[StatePage]:
     """Describe pages of the state, with the newest ``limit`` pages of each group. Reads all records once."""
-    newest: dict[int, deque[Record]] = {one.original: deque(maxlen=limit) for one in records if one.similarity > 0}
+    newest: dict[int, deque[int]] = {one.original: deque(maxlen=limit) for one in records if one.similarity > 0}
     sizes: Counter[int] = Counter()
     if newest:
         for record in watch(store.records(), store.pages):
             if record.original in newest:
                 sizes[record.original] += 1
-                newest[record.original].append(record)
-    method = state_method(store, config.make_method()) if any(one.is_original for one in records) else None
-    return [
-        _inspect(store, one, method, config.also_copies, sizes[one.original] or 1, newest.get(one.original, deque()))
-        for one in records
-    ]
+                newest[record.original].append(record.id)
+    return [_inspect(store, one, sizes[one.original] or 1, newest.get(one.original, deque())) for one in records]
 
 
-def _inspect(
-    store: PageStore,
-    record: Record,
-    method: Method | None,
-    also_copies: Set[Likeness],
-    size: int,
-    newest: deque[Record],
-) -> StatePage:
+def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) -> StatePage:
     evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
     kind, title = kind_and_title(evidence)
     standing, is_copy = representative_of(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
     like = store.record(evidence.like) if evidence and evidence.like else None
-    method = None if record.former else method
-    nearest = find_nearest(store, record, method, also_copies) if method and record.is_original else None
     verdict = Kind.UNIQUE if record.is_original else Kind.UNJUDGED
     if is_copy:
         verdict = Kind.BETTER if record.leads else Kind.DUPLICATE
-    passed = None
-    if record.is_original:
-        is_kept = given is not None and given.kind is ManualKind.KEEP
-        passed = "a manual verdict says that it is no copy" if is_kept else _describe_passage(method, nearest)
     return StatePage(
         url=record.url,
         found=True,
@@ -191,11 +147,8 @@ def _inspect(
         delivered=not is_copy or record.delivered,
         judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
-        group=GroupSummary(size, tuple(_group_page(store, one) for one in reversed(newest))),
+        group=GroupSummary(size, tuple(_members(store, reversed(newest)))),
         near_miss=inspect_near_miss(store, record),
-        nearest=nearest,
-        passed=passed,
-        site=inspect_site(store, site_of(record.url)) if record.is_original else None,
         sealed=not store.is_pending(record.id),
     )
 
@@ -210,70 +163,12 @@ def _other_page(store: PageStore, record: Record) -> OtherPage:
     return OtherPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[1])
 
 
-def _group_page(store: PageStore, record: Record) -> GroupPage:
-    return GroupPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[0])
-
-
-def inspect_site(store: PageStore, site: str) -> KnownSite:
-    """Read the counts of a site."""
-    counts = store.on_site(site)
-    return KnownSite(site, counts.pages(), counts.forms())
-
-
-def find_nearest(store: PageStore, record: Record, method: Method, also_copies: Set[Likeness]) -> NearestPage | None:
-    """Find the nearest original of an original; None if no page shares a key with it that is not overused."""
-    found = Searcher(method, store, also_copies).search_other_groups(record)
-    nearest = found.nearest
-    if nearest is None:
-        return None
-    comparison, other = nearest.comparison, _other_page(store, nearest.original)
-    return NearestPage(
-        other.url,
-        other.first_seen,
-        other.title,
-        round(comparison.similarity, 4),
-        round(comparison.containment, 4),
-        comparison.is_copy(also_copies),
-        nearest.original.id < record.id,
-        method.decision(filed_fingerprint(record, store), nearest.compared.sketch, found.overused_keys),
-    )
-
-
-def _describe_passage(method: Method | None, nearest: NearestPage | None) -> str:
-    """Return why an original passed."""
-    if method is None:
-        return "unknown: the method of this state is neither built in nor in the settings"
-    if nearest is None:
-        return "no other original shares a distinctive key with it"
-    figures = f"similarity {nearest.similarity:.4f}, containment {nearest.containment:.4f}"
-    if not nearest.is_copy:
-        return f"{figures}: {nearest.decision}"
-    if not nearest.came_first:
-        return f"{figures}: a copy now, but the other page came later"
-    return (
-        f"{figures}: it would be a copy now. When it came, the state knew less about its site, or copies passed. "
-        f"{nearest.decision}"
-    )
-
-
 def state_method(store: PageStore, own: Method) -> Method | None:
     """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
     if is_method_of(store.recipe, own.recipe()):
         return own.with_hashes(store.hashes)
     method = method_of({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
     return method and method.with_hashes(store.hashes)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMember:
-    """A page of a group. ``judged``: the manual verdict."""
-
-    url: str
-    first_seen: str | None
-    similarity: float
-    kind: str | None
-    title: str | None
-    judged: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +194,7 @@ def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None =
     )
 
 
-def _members(store: PageStore, ids: list[int]) -> Iterator[GroupMember]:
+def _members(store: PageStore, ids: Iterable[int]) -> Iterator[GroupMember]:
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         assert record is not None  # its id comes from a scan of the same snapshot

@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.inspect import HIDDEN, INLINE
-from scrapy_neardup.inspect.pages import KnownSite, NearMiss, inspect_near_miss, inspect_site
+from scrapy_neardup.inspect.pages import NearMiss, inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
@@ -81,6 +81,15 @@ class PairSide:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownSite:
+    """Counts of a site: ``pages``, at most 256, and the share of its last pages that repeat one template."""
+
+    name: str
+    pages: int
+    forms: float
+
+
+@dataclass(frozen=True, slots=True)
 class KnownPair:
     """The verdict on B, judged against A, and what a crawl does with B.
 
@@ -141,7 +150,7 @@ def inspect_pair(
         b=_side(b, _mark_text(method, b, new, a, old), limit),
         store=store.location if store else None,
         why_no_store=why_no_store or None,
-        sites=tuple(inspect_site(store, one) for one in dict.fromkeys((a.site, b.site)) if one) if store else (),
+        sites=tuple(_inspect_site(store, one) for one in dict.fromkeys((a.site, b.site)) if one) if store else (),
     )
 
 
@@ -191,6 +200,11 @@ def _compare(
 def _near_miss(a: Side, b: Side, store: PageStore | None) -> NearMiss | None:
     found = inspect_near_miss(store, b.record) if store and b.record else None
     return found if found and a.record and found.url == a.record.url else None
+
+
+def _inspect_site(store: PageStore, site: str) -> KnownSite:
+    counts = store.on_site(site)
+    return KnownSite(site, counts.pages(), counts.forms())
 
 
 def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:

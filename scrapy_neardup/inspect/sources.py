@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
-from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
 from scrapy_neardup.files import HTML
@@ -168,7 +169,6 @@ def _exists(name: str) -> bool:
 
 #: Characters that stay as they are in a URL. The percent sign is one, so nothing is encoded twice.
 _SAFE = "%/:=&?~#+!$,;'@()*[]"
-_HEX = re.compile("%[0-9a-fA-F]{2}")
 
 
 def near_urls(store: PageStore, url: str) -> list[str]:
@@ -177,47 +177,23 @@ def near_urls(store: PageStore, url: str) -> list[str]:
 
 
 def spellings(url: str) -> list[str]:
-    """Return other spellings of a URL: scheme, ``www.``, port, last slash, fragment, escapes, case of the host.
+    """Return other spellings of a URL: scheme, ``www.``, last slash, fragment, percent-encoding, case of the host.
 
     >>> spellings("https://a.example/b/")[:3]
     ['https://a.example/b', 'https://www.a.example/b/', 'https://www.a.example/b']
-    >>> "http://xn--fsqu00a.example/%E6%96%B0" in spellings("http://例子.example/新#top")
-    True
     """
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")
-        schemes = parts.scheme, "http" if parts.scheme == "https" else "https"
-        given = parts.path, parts.query
-        encoded = dict.fromkeys([given, *zip(*(_encodings(one) for one in given), strict=True)])
-        found = [
-            urlunsplit((scheme, host, other, query, fragment))
-            for scheme, host, (path, query), fragment in product(
-                schemes, _hosts(parts), encoded, dict.fromkeys((parts.fragment, ""))
-            )
-            for other in (path, path.rstrip("/") if path.endswith("/") else f"{path}/")
-        ]
-    except ValueError:  # an open bracket, or a port that is no number
+    except ValueError:  # an open bracket
         return []
+    host = parts.netloc.lower()
+    hosts = host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"
+    schemes = parts.scheme, "http" if parts.scheme == "https" else "https"
+    plain, quoted = (parts.path, parts.query), partial(quote, safe=_SAFE, errors="surrogatepass")
+    paths = plain, tuple(map(quoted, plain)), tuple(map(unquote, plain))
+    found = [
+        urlunsplit((scheme, host, other, query, fragment))
+        for scheme, host, (path, query), fragment in product(schemes, hosts, paths, (parts.fragment, ""))
+        for other in (path, path.rstrip("/") if path.endswith("/") else f"{path}/")
+    ]
     return [one for one in dict.fromkeys(found) if one != url]
-
-
-def _hosts(parts: SplitResult) -> list[str]:
-    host = parts.hostname or ""
-    names = [host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"]
-    port = f":{parts.port}" if parts.port else ""
-    plain = [parts.netloc, *names] if port in ("", ":80", ":443") else [parts.netloc]
-    found = [*plain, *(f"{name}{port}" for name in names)]
-    return list(dict.fromkeys(one for name in found for one in (name, _ascii(name))))
-
-
-def _ascii(host: str) -> str:
-    try:
-        return host.encode("idna").decode("ascii")
-    except UnicodeError:
-        return host
-
-
-def _encodings(text: str) -> list[str]:
-    quoted = quote(text, safe=_SAFE, errors="surrogatepass")
-    upper = _HEX.sub(lambda found: found[0].upper(), text)
-    return [quoted, unquote(text), upper, *(_HEX.sub(lambda found: found[0].lower(), one) for one in (text, quoted))]

@@ -58,10 +58,6 @@ class SketchForm(NamedTuple):
     shingle: int
     bins: int
     bits: int
-    #: Letters of the opening, bins and bits of its sketch.
-    opening: int
-    opening_bins: int
-    opening_bits: int
     #: Length of the shingles that are keys, the same in scripts with spaces, and their number.
     key_shingle: int
     key_shingle_spaced: int
@@ -82,8 +78,6 @@ class TextSketch(NamedTuple):
     #: Number of different shingles, and their min-wise sketch.
     shingles: int
     minwise: bytes
-    #: Min-wise sketch of the opening's shingles.
-    opening: bytes
     #: The smallest hashes of longer shingles: so long that few phrases are common.
     keys: list[int]
     #: Hashes of the longest different lines, the longest first; equally long ones in order of characters.
@@ -194,7 +188,6 @@ class PythonText(SegmentedText):
     def _make_sketch(self, form: SketchForm) -> TextSketch:
         letters, hashes = self.letters, self.hashes
         grams = shingles(letters, form.shingle, hashes)
-        opening = shingles(letters[: form.opening], form.shingle, hashes)
         key_length = form.key_shingle if has_unspaced(letters) else form.key_shingle_spaced
         hashed = dict(zip(self._lines, self._hashes, strict=True))
         long = sorted((-len(line), line) for line in hashed if len(line) >= form.min_sentence)
@@ -204,7 +197,6 @@ class PythonText(SegmentedText):
         return TextSketch(
             len(distinct(grams)),
             sketch(grams, form.bins, form.bits),
-            sketch(opening, form.opening_bins, form.opening_bits),
             distinct(shingles(letters, key_length, hashes))[: form.keys].tolist(),
             [hashed[line] for _, line in long[: form.longest]],
             self._numbers(form.numbers),

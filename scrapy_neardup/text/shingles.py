@@ -100,30 +100,6 @@ def _lowest_bits(entries: int, bits: int) -> int:
     return int.from_bytes(bytes([sum(1 << shift for shift in range(0, 8, bits))]) * (entries * bits // 8), "little")
 
 
-def trace(
-    hashes: npt.NDArray[np.uint64], bins: int, bits: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.uint8]]:
-    """Return for a sketch's own entries the bin, the place of the hash that it keeps, and the value.
-
-    Three arrays of one length. Bins that borrow are left out, as their value belongs to another bin.
-    """
-    ordered = np.argsort(hashes >> np.uint64(bins.bit_length() - 1), kind="stable")
-    full, first = np.unique((hashes[ordered] & np.uint64(bins - 1)).astype(np.intp), return_index=True)
-    places = ordered[first]
-    kept = mix64(hashes[places] >> np.uint64(bins.bit_length() - 1)) & np.uint64(2**bits - 1)
-    return full, places, kept.astype(np.uint8)
-
-
-def entries(packed: bytes, bits: int) -> npt.NDArray[np.uint8]:
-    """Return the entries of a sketch, one for each bin.
-
-    >>> entries(bytes([0b11100100]), 2).tolist()
-    [0, 1, 2, 3]
-    """
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return ((np.frombuffer(packed, np.uint8)[:, None] >> shifts) & np.uint8(2**bits - 1)).ravel()
-
-
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
     """Let each empty bin borrow from the first full bin of its series."""
     full, first = minima != _EMPTY, 1

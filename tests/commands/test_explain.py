@@ -19,7 +19,6 @@ from tests.build import (
     PAGES,
     PEAR,
     SAME,
-    SHORT,
     judge_pages,
     make_state,
     open_state,
@@ -41,23 +40,6 @@ def forget(state: str, *urls: str) -> None:
     ids = [read_records(state)[url].id for url in urls]
     with open_state(state) as store:
         store.forget(ids)
-
-
-def test_the_nearest_original_of_a_page_that_passed_is_named(sqlite: str, invoke: Invoke) -> None:
-    done = invoke("explain", PEAR, EDITED, EXCERPT, BREAD, SHORT, "--store", sqlite, "--json")
-    original, copy, excerpt, alone, short = done.data["pages"]
-    assert [one["nearest"] for one in (copy, short, alone)] == [None] * 3
-    assert [bool(one["passed"]) for one in (copy, short, alone)] == [False, False, True]
-    nearest = excerpt["nearest"]
-    assert (nearest["url"], nearest["came_first"], nearest["is_copy"]) == (PEAR, True, False)
-    assert nearest["decision"]
-    assert nearest["containment"] > 0.9
-    assert (original["nearest"]["url"], original["nearest"]["came_first"]) == (EXCERPT, False)
-    assert original["site"] == {"name": "orchard.example", "pages": 1, "forms": 0.0}
-    done = invoke("explain", EXCERPT, "--store", sqlite, "--json", NEARDUP_POLICY={"excerpt": "drop"})
-    assert done.data["pages"][0]["nearest"]["is_copy"] is True, "the policy of the project would drop it"
-    done = invoke("explain", EXCERPT, "--store", sqlite, "--json", NEARDUP_METHOD="simhash")
-    assert done.data["pages"][0]["nearest"]["url"] == PEAR, "the method of the state decides"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +74,7 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, invoke: Invoke) -> Non
     assert [copy[name] for name in ("verdict", "kind", "title", "characters", "evidence")] == [
         *("duplicate", None, None, None, False)
     ]
-    assert (excerpt["verdict"], excerpt["nearest"]["url"]) == ("unique", PEAR)
+    assert (excerpt["verdict"], excerpt["near_miss"]) == ("unique", None)
     found = invoke("stats", "--store", state, "--json").data
     assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from scrapy_neardup.inspect.pages import NearMiss, inspect_pages
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
@@ -40,7 +39,7 @@ def test_the_page_that_was_nearly_an_original_is_kept_with_the_decision() -> Non
     assert not near_miss(store, first).near_miss
     assert not near_miss(store, other).near_miss
     assert Evidence.unpack(evidence.pack()) == evidence
-    (shown,) = inspect_pages(store, [find_record(store, second)], Config())
+    (shown,) = inspect_pages(store, [find_record(store, second)])
     assert shown.near_miss == NearMiss(first.url, evidence.near_why)
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.base import IsCommon
+from scrapy_neardup.methods.cascade.features import Ruling, compare_on_site, compare_same_lines
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.rules import Bound
-from scrapy_neardup.methods.cascade.site import Ruling, compare_on_site, compare_same_lines
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.methods.literature.pieces import NSHash
 from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
@@ -89,7 +89,7 @@ def test_a_user_method_with_its_own_guard_reads_equal_pages() -> None:
 TEXTS = (FERRY, BELL, SECOND_FERRY, LIGHTHOUSE, MILL)
 TITLES = ("", "新渡口清晨开航", "铜钟又响了", "The mill of 1874")
 STRICT = CascadeParameters()
-LENIENT = CascadeParameters(base=0.2, certain=0.3, short_least=0.1, excerpt=0.3, catalogue=0.0)
+LENIENT = CascadeParameters(base=0.2, certain=0.3, least=0.1, excerpt=0.3, catalogue=0.0)
 ARTICLE_LINES = st.sampled_from([line for text in TEXTS for line in text.split("\n")])
 
 

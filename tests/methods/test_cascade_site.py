@@ -12,8 +12,8 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods.cascade.features import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.site import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
@@ -83,7 +83,6 @@ def test_an_article_is_known_on_the_first_pages_of_a_site() -> None:
         (NO_HEADLINE, 200, {"same_article": True}, UNDECIDED),
         (NO_HEADLINE, 199, {"same_article": True}, APART),
         (OTHER, 5000, {"same_article": True}, APART),
-        (SAME, 599, {"edited": True}, APART),
     ]:
         found = SiteEvidence(headlines, shared, shared // 4, shared // 4, 1, **evidence)
         assert found.ruling is ruling, (headlines, shared, evidence)

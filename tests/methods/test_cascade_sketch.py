@@ -19,7 +19,7 @@ from tests.methods.comparing import split
 HALF_WORD = st.integers(0, 2**16 - 1)
 WORD = st.integers(0, 2**32 - 1)
 #: Bytes before the first of the two min-wise parts.
-HEAD = 8 + 4 + 4 + 4 + 4 + 3
+HEAD = 8 + 5 * 4 + 3
 LINES = st.builds(
     Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, st.integers(1, 255), max_size=MAX_LINES)
 )
@@ -28,10 +28,10 @@ SKETCHES = st.builds(
     body=st.integers(0, 2**64 - 1),
     title=WORD,
     site=WORD,
+    url_number=WORD,
     whole=WORD,
     shingles=WORD,
     minwise=st.binary(max_size=64),
-    opening=st.binary(min_size=8, max_size=8),
     sentences=st.frozensets(WORD, max_size=255),
     numbers=st.just(Numbers()),
     words=st.frozensets(st.integers(0, 2**24 - 1).map(lambda word: word & ~2), max_size=255),
@@ -50,7 +50,7 @@ SKETCHES = st.builds(
 def test_a_packed_sketch_is_unpacked(plain: Sketch, lines: Lines, article: Article | None, rest: bytes) -> None:
     packed, size = plain.pack(), len(plain.minwise)
     lists = len(plain.numbers.pack()) + 4 * len(plain.sentences) + 3 * len(plain.words) + 2 * len(plain.order.sentences)
-    assert len(packed) == HEAD + size + 8 + lists + 1
+    assert len(packed) == HEAD + size + lists + 1
     marked = replace(plain, words_in_text=frozenset(sorted(plain.words)[::2]))
     read = replace(plain, lines=lines, article=article)  # of a page in HTML
     assert read.pack() == packed + lines.pack() + (article.pack() if article else b"")
@@ -62,10 +62,10 @@ def test_a_packed_sketch_is_unpacked(plain: Sketch, lines: Lines, article: Artic
 
 def test_the_bytes_are_written_down() -> None:
     lists = frozenset((5, 4)), Numbers(frozenset((8, 6))), frozenset((9, 0x10004)), frozenset((0x10004,)), Order((7, 3))
-    whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc" * 8, *lists)
+    whole = Sketch(1, 2, 0x304, 9, 5, 6, b"\xaa\xbb", *lists)
     assert whole.pack().hex(" ", 1) == (
-        "00 00 00 00 00 00 00 01 00 00 00 02 00 00 03 04 00 00 00 05 00 00 00 06 02 02 02 aa bb "
-        "cc cc cc cc cc cc cc cc 00 00 00 04 00 00 00 05 00 06 00 08 00 00 09 01 00 06 02 00 07 00 03"
+        "00 00 00 00 00 00 00 01 00 00 00 02 00 00 03 04 00 00 00 09 00 00 00 05 00 00 00 06 02 02 02 aa bb "
+        "00 00 00 04 00 00 00 05 00 06 00 08 00 00 09 01 00 06 02 00 07 00 03"
     )
     read = replace(whole, lines=Lines(frozenset((10,)), {11: 12}), article=Article(13, b"\xdd\xee"))
     assert read.pack().removeprefix(whole.pack()).hex(" ", 1) == "01 01 00 00 00 0a 00 00 00 0b 0c 00 00 00 0d dd ee"
@@ -165,7 +165,7 @@ def test_an_article_and_its_whole_page_are_kept_apart() -> None:
     read = page(f"{FERRY}\n{MILL}", main=FERRY, reader="article")
     whole, article = (unpacked(Cascade().fingerprint(one).sketch) for one in (read, page(FERRY)))
     assert whole.article == Article(article.shingles, article.minwise)
-    assert (whole.body, whole.opening, whole.order) == (article.body, article.opening, article.order)
+    assert (whole.body, whole.order) == (article.body, article.order)
     both = unpacked(Cascade().fingerprint(page(f"{FERRY}\n{MILL}")).sketch)
     assert (whole.whole, whole.shingles, whole.minwise, whole.sentences) == (
         both.whole,

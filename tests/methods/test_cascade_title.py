@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.reading import url_number
 from scrapy_neardup.model import Fingerprint, Page
 from tests.methods.cascade_pages import BELL, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, unpacked, values
 
@@ -169,3 +170,43 @@ def test_every_part_of_an_item_title_counts_on_a_site() -> None:
     one = replace(one, text=one.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
     assert not judged(one, other).duplicate
     assert "two things" in explained(one, other).decision
+
+
+# The number of an article in its URL
+
+TEASER = "摆渡人老罗在河湾镇撑了三十一年的船，秋天他要把竹篙交给自己的女儿，镇上的人都去码头送他，也有人从县城赶来。"
+#: The same in other words, and with a number that is new.
+EDITED = TEASER.replace("也有人从县城赶来", "还有人从省城赶来")
+NEWER = EDITED.replace("镇上的人都", "镇上5260人")
+
+
+def numbered(address: str, text: str = TEASER, title: str = "老罗的竹篙") -> Page:
+    return replace(page(text, title, site="river.example"), url=f"http://river.example/{address}")
+
+
+def test_a_url_has_the_number_of_an_article_beside_words() -> None:
+    for url, number in [
+        ("http://a.example/news/ferry-stays-ashore-4993434.html", "4993434"),
+        ("http://a.example/4993434-ferry-stays-ashore/", "4993434"),
+        ("http://a.example/ferry-20260112145929087.htm#top", "20260112145929087"),
+        # A day, a month, a number alone, a short one, one of another part, a query.
+        ("http://a.example/ferry-20260112.htm", ""),
+        ("http://a.example/ferry-202601", ""),
+        ("http://a.example/4993434.html", ""),
+        ("http://a.example/ferry-49934.html", ""),
+        ("http://a.example/catalogue-4993434/ferry.html", ""),
+        ("http://a.example/ferry-4993434.html?page=2", ""),
+    ]:
+        assert url_number(url) == number, url
+
+
+def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_number() -> None:
+    old, title = numbered("lao-luo-4993434.html"), "竹篙有了新主人"
+    for new, copy in [
+        (numbered("zhu-gao-4993434.html", EDITED, title), True),
+        (numbered("zhu-gao-4993434.html", NEWER, title), False),
+        (numbered("zhu-gao-4993434.html", MILL, title), False),
+        (numbered("zhu-gao-4993435.html", EDITED, title), False),
+    ]:
+        assert judged(new, old).duplicate is copy, new.url
+    assert "number of one article" in explained(numbered("zhu-gao-4993434.html", EDITED, title), old).decision

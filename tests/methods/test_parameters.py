@@ -243,7 +243,7 @@ def test_deciding_parameters_are_written_down() -> None:
     found = {name: " ".join(made(name).decisions()) for name in METHODS}
     assert found == {
         "cascade": "certain base by_site by_gone by_title by_reworded by_numbers least "
-        "catalogue short_least short_certain excerpt retitled",
+        "catalogue short_certain excerpt retitled",
         "cosine": "",
         "idf_terms": "",
         "imatch": "",

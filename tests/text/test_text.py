@@ -127,7 +127,7 @@ def test_invisible_characters_and_marks_change_no_letters() -> None:
 # Long enough lines, and lines as hashes, in both backends
 
 
-FORM = SketchForm(5, 64, 2, 9, 16, 4, 3, 4, 4, 2, 3, 12, 3, 2)
+FORM = SketchForm(5, 64, 2, 3, 4, 4, 2, 3, 12, 3, 2)
 BACKENDS = pytest.mark.parametrize("one", [backend.active, PythonBackend()], ids=["in use", "Python"])
 
 

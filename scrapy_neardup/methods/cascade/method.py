@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import ClassVar
 
 from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is_common
-from scrapy_neardup.methods.cascade.features import MEANINGS, TitleWords
+from scrapy_neardup.methods.cascade.features import MEANINGS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.reading import Views, read
+from scrapy_neardup.methods.cascade.reading import TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, compare_same_bytes, move_sketch, score, weights
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
@@ -32,11 +32,11 @@ class Cascade(Method):
     * At middling similarity an edited repost looks like a form filled in for another product. Title words
       (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
     * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
-      own lines and headlines must agree too (see ``site.SiteEvidence``).
+      own lines and headlines must agree too (see ``features.SiteEvidence``).
     """
 
     name: ClassVar[str] = "cascade"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
@@ -68,11 +68,11 @@ class Cascade(Method):
                 hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.body,
                 found.title_hash,
                 found.site_hash,
+                found.number_hash,
                 of_whole.shingles,
                 of_all.shingles,
             ),
             of_all.minwise,
-            of_core.opening,
             # In a short page every word counts.
             self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[: p.max_sentences]),
             Numbers.encode(core.own, of_core, of_all.shingles, p.max_numbers),
@@ -124,21 +124,17 @@ class Cascade(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
-        duplicate = pair.decision().duplicate
-        certain = duplicate and pair.is_certain
+        decision = pair.decision()
+        duplicate, identical = decision.duplicate, False
+        similarity, containment, likeness = 1.0, 1.0, Likeness.IDENTICAL if duplicate else None
         if pair.same_article:
-            likeness = Likeness.IDENTICAL if duplicate else None
-            same = pair.new.title == pair.earlier.title and not pair.has_grown()
-            return Comparison(1.0, 1.0, duplicate, certain, same, likeness, pair.same_site, pair.in_form)
+            identical = pair.new.title == pair.earlier.title and not pair.has_grown()
+        else:
+            similarity, containment = pair.features.similarity, pair.features.containment
+            likeness = pair.likeness(duplicate=duplicate)
         return Comparison(
-            pair.features.similarity,
-            pair.features.containment,
-            duplicate,
-            certain,
-            identical=False,
-            likeness=pair.likeness(duplicate=duplicate),
-            same_site=pair.same_site,
-            in_form=pair.in_form,
+            *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, likeness),
+            *(pair.same_site, pair.in_form, decision.describe),
         )
 
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
@@ -155,26 +151,21 @@ class Cascade(Method):
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
         pair = self.judge(new, old, common)
-        p, features, prose, site = pair.parameters, pair.features, pair.shared_prose(), pair.site_evidence
+        p, features, site = pair.parameters, pair.features, pair.site_evidence
         by_name = weights(p)
         shown = [
             Feature(name, float(getattr(features, name)), by_name.get(name, 0.0), MEANINGS[name]) for name in MEANINGS
         ]
         shown += [
-            Feature("prose", prose.prose, 0.0, "share of the new page's prose in the other page (1 if it has little)"),
-            Feature("listing", prose.listing, 0.0, "share of the common text that is a listing: code or a table"),
             Feature("forms", pair.share_of_forms, 0.0, "share of the site's pages that look alike under other titles"),
+            Feature("one_number", float(pair.has_one_number), 0.0, "1 if the URLs have the number of one article"),
         ]
         if site is not None:
             shown += [
                 Feature("own_shared", site.shared, 0.0, "letters of common lines that no third page of the site has"),
                 Feature("own_different", site.different_share, 0.0, "share of such lines that one page lacks"),
             ]
-        return Explanation(tuple(shown), score(features, p), p.base, pair.decision().sentence)
-
-    def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
-        # A crawl asks this too, so it leaves out features that only people read.
-        return self.judge(new, old, common).decision().sentence
+        return Explanation(tuple(shown), score(features, p), p.base, pair.decision().describe())
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences

@@ -78,8 +78,6 @@ class CascadeParameters(Parameters):
     #: Texts with fewer different shingles are short. They are copies if both give the same numbers and one contains
     #: every sentence of the other. Between sites it is enough if no title word is gone.
     short: int = whole(120, 1, 4096)
-    #: The least similarity of short copies: in one sentence one word makes another notice.
-    short_least: float = decides(number(0.6))
     #: Short texts that may be of one site are also copies above this similarity, if no title word is gone and both give
     #: the same numbers. 1 means never: then each sentence of one must stand in the other.
     short_certain: float = decides(number(1.0))
@@ -116,8 +114,6 @@ class FixedThresholds(NamedTuple):
     # descriptions, laws, job advertisements and Vietnamese teasers.
     #: Similarity: below it one text is over six times as long, and containment is within the sketch's error.
     for_containment: float = 0.12
-    #: Share of the earlier sketch that must not be boilerplate by now: with less the estimate is too uncertain.
-    enough_left: float = 0.5
     #: Similarity: two articles less alike are no copies, whatever stands around them.
     articles_apart: float = 0.3
     #: Different shingles of an article whose letters alone are evidence.
@@ -141,27 +137,10 @@ class FixedThresholds(NamedTuple):
     names_again: int = 200
     #: Similarity below which title words are not compared, as the pages are no copies.
     compared: float = 0.3
-    #: Estimated similarity from which openings are alike; it errs by a tenth.
-    opening: float = 0.2
     #: Different numbers in sentences that the earlier page lacks: more than a date has, as pages of a day share dates.
     reworded: int = 4
     #: Different numbers of two longer texts: with fewer they are the same by chance.
     few_numbers: int = 5
-
-    #: Similarity from which other titles, other openings and listings do not matter.
-    nearly: float = 0.9
-
-    # -- Articles around one listing: pairs of articles with the same code, log or table, and edited copies of them
-    # (tests/methods/test_cascade_prose.py).
-    #: Sentences, and letters (shingles of the earlier page), of own prose that two separate articles have.
-    own_sentences: int = 2
-    own_letters: int = 100
-    #: Sketch entries of prose that an estimate needs: the standard error of 16 is about 0.16.
-    prose_entries: int = 16
-    #: Share of prose: two articles share at most this much; copies share most, and authors use the same phrases.
-    little_prose: float = 1 / 3
-    #: Share of the common text from which it is mostly a listing.
-    mostly_listing: float = 0.5
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
     # two versions of one URL.
@@ -195,8 +174,6 @@ class FixedThresholds(NamedTuple):
     different_same_short: float = 0.2
     different: float = 0.4
     different_early: float = 0.05
-    #: If the texts are more similar than their lines by this much, lines were edited and not replaced.
-    edited: float = 0.3
     #: Under the same headline a page contains the other (a print version, a page for phones) if the smaller has at most
     #: this share of its own, besides so many common letters, and the larger at most that share.
     within: float = 0.05

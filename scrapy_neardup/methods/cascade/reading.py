@@ -1,10 +1,13 @@
-"""A page as cascade reads it: sentences without quotes and boilerplate."""
+"""A page as cascade reads it: sentences without quotes and boilerplate, the words of its title, its number."""
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from functools import cached_property
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +15,15 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.sketch import IN_TEXT, NUMBER, Sketch, order_hashes, take_ends
 from scrapy_neardup.model import Page
+from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.lexicon import words_and_core
 from scrapy_neardup.text.normalize import letters, normalize, segment
 from scrapy_neardup.text.quotes import split_lines, split_quotes
-from scrapy_neardup.text.sentences import SegmentedText
+from scrapy_neardup.text.sentences import SegmentedText, digits
 from scrapy_neardup.text.titles import longest_part, title_parts
+from scrapy_neardup.text.tokens import has_spaced_word, spaced_words
 
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
@@ -41,9 +47,10 @@ class View(NamedTuple):
 class Views(NamedTuple):
     """The readings of a page. ``article``: the article of a page read from HTML, if it was found."""
 
-    #: 32-bit fingerprints of the letters of the title and of the site, 0 without one.
+    #: 32-bit fingerprints of the letters of the title, of the site, and of the URL's number, 0 without one.
     title_hash: int
     site_hash: int
+    number_hash: int
     #: Words of the title's own part, core words of that, and headlines: parts of the title, and h1.
     title: list[str]
     title_core: list[str]
@@ -84,7 +91,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     headings = [_TITLE_PART + letters(_normalize(line, p)) for line in lines if line]
     titles = [*parts, *headings]
     title = title_letters.get(longest_part(of_title), "")
-    *of_titles, title_hash, site_hash = hashes.shorts((*titles, title, page.site))
+    number = url_number(page.url) if page.site else ""
+    *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
     # Pages read from HTML need every line and headline, to tell template from article.
     counted = _countable(of_titles, whole.line_hashes(0 if page.reader else p.min_counted))
     common = counted[is_common(counted)]
@@ -102,6 +110,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     return Views(
         title_hash=title_hash if title else 0,
         site_hash=site_hash if page.site else 0,
+        number_hash=number_hash if number else 0,
         title=title_words,
         title_core=title_core,
         # A headline of marks alone would be equal on all pages with one.
@@ -150,5 +159,145 @@ def _view(whole: SegmentedText, boilerplate: Set[int], of_site: Set[int]) -> Vie
     return View(own, whole, whole if own is whole else whole.without(of_site))
 
 
+#: The last part of a path: words, then a number of six digits or more, or the number first.
+_NUMBERED = re.compile(r"(?:[^\d].*[-_.](?P<last>[0-9]{6,})|(?P<first>[0-9]{6,})[-_][^/]*)(?:\.[a-z]{1,5})?", re.ASCII)
+#: A day or a month, which many articles share.
+_DATE = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])?", re.ASCII)
+
+
+def url_number(url: str) -> str:
+    """Return the number by which a site knows the article of a URL with words; empty if there is none.
+
+    The words may change when an editor changes the title, the number stays.
+
+    >>> url_number("http://a.example/news/ferry-stays-ashore-4993434.html")
+    '4993434'
+    >>> url_number("http://a.example/4993434"), url_number("http://a.example/ferry-20240312.html")
+    ('', '')
+    """
+    address = urlsplit(url)
+    found = None if address.query else _NUMBERED.fullmatch(address.path.rstrip("/").rpartition("/")[2])
+    number = (found["last"] or found["first"]) if found else ""
+    return "" if _DATE.fullmatch(number) else number
+
+
 def _normalize(text: str, p: CascadeParameters) -> str:
     return normalize(text, simplified=p.simplified)
+
+
+#: Lengths of words to look for in a text without spaces.
+_LENGTHS = range(2, 9)
+#: The hash bits of a title word.
+_HASH = 0xFFFFFF & ~(NUMBER | IN_TEXT)
+
+
+class TitleWords:
+    """Looks for the words of a new page's title in its text and in an earlier page.
+
+    Two notices in one form differ by a name, a place, a product or a number in title and text. A copy under another
+    title has the words of both titles in its text. So a word that the other page lacks tells forms from copies.
+    """
+
+    def __init__(self, title: Sequence[str], own: SegmentedText) -> None:
+        """Take the title's words and the page's own text without its headline, which has them anyway."""
+        self._words = list(title)
+        self._own = own
+
+    @property
+    def parts(self) -> tuple[list[str], str]:
+        """The words, none empty or with a line break, and the text with a sentence a line."""
+        return self._words, self._own.text
+
+    def encode(self, most: int) -> bytes:
+        """Pack the words for a sketch, three bytes each; of more than ``most`` those with the smallest hashes."""
+        packed = self._own.pack_words(self._words, _HASH, IN_TEXT, _LENGTHS[-1], most)
+        if packed is None:
+            kept = list(self._title.items())[:most]
+            packed = b"".join([(hashed | self._mark(word)).to_bytes(3, "big") for hashed, word in kept])
+        return packed
+
+    def _mark(self, word: str) -> int:
+        """Return ``IN_TEXT`` if the text has the word."""
+        if word not in self._unspaced:
+            return IN_TEXT * has_spaced_word(self._own.text, word)
+        return IN_TEXT * (len(word) in _LENGTHS and any(word in line for line in self._own.lines))
+
+    @cached_property
+    def _unspaced(self) -> frozenset[str]:
+        return frozenset(filter(has_unspaced, self._words))
+
+    @cached_property
+    def _title(self) -> dict[int, str]:
+        """The words by their hashes, ascending; those without spaces around them are hashed as n-grams of a text."""
+        hashes, spaced = self._own.hashes, [word for word in self._words if word not in self._unspaced]
+        hashed = zip(spaced, hashes.every(spaced), strict=True)
+        found = {one & _HASH | NUMBER * word.isdigit(): word for word, one in hashed}
+        unspaced = [word for word in self._unspaced if len(word) >= _LENGTHS[0]]
+        # Of two words with one hash the longer one counts, then one in the text.
+        for word in sorted(unspaced, key=lambda word: (len(word), self._mark(word))):
+            found[hashes.gram(word) & _HASH] = word
+        return dict(sorted(found.items()))
+
+    def count_gone(self, old: Sketch, most: int) -> int:
+        """Return for how many of the two pages (0 to 2) a title word in its text is missing in the other page.
+
+        ``most``: title words that a sketch keeps. Words that a longer earlier title may have lost are not missing. The
+        earlier text is known by the order of its sentences: it has a word if it has a sentence with the word.
+        """
+        return int(not self._has_words(old.words_in_text - self._title.keys())) + int(self._has_new_word(old, most))
+
+    def names_another(self, old: Sketch, most: int) -> bool:
+        """Whether each title has a word that is nowhere in the other page, neither in the title nor in the text.
+
+        A word that is not in its own text counts too: then the title alone names the thing.
+        """
+        if self._has_words(old.words - self._title.keys()):
+            return False
+        limit = old.word_limit(most)
+        ours = [word for hashed, word in self._title.items() if hashed <= limit and hashed not in old.words]
+        return not all(map(self._mark, ours)) or self._has_new_word(old, most)
+
+    def count_new_numbers(self, old: Sketch) -> int:
+        """Count the different numbers in kept sentences that the earlier page lacks."""
+        theirs = set(old.order.sentences)
+        return len({one for hashed, _, line in self._end_sentences if hashed not in theirs for one in digits(line)})
+
+    @property
+    def is_unspaced(self) -> bool:
+        """Whether the text is in a language without spaces between words."""
+        return has_unspaced(self._own.text)
+
+    def lines_with_numbers(self, sentences: Set[int]) -> list[str]:
+        """Return the letters of the kept sentences with these hashes that have numbers."""
+        return [line for hashed, _, line in self._end_sentences if hashed in sentences and digits(line)]
+
+    def _has_new_word(self, old: Sketch, most: int) -> bool:
+        """Whether a title word occurs only in kept sentences that the earlier page lacks."""
+        theirs, limit = set(old.order.sentences), old.word_limit(most)
+        for hashed, word in self._title.items():
+            around = self._sentences_with(word) if hashed <= limit and hashed not in old.words else []
+            if around and theirs.isdisjoint(around):
+                return True
+        return False
+
+    def _sentences_with(self, word: str) -> list[int]:
+        if word in self._unspaced:
+            return [hashed for hashed, _, line in self._end_sentences if word in line]
+        return [hashed for hashed, one, _ in self._end_sentences if word in one and word in spaced_words(one)]
+
+    @cached_property
+    def _end_sentences(self) -> list[tuple[int, str, str]]:
+        """The sentences that an order keeps: hash, sentence and letters of each."""
+        own = self._own
+        return list(zip(take_ends(order_hashes(own)), take_ends(own.sentences), take_ends(own.lines), strict=True))
+
+    def _has_words(self, words: frozenset[int]) -> bool:
+        """Whether the text has all these words, given by their hashes."""
+        asked = [word & _HASH for word in words]
+        left = self._own.missing_grams(asked, _LENGTHS[0], _LENGTHS[-1], _HASH) if asked else []
+        return not left or self._spaced_hashes.issuperset(left)
+
+    @cached_property
+    def _spaced_hashes(self) -> frozenset[int]:
+        found = {word for one in self._own.sentences for word in spaced_words(one)}
+        return frozenset([hashed & _HASH for hashed in self._own.hashes.every(found)])

@@ -8,20 +8,27 @@ from functools import cached_property
 
 import numpy as np
 
-from scrapy_neardup.methods.cascade.features import Features, SharedProse, compare, overlap
+from scrapy_neardup.methods.cascade.features import (
+    Features,
+    Ruling,
+    SiteEvidence,
+    compare,
+    compare_on_site,
+    compare_same_lines,
+    overlap,
+)
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
-from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site, compare_same_lines
-from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES, Sketch
+from scrapy_neardup.methods.cascade.sketch import HEAD, Sketch
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, SiteCounts
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer for two pages. ``rule``: the name of the rule that decided; ``sentence``: what it found."""
+    """The answer for two pages. ``rule``: the name of the rule that decided; ``describe``: says what it found."""
 
     duplicate: bool
     rule: str
-    sentence: str
+    describe: Callable[[], str]
 
 
 class PairJudge:
@@ -51,26 +58,16 @@ class PairJudge:
     @cached_property
     def texts(self) -> Features:
         """The features of the texts, articles and all around them."""
-        found = self._fingerprint
-        return compare(
-            self.new,
-            self.earlier,
-            found.whole,
-            self._common,
-            self.parameters,
-            found.site_free,
-            found.title,
-            in_form=found.in_form,
-        )
+        return compare(self.new, self.earlier, self._fingerprint, self._common, self.parameters)
 
     @cached_property
     def features(self) -> Features:
         """The features that decide: of the texts, or of the articles if these are more similar or quite different."""
-        new, earlier, found = self.new, self.earlier, self._fingerprint
+        new, earlier = self.new, self.earlier
         if new.article is None and earlier.article is None:
             return self.texts
         views = new.article_view(), earlier.article_view()
-        articles = compare(*views, b"", self._common, self.parameters, title=found.title, in_form=found.in_form)
+        articles = compare(*views, self._fingerprint, self._common, self.parameters, articles=True)
         differ = bool(new.article and earlier.article) and articles.similarity < FIXED.articles_apart
         return articles if differ or articles.similarity > self.texts.similarity else self.texts
 
@@ -89,6 +86,16 @@ class PairJudge:
         """Whether equality alone makes a copy: not of an article that is a small part of its page."""
         article = self.new.article
         return self.same_article and (article is None or article.shingles >= FIXED.least_article)
+
+    @property
+    def has_one_number(self) -> bool:
+        """Whether both URLs have the same number of an article of one site."""
+        return self.same_site and self.new.url_number == self.earlier.url_number > 0
+
+    @property
+    def has_new_numbers(self) -> bool:
+        """Whether the new text has a number that the earlier one lacks."""
+        return self.new.numbers.adds_to(self.earlier.numbers, self.parameters.max_numbers)
 
     @property
     def is_short(self) -> bool:
@@ -112,7 +119,6 @@ class PairJudge:
             self._fingerprint.site,
             titles_alike=features.title >= FIXED.titles_alike and not features.title_numbers,
             same_article=self.same_article,
-            similarity=features.similarity,
         )
 
     def decision(self) -> Decision:
@@ -170,11 +176,6 @@ class PairJudge:
         longer = self.new.whole > FIXED.grown * self.earlier.whole
         return longer and self.texts.whole_containment >= self.parameters.excerpt
 
-    def shared_prose(self) -> SharedProse:
-        """Return the common prose, if the new text is at hand."""
-        p, title = self.parameters, self._fingerprint.title
-        return SharedProse() if title is None else title.prose(p.shingle, p.bins, p.bits).compare(self.earlier)
-
 
 Rule = Callable[[PairJudge], "Decision | None"]
 
@@ -191,22 +192,28 @@ def _are_equal(pair: PairJudge) -> Decision | None:
         return None
     new, earlier, texts = pair.new, pair.earlier, pair.texts
     have_titles = len(new.words) > 1 and len(earlier.words) > 1
-    is_short = texts.length < pair.parameters.short
-    if is_short and pair.may_be_one_site and have_titles and texts.title < FIXED.other_notice:
-        sentence = "Both texts are short and equal, perhaps of one site, but their titles differ."
-        return Decision(False, "equal", sentence)
+    may_be_bulletin = texts.length < pair.parameters.short and pair.may_be_one_site and not pair.has_one_number
+    if may_be_bulletin and have_titles and texts.title < FIXED.other_notice:
+        return Decision(
+            False, "equal", lambda: "Both texts are short and equal, perhaps of one site, but their titles differ."
+        )
     if not pair.is_equal:
         return None
     what = "articles on both pages" if new.article or earlier.article else "texts"
-    return Decision(True, "equal", f"The {what} are identical.")
+    return Decision(True, "equal", lambda: f"The {what} are identical.")
 
 
-def _has_little_left(pair: PairJudge) -> Decision | None:
-    """An earlier page that is mostly boilerplate by now has too little left for an estimate."""
-    if pair.features.left >= FIXED.enough_left:
+def _have_moved(pair: PairJudge) -> Decision | None:
+    """Pages whose URLs have one number are one article, if they are alike and the new text has no other numbers.
+
+    An editor changed the title, and with it the words of the URL.
+    """
+    features, p = pair.features, pair.parameters
+    if not pair.has_one_number or features.similarity < p.base or pair.has_new_numbers:
         return None
-    sentence = "Most of the earlier page is boilerplate. Too little is left to compare."
-    return Decision(False, "left", sentence)
+    return Decision(
+        True, "moved", lambda: f"Both URLs have the number of one article, and the similarity reaches {p.base:g}."
+    )
 
 
 def _are_short(pair: PairJudge) -> Decision | None:
@@ -220,15 +227,19 @@ def _are_short(pair: PairJudge) -> Decision | None:
     is_between_sites = not features.site
     is_edited = not features.gone and (is_between_sites or features.similarity > p.short_certain)
     is_within = features.sentences == 1.0
-    duplicate = features.same_numbers and features.similarity >= p.short_least and (is_within or is_edited)
-    if duplicate:
-        what = "every sentence of one page is in the other" if is_within else "only the wording differs"
-        reason = f"{what}, with the same numbers"
-    elif not features.same_numbers:
-        reason = "the numbers differ"
-    else:
-        reason = "a title word is missing" if features.gone else "the sentences differ"
-    return Decision(duplicate, "short", f"In texts this short, one word makes another notice. Here {reason}.")
+    duplicate = features.same_numbers and features.similarity >= p.least and (is_within or is_edited)
+
+    def describe() -> str:
+        if duplicate:
+            what = "every sentence of one page is in the other" if is_within else "only the wording differs"
+            reason = f"{what}, with the same numbers"
+        elif not features.same_numbers:
+            reason = "the numbers differ"
+        else:
+            reason = "a title word is missing" if features.gone else "the sentences differ"
+        return f"In texts this short, one word makes another notice. Here {reason}."
+
+    return Decision(duplicate, "short", describe)
 
 
 def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
@@ -236,8 +247,9 @@ def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
     features, p = pair.features, pair.parameters
     if features.whole >= p.least or (features.similarity >= p.certain and features.whole_containment >= p.excerpt):
         return None
-    sentence = f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
-    return Decision(False, "boilerplate", sentence)
+    return Decision(
+        False, "boilerplate", lambda: f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
+    )
 
 
 def _are_two_notices(pair: PairJudge) -> Decision | None:
@@ -246,24 +258,11 @@ def _are_two_notices(pair: PairJudge) -> Decision | None:
     if features.gone < 1.0 or (not features.form and features.similarity >= pair.parameters.certain):
         return None
     sentence = "Each page's title has a word that the other page lacks. They are two notices."
-    return Decision(False, "notices", sentence)
-
-
-def _open_differently(pair: PairJudge) -> Decision | None:
-    """Pages are two articles if titles and openings differ: the rest may be a template, or a disclaimer.
-
-    Titles differ if they give other numbers. Where the common text may be a template, they also differ by words.
-    """
-    features = pair.features
-    other_title = features.title_numbers or (features.form and features.title < pair.parameters.retitled)
-    if not other_title or features.opening or features.reworded or features.similarity >= FIXED.nearly:
-        return None
-    sentence = "The common text may be a template: the titles and the openings differ."
-    return Decision(False, "openings", sentence)
+    return Decision(False, "notices", lambda: sentence)
 
 
 def _have_other_names(pair: PairJudge) -> Decision | None:
-    """Two pages of one site are no copies if each title names a thing that is nowhere in the other page.
+    """Two pages of one site are about two things if each title has a word that is nowhere in the other page.
 
     Nearly equal pages are exempt, as one advert under many titles, but not on a catalogue. Pages from HTML have
     headlines and lines as evidence.
@@ -274,25 +273,25 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
     if features.similarity >= FIXED.one_advert and not pair.is_on_catalogue:
         return None
     sentence = "Both pages are of one site, and each title has a word that is nowhere in the other page."
-    return Decision(False, "names", f"{sentence} They are about two things.")
+    return Decision(False, "names", lambda: f"{sentence} They are about two things.")
 
 
-def _reach_score(pair: PairJudge) -> Decision:
+def _reach_score(pair: PairJudge) -> Decision | None:
     """The weighted sum of the features decides."""
     p = pair.parameters
     found = score(pair.features, p)
     duplicate = found >= p.base
-    return Decision(duplicate, "score", f"The score {found:.3f} {'reaches' if duplicate else 'is below'} {p.base:g}.")
+    verb = "reaches" if duplicate else "is below"
+    return Decision(duplicate, "score", lambda: f"The score {found:.3f} {verb} {p.base:g}.")
 
 
 #: The first rule that applies decides.
 RULES: tuple[Rule, ...] = (
     _are_equal,
-    _has_little_left,
+    _have_moved,
     _are_short,
     _differ_with_boilerplate,
     _are_two_notices,
-    _open_differently,
     _have_other_names,
     _reach_score,
 )
@@ -311,7 +310,7 @@ def _contains_too_little(pair: PairJudge) -> Decision | None:
         return None
     what = "of a short text" if pair.is_short else "with such titles"
     sentence = f"The earlier page contains {features.contained:.0%} of this one. A copy {what} needs {needed:.0%}."
-    return Decision(False, "share", sentence)
+    return Decision(False, "share", lambda: sentence)
 
 
 def _may_be_one_article(pair: PairJudge) -> bool:
@@ -322,31 +321,17 @@ def _may_be_one_article(pair: PairJudge) -> bool:
     return bool(new.words_in_text and earlier.words_in_text) and not features.gone
 
 
-def _share_a_listing(pair: PairJudge) -> Decision | None:
-    """Pages that share a listing and little prose are two articles, unless they are nearly equal."""
-    if pair.same_article or pair.features.similarity >= FIXED.nearly:
-        return None
-    shared = pair.shared_prose()
-    if not shared.is_separate:
-        return None
-    sentence = (
-        f"{shared.listing:.0%} of the common text is a listing (code or a table). The earlier page contains only "
-        f"{shared.prose:.0%} of the new page's prose. They are two articles."
-    )
-    return Decision(False, "listing", sentence)
-
-
 def _share_a_template(pair: PairJudge) -> Decision | None:
     """The common text of two pages of one site may be its template."""
     evidence = pair.site_evidence
     if evidence is None or evidence.ruling is not Ruling.DIFFERENT:
         return None
-    sentence = f"The common text may be a template, so the page passes. {evidence.sentence()}"
-    return Decision(False, "template", sentence)
+    sentence = "The common text may be a template, so the page passes."
+    return Decision(False, "template", lambda: f"{sentence} {evidence.sentence()}")
 
 
 #: The first check that rejects a copy decides.
-CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_listing, _share_a_template)
+CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template)
 
 
 def _is_within(pair: PairJudge) -> Decision | None:
@@ -357,7 +342,8 @@ def _is_within(pair: PairJudge) -> Decision | None:
     evidence = pair.site_evidence
     if evidence is None or evidence.ruling is not Ruling.COPY:
         return None
-    return Decision(True, "within", f"One page contains the other, under the same headline. {evidence.sentence()}")
+    sentence = "One page contains the other, under the same headline."
+    return Decision(True, "within", lambda: f"{sentence} {evidence.sentence()}")
 
 
 def weights(p: CascadeParameters) -> dict[str, float]:
@@ -394,25 +380,25 @@ class Bound:
         # The lowest limits of all rules. Pages with equal titles or headlines pass before, so only reworded text can
         # raise the score here. The catalogue asks for more.
         scored = p.base + min(0.0, p.by_site - p.by_reworded)
-        least = min(FIXED.alike, scored, p.short_least)
+        least = min(FIXED.alike, scored, p.least)
         #: Least similarity; least similarity and containment of an excerpt.
         self._bounds = least - _MARGIN, FIXED.for_containment - _MARGIN, p.excerpt - _MARGIN
 
     def may_be_alike(self, one: Sketch, whole: bytes, old: bytes) -> bool:
         """Whether a new page ``one`` may be like the page of the sketch ``old``, or in one form with it.
 
-        ``whole``: see ``features.compare``. Pages from HTML always may, as lines and headlines are not checked here. So
+        ``whole``: see ``features.overlap``. Pages from HTML always may, as lines and headlines are not checked here. So
         may unreadable sketches: the comparison reports them.
         """
         if one.lines or one.article:
             return True
         if len(old) < HEAD.size:
             return True
-        body, title, _, all, shingles, sentences, numbers, words = HEAD.unpack_from(old)
+        body, title, _, _, all, shingles, sentences, numbers, words = HEAD.unpack_from(old)
         if body == one.body or title == one.title > 0:
             return True
         end = HEAD.size + len(one.minwise)
-        order = end + OPENING_BYTES + 4 * sentences + 2 * numbers + 3 * words
+        order = end + 4 * sentences + 2 * numbers + 3 * words
         if len(old) <= order or len(old) != order + 1 + 2 * old[order]:
             return True  # only pages from HTML have bytes after the order
         found = overlap(one, old[HEAD.size : end], shingles, all, whole, self._bits)

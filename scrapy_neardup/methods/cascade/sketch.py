@@ -102,6 +102,16 @@ class Numbers(NamedTuple):
         """Whether two longer texts have the same numbers, and enough of them to matter."""
         return self.is_long and len(self.some) >= FIXED.few_numbers and self == other
 
+    def adds_to(self, other: Numbers, most: int) -> bool:
+        """Whether there is a number that the other text lacks; a longer text keeps ``most`` numbers.
+
+        Numbers of a short and a longer text cannot be compared, so they may.
+        """
+        if self.is_long != other.is_long:
+            return True
+        known = max(other.some) if len(other.some) >= most else 2**16
+        return any(one <= known for one in self.some - other.some)
+
     def missing_share(self, other: Numbers) -> float:
         """Return the share of the smaller set of numbers that the other lacks; 0 if nothing contradicts."""
         if self.is_long != other.is_long or not (self.some and other.some):
@@ -130,15 +140,12 @@ _T = TypeVar("_T")
 _FIRST, _LAST = 16, 8
 #: Bits of a sentence's hash.
 _BITS = 0xFFFF
-#: Sentences of an opening.
-_OPENING_SENTENCES = 3
 
 
 class Order(NamedTuple):
     """16-bit fingerprints of the first and last sentences in order.
 
-    They show whether two pages open alike, and whether a sentence of one is in the other. Packed, big-endian: B number
-    · H per sentence.
+    They show whether a sentence of one page is in the other. Packed, big-endian: B number · H per sentence.
     """
 
     sentences: tuple[int, ...]
@@ -151,14 +158,6 @@ class Order(NamedTuple):
         """Read an order, and return the bytes after it."""
         end = 1 + 2 * packed[0]
         return cls(struct.unpack_from(f">{packed[0]}H", packed, 1)), packed[end:]
-
-    def opens_like(self, other: Order) -> bool:
-        """Whether an opening sentence of either page is in the other."""
-        ours, theirs = set(self.sentences), set(other.sentences)
-        return not (
-            ours.isdisjoint(other.sentences[:_OPENING_SENTENCES])
-            and theirs.isdisjoint(self.sentences[:_OPENING_SENTENCES])
-        )
 
 
 def order_hashes(own: SegmentedText) -> list[int]:
@@ -176,10 +175,7 @@ def take_ends(items: Sequence[_T]) -> Sequence[_T]:
 NUMBER, IN_TEXT = 1, 2
 _WORD_BYTES = 3
 _LARGEST_WORD = 256**_WORD_BYTES
-#: The sketch of an opening: bins, bits of each, and bytes.
-OPENING_BINS, OPENING_BITS = 16, 4
-OPENING_BYTES = OPENING_BINS * OPENING_BITS // 8
-HEAD = struct.Struct(">QIIIIBBB")
+HEAD = struct.Struct(">QIIIIIBBB")
 
 
 class Article(NamedTuple):
@@ -202,26 +198,25 @@ class Article(NamedTuple):
 
 @dataclass(slots=True)  # not frozen: two are made for each comparison, in half the time
 class Sketch:
-    """The sketch's layout, version 1, big-endian.
+    """The sketch's layout, version 2, big-endian.
 
-    Q fingerprint of the body's letters · I of the title's letters, 0 without one · I of the site, 0 if unknown · I I
-    number of different shingles, with and without boilerplate · B B B number of sentences, numbers, title words ·
-    min-wise sketch of the shingles · min-wise sketch of the opening's shingles (8 bytes) · I per sentence · H per
-    number (see ``Numbers``) · 24 bits per title word, the lowest two are ``NUMBER`` and ``IN_TEXT`` · the order of the
-    sentences (see ``Order``). Only body, title and the first count include boilerplate.
+    Q fingerprint of the body's letters · I of the title's letters, 0 without one · I of the site, 0 if unknown · I of
+    the URL's number (see ``url_number``), 0 without one · I I number of different shingles, with and without
+    boilerplate · B B B number of sentences, numbers, title words · min-wise sketch of the shingles · I per sentence · H
+    per number (see ``Numbers``) · 24 bits per title word, the lowest two are ``NUMBER`` and ``IN_TEXT`` · the order of
+    the sentences (see ``Order``). Only body, title and the first count include boilerplate.
 
     A page read from HTML also has its lines (see ``Lines``). If the article is a part of the judged text, I number of
-    its different shingles · their min-wise sketch follow; then body, numbers, words, opening and order are the
-    article's.
+    its different shingles · their min-wise sketch follow; then body, numbers, words and order are the article's.
     """
 
     body: int
     title: int
     site: int
+    url_number: int
     whole: int
     shingles: int
     minwise: bytes
-    opening: bytes
     sentences: frozenset[int]
     numbers: Numbers
     words: frozenset[int]
@@ -245,9 +240,8 @@ class Sketch:
     def pack(self) -> bytes:
         """Pack the sketch."""
         return pack_sketch(
-            (self.body, self.title, self.site, self.whole, self.shingles),
+            (self.body, self.title, self.site, self.url_number, self.whole, self.shingles),
             self.minwise,
-            self.opening,
             self.sentences,
             self.numbers.pack(),
             pack_words(self.words, self.words_in_text),
@@ -259,9 +253,8 @@ class Sketch:
     @classmethod
     def unpack(cls, packed: bytes, minwise: int) -> Sketch:
         """Read a sketch with ``minwise`` bytes of min-wise sketch."""
-        body, title, site, whole, shingles, sentences, numbers, words = HEAD.unpack_from(packed)
-        opening = HEAD.size + minwise
-        middle = opening + OPENING_BYTES
+        body, title, site, url_number, whole, shingles, sentences, numbers, words = HEAD.unpack_from(packed)
+        middle = HEAD.size + minwise
         rest = struct.unpack_from(f">{sentences}I{numbers}H", packed, middle)
         words_at = middle + 4 * sentences + 2 * numbers
         end = words_at + 3 * words
@@ -271,13 +264,8 @@ class Sketch:
         if tail:
             lines, tail = Lines.unpack(tail)
         return cls(
-            body,
-            title,
-            site,
-            whole,
-            shingles,
-            packed[HEAD.size : opening],
-            packed[opening:middle],
+            *(body, title, site, url_number, whole, shingles),
+            packed[HEAD.size : middle],
             frozenset(rest[:sentences]),
             Numbers.unpack(rest[sentences:], shingles),
             frozenset(word & ~IN_TEXT for word in marked),
@@ -289,9 +277,8 @@ class Sketch:
 
 
 def pack_sketch(
-    head: tuple[int, int, int, int, int],
+    head: tuple[int, int, int, int, int, int],
     minwise: bytes,
-    opening: bytes,
     sentences: Set[int],
     numbers: bytes,
     words: bytes,
@@ -299,10 +286,10 @@ def pack_sketch(
     lines: bytes,
     article: bytes,
 ) -> bytes:
-    """Pack a sketch from parts, most packed already; ``head`` is its first five numbers."""
+    """Pack a sketch from parts, most packed already; ``head`` is its first six numbers."""
     counts = len(sentences), len(numbers) // 2, len(words) // _WORD_BYTES
     packed = struct.pack(f">{counts[0]}I", *sorted(sentences))
-    return b"".join((HEAD.pack(*head, *counts), minwise, opening, packed, numbers, words, order, lines, article))
+    return b"".join((HEAD.pack(*head, *counts), minwise, packed, numbers, words, order, lines, article))
 
 
 def pack_words(words: Iterable[int], words_in_text: Set[int]) -> bytes:
@@ -312,14 +299,10 @@ def pack_words(words: Iterable[int], words_in_text: Set[int]) -> bytes:
     )
 
 
-#: Letters of the opening of a text.
-_OPENING_LETTERS = 80
-
-
 def sketch_form(p: CascadeParameters) -> SketchForm:
     """Return how much of a text is kept."""
     return SketchForm(
-        *(p.shingle, p.bins, p.bits, _OPENING_LETTERS, OPENING_BINS, OPENING_BITS),
+        *(p.shingle, p.bins, p.bits),
         *(p.key_shingle, p.key_shingle_spaced, p.shingle_keys),
         *(p.min_sentence, max(p.sentence_keys, p.max_sentences), min(p.max_numbers, _MAX_NUMBERS), _FIRST, _LAST),
     )

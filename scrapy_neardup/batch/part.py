@@ -1,9 +1,15 @@
-"""The state of one part of an archive: it begins with given rows, and notes what is asked and written."""
+"""One part of an archive: what its pages ask, its state, and its judging, as a small crawl.
+
+The state begins with given rows, and notes what is asked and written.
+"""
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,20 +17,25 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.pages import BatchOptions, decode
-from scrapy_neardup.batch.tables import ASKED, ROWS, Topic
+from scrapy_neardup.batch.pages import BatchOptions, StoredPage, decode, stored_pages
+from scrapy_neardup.batch.routing import ASKED, ROWS, Topic
+from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import NO_SENTENCES
+from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Page, SiteCounts, Verdict
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.exact_counts import ExactCounts, number_of_form_pages, numbers_of_forms, numbers_on_sites
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.untrusted import line_logger
+
+logger = line_logger(__name__)
 
 Hashes = npt.NDArray[np.uint64]
 #: Flags in ``count`` of a verdict's row: the sentences of the page count for its site, and everywhere; the page counts
@@ -346,3 +357,95 @@ def _table(part: int, topic: Topic, **columns: Any) -> pa.Table:
     }
     rows = pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
     return rows.take(pa.array(np.argsort(values["hash"], kind="stable"))) if topic in ASKED else rows
+
+
+# Judging.
+
+
+def judge_part(
+    options: BatchOptions, part: int, pages: Iterable[pa.RecordBatch], given: pa.Table, questions: PartQuestions
+) -> Iterator[pa.Table]:
+    """Judge the pages of a part, and return what they ask and leave behind, as ROWS of each topic.
+
+    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``questions``: of
+    these pages.
+    """
+    method = options.make_method()
+    store = PartStore(method, options, given, questions)
+    policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
+    detector = Detector(method, store, who="batch", policy=policy)
+    for batch in pages:
+        for stored in stored_pages(batch):
+            made = stored.fingerprint
+            store.begin_page(stored.rank, made.sentences if made is not None else None)
+            store.end_page(pack_verdict(_judge(detector, stored)))
+    return store.rows_of(part)
+
+
+def _judge(detector: Detector, stored: StoredPage) -> Verdict:
+    page = stored.page
+    if stored.failed:
+        return Verdict(Kind.UNJUDGED, page.url, reason=stored.failed)  # type: ignore[arg-type]  # as it was stored
+    prepared = StoredFingerprint(stored.fingerprint) if stored.fingerprint is not None else None
+    try:
+        return detector.judge_now(page, sealed=False, prepared=prepared)
+    except Exception:  # one page must not end the part
+        logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
+        return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFingerprint:
+    """A fingerprint made before boilerplate was known. It is used if no sentence of it is boilerplate now."""
+
+    fingerprint: Fingerprint
+
+    def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
+        """See ``detector.PreparedFingerprint``."""
+        made = self.fingerprint
+        if counts.is_common(made.sentences).any():
+            return method.for_state(page, counts)
+        title = _LateTitle(page, counts, method)
+        return Fingerprint(
+            made.keys, made.sketch, made.sentences, own=made.own, site=counts, title=title, quoted=made.quoted
+        )
+
+
+class _LateTitle:
+    """``Fingerprint.title``, made at the first access: most pages are compared with none."""
+
+    def __init__(self, *about: Any) -> None:
+        self._about = about
+
+    @cached_property
+    def _title(self) -> Any:
+        page, counts, method = self._about
+        return method.for_state(page, counts).title
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._title, name)
+
+
+# Verdicts, as rows hold them.
+
+
+def pack_verdict(verdict: Verdict) -> bytes:
+    """Return a verdict as bytes; no bytes for a unique page without a match. The ids in it are ranks."""
+    match = verdict.match
+    if verdict.kind is Kind.UNIQUE and match is None:
+        return b""
+    packed = [
+        *(verdict.kind.value, verdict.id, verdict.reason, verdict.kind_of_likeness, verdict.reader, verdict.group),
+        match and [match.id, match.url, match.similarity, match.containment, match.shared],
+    ]
+    return json.dumps(packed).encode()
+
+
+def unpack_verdict(rank: int, url: str, reader: str, packed: bytes) -> Verdict:
+    """Return a verdict that ``pack_verdict`` packed, or that on a unique page like no other. Matches have no time."""
+    if not packed:
+        return Verdict(Kind.UNIQUE, url, rank, reader=reader)
+    kind, id, reason, likeness, reader, group, about = json.loads(packed)
+    match = Match(about[0], about[1], 0.0, about[2], about[3], tuple(about[4])) if about else None
+    why: AnyReason = reason
+    return Verdict(Kind(kind), url, id, match, why, Likeness(likeness) if likeness else None, reader, group)
