@@ -206,18 +206,6 @@ def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: py
         assert dedup.check(**page(1)).kind is Kind.UNIQUE
 
 
-def test_a_look_makes_no_room_for_a_drop_that_it_does_not_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_neardup.judge.drops._MOST", 1)
-    monkeypatch.setattr("scrapy_neardup.judge.drops._STEP", 1)
-    with Deduplicator(tmp_path / "seen.db") as dedup:
-        dedup.check(**page(1))
-        for copy in (1, 2):
-            assert dedup.check(**page(1, copy)).kind is Kind.DUPLICATE
-        noted = list(dedup._store.rows(b"d"))
-        assert dedup.check(**page(1, 3), remember=False).kind is Kind.DUPLICATE
-        assert list(dedup._store.rows(b"d")) == noted
-
-
 # The state.
 
 

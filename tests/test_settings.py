@@ -58,7 +58,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ({"retitled": "tag"}, {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
         ('{"retitled": "tag"}', {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
         ('{"excerpt": "drop", "near": "pass"}', {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"}),
-        (dict.fromkeys(DEFAULT_POLICY, "tag"), dict.fromkeys(DEFAULT_POLICY, "tag")),
     ],
     "NEARDUP_STORE store": [
         ("memory:", "memory:"),
@@ -82,8 +81,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_FIELDS fields": [
         ({"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
         ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
-        ({}, DEFAULT_FIELDS),
-        ({"part": "headline"}, {**DEFAULT_FIELDS, "part": "headline"}),
     ],
     "NEARDUP_LISTINGS listings": [("False", False)],
     "NEARDUP_TAG_FIELD tag_field": [("copy", "copy")],
@@ -115,15 +112,12 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_LISTINGS": [("perhaps", "True or False")],
     "NEARDUP_POLICY": [
         ("tag", "as JSON"),
-        ({1: "tag"}, "keys must be strings"),
         ({"similar": "tag"}, "'similar': 'tag'"),
         ({"retitled": "keep"}, "'retitled': 'keep'"),
         ({"drop": ["near", "excerpt"]}, "to one of drop, tag, pass"),
     ],
     "NEARDUP_STORE": [
-        (None, "to a string"),
         (5, "to a string"),
-        ("mongodb://a.example/", "names no state"),
         ("leveldb:///srv/%(name)", "Write it as %(name)s"),
         ("state.sqlite", "names no state"),
         ("sqlite://state.sqlite", "three slashes"),
@@ -139,26 +133,20 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_METHOD": [
         ("casade", "one of: cascade"),
         ("SimHash", "Did you mean simhash?"),
-        (None, "to an import path"),
         ("no_such_module.Method", "cannot be imported"),
         ("scrapy_neardup.methods.literature.Text", "is no method"),
     ],
     "NEARDUP_PARAMETERS": [
-        (None, "to a dict"),
         ("bins=256", "as JSON"),
         ({1: 256}, "keys must be strings"),
         ({"bins": 63}, "bins must be one of 64, 128"),
-        ('{"certain": 1.5}', "certain must be a number from 0 to 1"),
     ],
     "NEARDUP_EXTRACTOR": [
-        (None, "to an import path"),
-        ("no_such_module.extract", "cannot be imported"),
         ("json.no_such_function", "cannot be imported"),
         (lambda html, url: html, "cannot be imported"),
         (f"{__name__}.NOT_CALLABLE", "is no function"),
     ],
     "NEARDUP_FIELDS": [
-        (None, "to a dict"),
         ({"body": "text"}, "must map url, title"),
         ({"text": 5}, "must map url, title"),
     ],
@@ -167,7 +155,6 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         (0, "from 1 to"),
         (4.5, "to a whole number"),
         (10**400, "from 1 to 1000000."),
-        (None, "from 1 to"),
     ],
     "NEARDUP_MAX_HTML": [(0, "from 1 to")],
     "NEARDUP_MAX_TEXT": [(0, "from 1 to")],
@@ -177,9 +164,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_KEEP_POLICY": [
         ("shortest", "first, longest, canonical, or a list of hosts"),
         ("a.example", "on the command line as JSON"),
-        (["a.example", 7], "a list of hosts"),
-        (["https://a.example/"], "a list of hosts"),
-        ('{"a.example": 1}', "a list of hosts"),
+        (["https://a.example/", 7], "a list of hosts"),
     ],
     "NEARDUP_TTL": [(0, "'90d'"), ("0d", "from 1 second"), ("101000w", "100 years"), ("90 days", "'90d'")],
     "NEARDUP_MAX_PAGES": [(0, "from 1 to"), ("many", "from 1 to")],

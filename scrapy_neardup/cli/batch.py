@@ -55,12 +55,14 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
     flag("--json", "print the counts as one JSON object"),
     RECORD_FIELDS,
     examples="""\
-  The inputs are all that 'dedup' reads, but for standard input. Needs the extra: parquet. Verdicts are those of
-  'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the runner. FILE has
-  a row for each page: input, record (from 0), url, and the parts of a verdict.
+verdicts:
+  They are those of 'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the
+  runner. Each copy names its original, which is kept. FILE has a row for each page: input, record (from 0), url, and
+  the parts of a verdict. Inputs are all that 'dedup' reads, but for standard input. Needs the extra: parquet.
 
-  The folder of the run is about as large as the packed inputs. If the command is interrupted or killed, the same
-  command goes on where it was. Keep the folder to judge later pages against these with --previous; else remove it.
+the run:
+  Its folder is about as large as the packed inputs. If the command is interrupted or killed, the same command goes on
+  where it was. Keep the folder to judge later pages against these with --previous; else remove it.
 
 examples:
   scrapy neardup batch 'crawl/*.warc.gz' -o verdicts.parquet --kept kept.parquet

@@ -6,7 +6,6 @@ import argparse
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.atomic import open_private, replace_file
@@ -50,12 +49,11 @@ def export_state(arguments: argparse.Namespace) -> int:
     elif sys.stdout.isatty():
         raise NearDupError("The export is binary. Name a file with -o, or send it on: … -o - | ssh …")
     with snapshot_state(arguments.store, config_of(arguments)) as store:
-        watch = partial(progress, total=store.pages)
         if output is None:
-            write_export(store, sys.stdout.buffer, watch)
+            write_export(store, sys.stdout.buffer, progress)
             return 0
         with replace_file(output) as draft, open(draft, "wb", opener=open_private) as file:
-            pages = write_export(store, file, watch)
+            pages = write_export(store, file, progress)
         unsealed = store.pages - pages
     left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""
     write(f"{output}: {format_count(pages, 'page')} in {output.stat().st_size:,} bytes{left_out}\n")

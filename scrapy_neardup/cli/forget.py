@@ -13,7 +13,7 @@ from scrapy_neardup.ages import parse_duration, parse_time
 from scrapy_neardup.cli.command import DRY_RUN, JSON, STATE, command, config_of, flag, option
 from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import ask, format_counts, format_rest, present, progress, to_line, warn, write
-from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import (
     PageSelection,
     of_host,
@@ -36,8 +36,8 @@ _QUESTION = "Forget all %d pages of the state at %s? Type yes: "
 @command(
     "forget",
     option("urls URL", "a page, by its URL as crawled", nargs="*"),
-    option("--host HOST", "all pages of this host and its subdomains"),
-    option("--before TIME", "pages last seen before a date or time, or an age such as 90d"),
+    option("--host HOST", 'all pages of this host and its subdomains; one account is "mp.weixin.qq.com BIZ"'),
+    option("--before TIME", "pages last seen before a date or time in UTC, or longer ago than an age such as 90d"),
     flag("--overwritten", "pages of a feed that a later crawl has overwritten"),
     flag("--all", "all pages; the command asks first"),
     flag("--yes", "with --all: do not ask"),
@@ -46,20 +46,8 @@ _QUESTION = "Forget all %d pages of the state at %s? Type yes: "
     JSON,
     examples="""\
 effect:
-  Give one of the five ways below. An original goes together with all its copies, of any site and age: they were dropped
-  because of it, so the next of them is judged again.
-
-  URL …           these pages
-  --host HOST     pages of this host and its subdomains (a.example: also www.a.example and news.a.example); one account
-                  of mp.weixin.qq.com is written "mp.weixin.qq.com BIZ"
-  --before TIME   pages last seen before a time in UTC (2025-03-01, 2025-03-01T08:00+08:00) or longer ago than an age
-                  (600s, 30min, 12h, 90d, 4w); an original stays as long as one of its copies was seen since
-  --overwritten   pages in a feed that a later crawl has overwritten, so that they come again; pages first seen in
-                  between may go with them
-  --all           all pages, so that the next crawl judges every page as new; manual verdicts stay
-
-  Sentence counts stay, so boilerplate is still known. The room becomes free for other pages. To shrink the files:
-  scrapy neardup compact
+  Give one of the ways above. An original goes together with all its copies, so the next of them is judged again. Counts
+  of sentences and manual verdicts stay. The room becomes free for other pages; to shrink the files, use 'compact'.
 
 examples:
   scrapy neardup forget https://a.example/ferry
@@ -149,11 +137,8 @@ def _as_text(found: dict[str, Any]) -> str:
     JSON,
     examples="""\
 effect:
-  It forgets pages last seen before the TTL. If more pages are left than allowed, it forgets those last seen the longest
-  ago. A copy renews the time of its original, and no copy outlives its original. A forgotten page is judged as if it
-  had never been seen. Without options the bounds come from the settings.
-
-  The room becomes free for other pages. To shrink the files: scrapy neardup compact
+  Pages last seen before the TTL go; then, if there are too many, those last seen the longest ago. A copy renews the
+  time of its original, and no copy outlives it. Without options the bounds come from the settings.
 
 examples:
   scrapy neardup expire --dry-run
@@ -196,23 +181,12 @@ examples:
 )
 def compact(arguments: argparse.Namespace) -> int:
     """Compact the state and print its size before and after."""
-    before = 0
-    try:
-        with open_state(arguments.store, config_of(arguments)) as store:
-            before, location = store.size(), store.location
-            if sys.stderr.isatty():
-                warn(f"Compacting {format_size(before)} …")
-            store.kv.compact()
-            after = store.size()
-    except StoreDamaged:
-        raise
-    except StoreError as error:
-        if not before:  # it was not opened
-            raise
-        raise StoreError(
-            f"{error} The state is not compacted, and no page is lost. Make {format_size(before)} free for it and as "
-            "much in the temporary directory, then try again."
-        ) from error
-    text = f"{location}: {format_size(before)} → {format_size(after)}"
-    present(arguments, {"store": location, "bytes_before": before, "bytes_after": after}, text)
+    with open_state(arguments.store, config_of(arguments)) as store:
+        before = store.size()
+        if sys.stderr.isatty():
+            warn(f"Compacting {format_size(before)} …")
+        store.kv.compact()
+        after = store.size()
+    text = f"{store.location}: {format_size(before)} → {format_size(after)}"
+    present(arguments, {"store": store.location, "bytes_before": before, "bytes_after": after}, text)
     return 0

@@ -22,7 +22,6 @@ from scrapy_neardup.cli.command import (
     number,
     option,
     parse_method,
-    parse_parameters,
 )
 from scrapy_neardup.cli.output import (
     as_json,
@@ -39,7 +38,7 @@ from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.lab.documents import DocumentReader, Spool, open_spool
-from scrapy_neardup.lab.evaluate import STORES, Score, evaluate, find_threshold
+from scrapy_neardup.lab.evaluate import Score, evaluate, find_threshold
 from scrapy_neardup.lab.labels import Label, read_labels
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
@@ -80,14 +79,7 @@ def read_documents(command: str, config: Config, *names: Path, id_field: str = "
     option("--pairs FILE", "pairs that a person labelled (default: gold.jsonl beside the documents)", type=Path),
     option("--id FIELD", 'the field that names a document (default: id; "": its URL)', default="id"),
     method_option(", or all; may be repeated (default: cascade, by NEARDUP_PROFILE)", action="append"),
-    option(
-        "-p, --parameter NAME=VALUE",
-        "a parameter of all methods, as JSON; may be repeated",
-        action="append",
-        default=[],
-    ),
     flag("--sweep", "try several values of the threshold, one line each"),
-    option("--store", "kind of state (default: memory:)", choices=STORES, default="memory:"),
     option("--verdicts FILE", "write the verdicts to this file, as JSON lines"),
     flag("--json", "print one JSON object per line"),
     examples="""\
@@ -103,10 +95,9 @@ examples:
 )
 def score_methods(arguments: argparse.Namespace) -> int:
     """Print the scores; return 1 if some of several methods failed."""
-    config, common = config_of(arguments), parse_parameters(arguments.parameter)
-    if not arguments.method:
-        common = {**PROFILES[config.profile], **common}
-    specs = list(_parse_methods(arguments.method or [METHOD], common))
+    config = config_of(arguments)
+    default = MethodSpec(METHOD, dict(PROFILES[config.profile]))
+    specs = list(_parse_methods(arguments.method)) if arguments.method else [default]
     if arguments.verdicts and (len(arguments.corpus) > 1 or len(specs) > 1 or arguments.sweep):
         raise SettingsError("--verdicts works with one method on one corpus, without --sweep. Name one of each.")
     with ExitStack() as stack:
@@ -135,11 +126,10 @@ class MethodSpec:
         return f"{self.name}:{format_parameters(self.parameters)}" if self.parameters else self.name
 
 
-def _parse_methods(texts: list[str], common: dict[str, Any]) -> Iterator[MethodSpec]:
+def _parse_methods(texts: list[str]) -> Iterator[MethodSpec]:
     """Yield the methods. Raises NearDupError for one that cannot be made, unless it is one of ``all``."""
     for text in texts:
-        name, own = parse_method(text)
-        parameters = {**common, **own}
+        name, parameters = parse_method(text)
         if name != "all":
             make_method(name, parameters)
         yield from (MethodSpec(one, parameters) for one in (METHODS if name == "all" else [name]))
@@ -191,8 +181,7 @@ def _evaluate(
         for value, method in tried:
             with _open_verdicts(arguments.verdicts, labels) as on_verdict:
                 watch = partial(progress, total=len(documents))
-                options = {"store_url": arguments.store, "progress": watch, "on_verdict": on_verdict}
-                yield value, evaluate(method, documents, labels, **options)
+                yield value, evaluate(method, documents, labels, progress=watch, on_verdict=on_verdict)
     except NearDupError as error:
         yield {}, error
 

@@ -40,9 +40,6 @@ def open_or_make_state(
     Like a crawl, it rolls back unsealed pages, and a line on standard error says so. Raises StoreMismatch that names
     ``named_by`` if the state has another recipe.
     """
-    kind, location = parse_url(url, named_by)
-    if hint := kind.misplaced(location):
-        warn(f"{named_by}: {hint}")
     store = open_store(url, recipe, named_by, secret, options=options)
     try:
         report_rollback(store)
@@ -132,7 +129,7 @@ def find_state(asked: str | None, config: Config) -> str:
     if not kind.exists(location):
         if near := states_near(location):
             raise StoreError(f"There is no state at {location}. Name the one that exists: {STORE} {near[0]}")
-        raise _no_state(location, STORE, kind.misplaced(location))
+        raise _no_state(location, STORE)
     return url
 
 
@@ -149,10 +146,9 @@ def only_state(config: Config) -> str:
         raise _no_state(config.store or data_directory().absolute(), f"--spider NAME, or {STORE}") from None
 
 
-def _no_state(place: object, options: str, hint: str = "") -> StoreError:
+def _no_state(place: object, options: str) -> StoreError:
     forms = STORES.forms(persistent=True)
-    sentence = f"There is no state at {place}. Name the state of a crawl with {options} {forms}."
-    return StoreError(f"{sentence} {hint}" if hint else sentence)
+    return StoreError(f"There is no state at {place}. Name the state of a crawl with {options} {forms}.")
 
 
 def locate_state(url: str) -> tuple[type[Engine], str]:

@@ -216,15 +216,6 @@ class Engine(KeyValueStore):
         return cls.scheme + Path(location).as_uri().removeprefix("file")
 
     @classmethod
-    def misplaced(cls, location: str) -> str:
-        """Return a hint if a new state would lie in the root directory; else an empty string."""
-        path = Path(location)
-        if str(path.parent) != path.anchor or cls.exists(location):
-            return ""
-        here = cls.url(str(Path(path.name).absolute()))
-        return f"{location} is in the root directory. For the working directory, write {here}."
-
-    @classmethod
     @abstractmethod
     def exists(cls, location: str) -> bool:
         """Whether there is a state, sound or not."""
@@ -265,11 +256,6 @@ class FileEngine(Engine):
         """Name the files that belong together, for messages."""
 
     @classmethod
-    @abstractmethod
-    def pieces(cls, location: str) -> tuple[Path, ...]:
-        """Return the files and folders of a closed state."""
-
-    @classmethod
     def lock_of(cls, location: str) -> Path:
         """Return the lock file."""
         return Path(f"{location}.lock")
@@ -294,15 +280,6 @@ class FileEngine(Engine):
                 "another path."
             ) from error
         self._lock = lock(path, self.location)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the lock within."""
-        self.lock()
-        try:
-            yield
-        finally:
-            self.unlock()
 
     def unlock(self) -> None:
         """Release the lock. A second call does nothing."""

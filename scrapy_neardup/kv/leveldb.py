@@ -74,11 +74,6 @@ class LevelDB(FileEngine):
         return f"the whole directory {location}"
 
     @classmethod
-    def pieces(cls, location: str) -> tuple[Path, ...]:
-        root = Path(location)
-        return root / "db", root / _WITNESS
-
-    @classmethod
     def lock_of(cls, location: str) -> Path:
         return Path(location) / "lock"
 

@@ -126,10 +126,6 @@ class SQLite(FileEngine):
         return f"{location}, {location}.witness and, if it exists, {location}-wal"
 
     @classmethod
-    def pieces(cls, location: str) -> tuple[Path, ...]:
-        return Path(location), cls.witness_of(location)
-
-    @classmethod
     @contextmanager
     def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
         path, copy = Path(location), folder / "copy.sqlite"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
@@ -18,13 +16,10 @@ from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.lab.labels import Label
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from scrapy_neardup.text.prose import has_prose
-
-#: Stores that can be made empty for a replay.
-STORES = ("memory:", "leveldb:", "sqlite:")
 
 #: Letters that a text needs to be judged, unless a setting says otherwise.
 _LEAST = Policy().min_letters
@@ -32,18 +27,9 @@ _LEAST = Policy().min_letters
 Judge = Callable[[Page], Verdict]
 
 
-@contextmanager
-def open_empty_store(method: Method, url: str = "memory:") -> Iterator[PageStore]:
-    """Open an empty store, one of ``STORES``; its files are gone afterwards."""
-    if url not in STORES:
-        raise SettingsError(f"An evaluation cannot use the store {url!r}. Use one of: {', '.join(STORES)}.")
-    with TemporaryDirectory(prefix="neardup-") as folder:
-        path = (Path(folder) / "state").as_uri().removeprefix("file:")
-        store = open_store(url if url == "memory:" else url + path, method.recipe(), secret=NO_SECRET)
-        try:
-            yield store
-        finally:
-            close_store(store)
+def open_empty_store(method: Method) -> closing[PageStore]:
+    """Open an empty state in memory under no secret, so that verdicts come again; ``with`` closes it."""
+    return closing(open_store("memory:", method.recipe(), secret=NO_SECRET))
 
 
 def make_judge(method: Method, store: PageStore) -> Judge:
@@ -128,11 +114,10 @@ def evaluate(
     documents: Iterable[Page],
     labels: Iterable[Label],
     *,
-    store_url: str = "memory:",
     progress: Progress = iter,
     on_verdict: Callable[[Page, Verdict], None] = lambda page, verdict: None,
 ) -> Score:
-    """Return the score of a method; ``documents`` can be read twice, ``store_url`` is one of ``STORES``.
+    """Return the score of a method; ``documents`` can be read twice.
 
     The method loads its word lists before the clock runs. Raises PageError if it cannot read most pages.
     """
@@ -141,7 +126,7 @@ def evaluate(
     with suppress(PageError):
         for page in islice((one for one in documents if has_prose(one.text, _LEAST)), 1):
             method.fingerprint(page)
-    with open_empty_store(method, store_url) as store:
+    with open_empty_store(method) as store:
         judge = make_judge(method, store)
 
         def judge_timed(page: Page) -> Verdict:

@@ -11,7 +11,7 @@ import gzip
 import json
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from hashlib import sha256
 from itertools import count
@@ -21,6 +21,7 @@ from typing import IO, Any, Protocol
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts
 from scrapy_neardup.kv.base import SETTING, Row
+from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.verify import unpack_record
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
@@ -45,10 +46,6 @@ class PageEntry:
     record: Record
     seen: int
     evidence: Evidence | None = None
-
-
-#: Shows progress.
-Watch = Callable[[Iterable[PageEntry]], Iterable[PageEntry]]
 
 
 class Source(Protocol):
@@ -111,7 +108,7 @@ class ExportFile:
     Raises NearDupError; later too, if the file has changed.
     """
 
-    def __init__(self, path: Path, watch: Watch = iter) -> None:
+    def __init__(self, path: Path, watch: Watch = unwatched) -> None:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
@@ -273,7 +270,7 @@ def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by
         check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
 
 
-def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> int:
+def write_export(store: PageStore, stream: IO[bytes], watch: Watch = unwatched) -> int:
     """Write a state or a snapshot to a file; return the number of pages. Memory is bounded.
 
     Unsealed pages are left out.
@@ -289,7 +286,7 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> in
 
         own = {"secret": state.secret.value.hex()} if state.secret and state.secret.is_own else {}
         put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe, **own})
-        for entry in watch(state.pages()):
+        for entry in watch(state.pages(), store.pages):
             put(_pack_page(entry))
             pages += 1
         for block, counts in store.counted().items():

@@ -21,7 +21,8 @@ from scrapy_neardup.judge.manual_verdicts import (
     write_manual_verdicts,
 )
 from scrapy_neardup.judge.matching import Searcher
-from scrapy_neardup.maintenance.export import PageEntry, Source, Watch
+from scrapy_neardup.maintenance.export import PageEntry, Source
+from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.evidence import Evidence
@@ -45,7 +46,7 @@ class MergeCounts:
     against: int = 0
 
 
-def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = iter) -> MergeCounts:
+def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = unwatched) -> MergeCounts:
     """Add all pages of a source with our recipe; with a method, find copies across the two.
 
     New pages are sealed together, so an interrupted merge is rolled back at the next opening. Pages that are newer

@@ -17,7 +17,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.records import PageRows
-from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences, plain
+from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -175,7 +175,7 @@ class Counts(PageCounts):
             tables = self.here.memory, by, self.everywhere.memory
             of_site = number_of_site(site, hashes)
             number = b"" if page is None else page.to_bytes(4, sys.byteorder)
-            noted = plain(sentences) + number
+            noted = sentences.tobytes() + number
             return kernels.count_page(noted, page is not None, IN_BLOCK, of_site, *hashes.drawn, *tables)
         own = np.array([] if page is None else [page], np.uint32)
         if self.stood_on(own, site, hashes).any():
@@ -207,7 +207,7 @@ class Counts(PageCounts):
             return super().is_common(sentences, site, hashes)
         tables = COMMON_HERE, self.here.memory, COMMON_BITS, self.everywhere.memory
         of_site = number_of_site(site, hashes)
-        found = kernels.are_common(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables)
+        found = kernels.are_common(sentences.tobytes(), IN_BLOCK, of_site, *hashes.drawn, *tables)
         return np.frombuffer(found, np.bool_)
 
     def changed(self) -> dict[int, bytes]:

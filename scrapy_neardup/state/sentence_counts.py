@@ -205,11 +205,6 @@ class Recurrence:
         return packed.tobytes()
 
 
-def plain(sentences: Sentences) -> bytes:
-    """Return an array for the compiled module."""
-    return sentences.astype(np.uint32, copy=False).tobytes()
-
-
 def _place(block: int) -> tuple[slice, slice]:
     """Return the buckets of a block, and their ways."""
     first, end = block * IN_BLOCK, (block + 1) * IN_BLOCK

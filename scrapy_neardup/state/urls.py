@@ -10,7 +10,6 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
-from functools import cache
 from glob import escape, glob
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,9 +20,6 @@ from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.kv.base import SETTING, Engine, without_password
-from scrapy_neardup.untrusted import line_logger
-
-logger = line_logger(__name__)
 
 
 def load(place: str) -> Any:
@@ -127,14 +123,7 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Engine], str]:
         location = kind.read_url(parts)
     except ValueError as error:
         raise SettingsError(f"{named_by} is {without_password(url)!r}, {error}.") from None
-    if hint := kind.misplaced(location):
-        _warn_once(named_by, hint)
     return kind, location
-
-
-@cache
-def _warn_once(named_by: str, hint: str) -> None:
-    logger.warning("%s: %s", named_by, hint)
 
 
 def states_near(path: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import meta_key, pack_seen, record_key, url_key
@@ -156,15 +156,3 @@ def test_compact_frees_the_room_of_forgotten_pages(state: str, invoke: Invoke) -
     first, second = (invoke("compact", "--store", state, "--json").data for _ in range(2))
     assert 0 < first["bytes_after"] < first["bytes_before"]
     assert second["bytes_after"] == pytest.approx(first["bytes_after"], rel=0.2)
-
-
-def test_compact_says_how_much_room_it_needs(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = read_records(sqlite)
-    with monkeypatch.context() as patched:
-        patched.setattr(SQLite, "compact", failing(StoreError("The disk is full.")))
-        with pytest.raises(StoreError, match=r"The disk is full\. The state is not compacted, and no page .* kB free"):
-            run("compact", "--store", sqlite)
-        patched.setattr(SQLite, "compact", failing(StoreDamaged("It is damaged.")))
-        with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
-            run("compact", "--store", sqlite)
-    assert read_records(sqlite) == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +87,6 @@ def marks(side: dict[str, Any], mark: str = "shared") -> list[str]:
     ("a", "b", "verdict", "kind", "decision"),
     [
         ("pears", "edited", "duplicate", "retitled", "The s"),
-        ("pears", "same", "duplicate", "identical", "identical"),
         ("pears", "#1 of 2", "duplicate", "identical", "identical"),
         ("pears", "bakery", "unique", None, ""),
         ("pears", "excerpt", "unique", "excerpt", ""),
@@ -136,13 +134,6 @@ def test_html_is_decoded_and_extracted_as_in_a_crawl(found: Found, folder: Path)
     assert (answer["kind"], answer["a"]["title"], answer["b"]["title"]) == ("identical", "秋月梨早熟", "")
     assert "首页" not in "".join(part["text"] for part in answer["a"]["text"])
     assert marks(answer["a"]) == marks(answer["b"]) == PEARS
-
-
-@pytest.mark.parametrize("place", ["packed#1.jsonl.gz", "."])
-def test_documents_of_packed_files_and_of_folders(found: Found, folder: Path, place: str) -> None:
-    name = "docs.jsonl.gz" if place == "." else place
-    (folder / name).write_bytes(gzip.compress((folder / "d.jsonl").read_bytes()))
-    assert found("pears", f"{place}##1 of 2")["kind"] == "identical"
 
 
 # The state

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -15,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import story
 from tests.cli import command_line, environment, run_scrapy
 from tests.crawl.pages import ARTICLES, html
 from tests.processes import MARK, processes
@@ -86,34 +83,6 @@ def test_workers_that_end_out_of_order_write_the_same_bytes(folder: Path) -> Non
     written = dedup_twice(folder, "pages", "feed.jsonl", "--tag", "--json", *slow, code=1)
     assert written.count(b'"duplicate"') > 5
     assert written.count(b"\n") == 2 * len(SLUGS) + 7
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
-def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
-    feed = [json.dumps({"id": str(n), "html": f"<p>{'<p>'.join(story(n % 300))}"}) for n in range(600)]
-    (tmp_path / "feed.jsonl").write_text("\n".join(feed), "utf-8")
-    options = ["feed.jsonl", "--tag", "--json", "-s", f"NEARDUP_SECRET={SECRET}"]
-    alone = run_scrapy("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)
-    env = {**environment(), MARK: str(tmp_path)}
-    arguments = command_line("dedup", *options, "--workers", "2", "-o", "2.jsonl")
-    with subprocess.Popen(arguments, cwd=tmp_path, env=env, stdout=subprocess.PIPE) as job:
-        workers = set[int]()
-        while job.poll() is None and len(workers) < 2:
-            time.sleep(0.05)
-            workers = {*processes(tmp_path)} - {job.pid}
-        for worker in workers:  # those that replace them stay, because a page may meet one kill and not two
-            time.sleep(0.6)  # by then it is at work
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGKILL)
-        said = job.communicate(timeout=60)[0]
-    assert job.returncode == 0
-    assert len(workers) == 2
-    assert json.loads(said) == json.loads(alone.stdout)
-    one, other = (
-        re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", (tmp_path / f"{n}.jsonl").read_bytes()) for n in "02"
-    )
-    assert one == other
-    assert processes(tmp_path) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")

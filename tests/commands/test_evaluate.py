@@ -44,10 +44,8 @@ def cells(row: str) -> list[str]:
     ("given", "parameters"),
     [
         ((), PROFILES["catalogue"]),
-        (("-p", "by_site=0.1"), {**PROFILES["catalogue"], "by_site": 0.1}),
         (("--method", "cascade:base=0.6"), {"base": 0.6}),
-        (("--method", "first", "-p", "letters=7"), {"letters": 7}),
-        (("--method", "first:letters=5,least=0.5", "-p", "letters=7"), {"letters": 5, "least": 0.5}),
+        (("--method", "first:letters=5,least=0.5"), {"letters": 5, "least": 0.5}),
     ],
 )
 def test_parameters_come_from_the_line_and_else_from_the_profile(
@@ -114,7 +112,7 @@ def test_a_method_that_fails_does_not_stop_the_others(invoke: Invoke, corpus: Pa
 
 
 def test_a_sweep_tries_the_values_of_the_method(invoke: Invoke, corpus: Path) -> None:
-    rows = invoke("evaluate", corpus, "--method", "first", "-p", "letters=1", "--sweep", "--json").rows
+    rows = invoke("evaluate", corpus, "--method", "first:letters=1", "--sweep", "--json").rows
     assert [(row["threshold"], row["value"]) for row in rows] == [("least", 0.0), ("least", 1.0)]
     assert [row["parameters"] for row in rows] == [{"letters": 1, "least": 0.0}, {"letters": 1}]
     assert all(row["agreement"]["dropped_wrongly"] for row in rows)
@@ -133,7 +131,7 @@ def test_a_failure_is_a_line_of_json_and_alone_an_error(invoke: Invoke, corpus: 
     ("arguments", "said"),
     [
         (["--method", "first", "--method", "second"], "There is no method 'second'"),
-        (["--method", "first", "-p", "width=2"], "first has no parameter width"),
+        (["--method", "first:width=2"], "first has no parameter width"),
         (["--method", "first", "--method", "cascade", "--verdicts", "v.jsonl"], "one method on one corpus"),
         (["--method", "all", "--verdicts", "v.jsonl"], "one method on one corpus"),
         (["--method", "first", "--sweep", "--verdicts", "v.jsonl"], "one method on one corpus"),

@@ -124,16 +124,6 @@ def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any],
     assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in printed
 
 
-def test_extract_does_not_change_the_state(run: Run, state: str) -> None:
-    def held() -> tuple[int, dict[int, bytes], list[str]]:
-        with open_state(state) as store:
-            return store.pages, store.counted(), [record.url for record in store.records()]
-
-    before = held()
-    run("article.html", "--url", URL)
-    assert held() == before
-
-
 def test_an_unusable_state_is_an_error_only_if_it_was_named(found: Callable[..., Any], run: Run, state: str) -> None:
     other = {"NEARDUP_METHOD": "simhash"}
     assert "has another recipe" in found("article.html", **other)["why_no_store"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +36,6 @@ def crawled(url: str, who: str, *, ended: int = 0, counts: dict[str, float] | No
     with open_state(url) as store:
         generation = max((int.from_bytes(key[1:9], "big") for key, _ in store.rows(b"d")), default=5)
         CRAWLS.write(store, Crawl(generation, who, ended, counts or {}))
-
-
-def test_a_drop_is_listed_with_its_original_and_its_crawl(sqlite: str, capsys: Capture) -> None:
-    crawled(sqlite, "morning", ended=int(time.time()))
-    first, second = lines(capsys, "--store", sqlite)
-    named = {"url": EDITED, "title": "两个星期的惊喜", "original": PEAR, "kind": "retitled", "crawl": "morning"}
-    assert {**first, **named, "judged": None} == first
-    assert 0.5 < first["similarity"] < 1
-    assert (second["url"], second["original"], second["kind"], second["similarity"]) == (SAME, PEAR, "identical", 1.0)
-    assert first["begun"] <= first["when"] <= second["when"]
-    assert run("dropped", "--store", sqlite, "--limit", "1") == 0
-    shown = capsys.readouterr().out
-    assert f"identical 1.00  {SAME}" in shown
-    assert f"for {PEAR}" in shown
-    assert "(and 1 more; --limit 0 shows all)" in shown
-    assert EDITED not in shown
 
 
 def test_the_last_crawl_is_named_if_it_dropped_nothing(sqlite: str, invoke: Invoke) -> None:

@@ -14,11 +14,9 @@ import pytest
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import render_report
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import open_snapshot
-from scrapy_neardup.state.record import Record
-from tests.build import HOSTILE, KINDS, make_state, open_state, state_url
-from tests.cli import Invoke, is_harmless, run
+from tests.build import KINDS, make_state, open_state, state_url
+from tests.cli import Invoke, run
 
 Captured = pytest.CaptureFixture[str]
 
@@ -81,20 +79,6 @@ def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) 
     assert found == expected
     assert found["kinds"] == [{"name": "identical", "pages": 1}, {"name": "retitled", "pages": 1}]
     assert not list(tmp_path.glob("*.html"))
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_json_is_valid_and_steers_no_terminal(state: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_state(state) as store:
-        evidence = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
-        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), evidence)
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-    assert run("report", "--store", state, "--json") == 0
-    sys.stdout.flush()
-    said = written.getvalue().decode(encoding)
-    assert is_harmless(said)
-    assert json.loads(said)["copies"][0]["page"]["title"].startswith("é 🚢 梨")
 
 
 def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,6 +212,22 @@ def test_a_log_that_ends_behind_the_last_sync_is_a_state(tmp_path: Path, monkeyp
     assert len(set(found)) > 10
 
 
+def test_a_free_page_that_is_in_use_is_damage_though_every_row_can_be_read(tmp_path: Path) -> None:
+    """The next write would go over the rows in it."""
+    path = tmp_path / "state.sqlite"
+    with closing(opened(path)) as store:
+        for n in range(300):
+            store.add(page(n))
+        store.forget(page(n).id for n in range(250))
+    data = bytearray(path.read_bytes())
+    trunk = int.from_bytes(data[32:36], "big")  # the first free page lists others
+    data[(trunk - 1) * 4096 + 8 : (trunk - 1) * 4096 + 12] = (2).to_bytes(4, "big")
+    path.write_bytes(data)
+    with pytest.raises(StoreDamaged):
+        opened(path)
+    assert path.read_bytes() == data
+
+
 def test_a_closed_state_is_one_file_with_its_witness_and_its_lock(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with closing(opened(path)) as store:

@@ -1,4 +1,4 @@
-"""Scores of methods on labelled documents, in memory and on disk."""
+"""Scores of methods on labelled documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from scrapy_neardup.errors import LexiconNeeded, SettingsError
+from scrapy_neardup.errors import LexiconNeeded
 from scrapy_neardup.lab.evaluate import compare_labels, evaluate
 from scrapy_neardup.lab.labels import Label
 from scrapy_neardup.methods import make_method
@@ -18,9 +18,8 @@ DOCUMENTS = [Page(one["id"], text=one["text"]) for one in mixed()]
 PAIRS = [Label(one["a"], one["b"], one["drop"] == "yes", one.get("label", "")) for one in LABELS]
 
 
-@pytest.mark.parametrize("store", ["memory:", "sqlite:"])
-def test_a_score_counts_kept_copies_and_wrong_drops(store: str) -> None:
-    score = evaluate(make_method("cascade", {}), DOCUMENTS, PAIRS, store_url=store)
+def test_a_score_counts_kept_copies_and_wrong_drops() -> None:
+    score = evaluate(make_method("cascade", {}), DOCUMENTS, PAIRS)
     assert (score.method, score.parameters, score.documents) == ("cascade", {}, 30)
     assert (score.agreement.agree, score.agreement.different, score.agreement.copies) == (20, 13, 7)
     assert {name: one.pairs for name, one in score.by_label.items()} == {"copy": 4, "edit": 3}
@@ -32,12 +31,6 @@ def test_a_score_counts_kept_copies_and_wrong_drops(store: str) -> None:
     firsts = [page.text[0] for page in DOCUMENTS[:21]]
     again = sum(first in firsts[:at] for at, first in enumerate(firsts) if at > 7)
     assert (lax.parameters, lax.agreement.dropped_wrongly, lax.agreement.kept_wrongly) == ({"letters": 1}, again, 0)
-
-
-def test_a_store_that_may_hold_something_is_refused() -> None:
-    for store in ("", "memory", "sqlite:///data/state", "redis:"):
-        with pytest.raises(SettingsError, match="memory:, leveldb:, sqlite:"):
-            evaluate(First(), DOCUMENTS, PAIRS, store_url=store)
 
 
 def test_every_verdict_is_given_in_order_and_the_documents_go_through_the_progress() -> None:

@@ -22,7 +22,8 @@ from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.lock import lock
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance import copying
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
@@ -86,19 +87,14 @@ def delivered(verdicts: Sequence[Verdict]) -> list[str]:
     return [verdict.url for verdict in verdicts if not verdict.is_copy]
 
 
-def told(url: str, **settings: Any) -> dict[str, Any]:
-    """What does not depend on how pages are fingerprinted: ids, URLs, times, groups, evidence, deliveries."""
+def told(url: str, **settings: Any) -> object:
+    """What does not depend on how pages are fingerprinted: ids, URLs, times, groups, evidence, deliveries, crawls."""
     with opened(url, **settings) as store:
-        return {
-            "pages": {
-                record.url: (record.id, record.original, round(record.similarity, 4), record.delivered)
-                for record in store.records()
-            },
-            "seen": {record.url: store.last_seen(record.url) for record in store.records()},
-            "evidence": {record.url: store.evidence(record.id) for record in store.records()},
-            "feeds": list(FEEDS.read(store)),
-            "secret": store.secret,
-        }
+        pages = [
+            (replace(one.record, keys=(), sketch=b"", body=0, former=False), one.seen, one.evidence)
+            for one in OpenState(store).pages()
+        ]
+        return pages, list(CRAWLS.read(store)), store.secret
 
 
 def is_whole(url: str, **settings: Any) -> bool:
@@ -156,14 +152,13 @@ def test_all_that_is_no_fingerprint_survives(state: str, migrate: Migrate) -> No
         bread = store.find(BREAD)
         assert bread is not None
         store.touch(bread, seen=1_700_000_000)
-        FEEDS.write(store, Delivery("s3://news/all.jsonl", [(bread.id, bread.id, 1)]))
+        CRAWLS.write(store, Crawl(7, "news"))
         decide(store, {"base": 0.6})
     before = told(state)
     _, new = migrate(state, **MINHASH)
     assert told(new, **MINHASH) == before == told(state)
-    assert before["seen"][BREAD] == 1_700_000_000
     with opened(new, **MINHASH) as store:
-        assert store.recipe["method"] == "minhash"
+        assert (store.recipe["method"], store.last_seen(BREAD)) == ("minhash", 1_700_000_000)
         assert decisions_of(store) == {"base": 0.6}
     assert place(new).name == f"state-2{place(state).suffix}"
     assert place(migrate(state, **MINHASH)[1]).name == f"state-3{place(state).suffix}"

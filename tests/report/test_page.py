@@ -167,19 +167,6 @@ def test_elements_are_closed_headings_and_tables_complete_and_ids_unique(made: t
     assert set(named) <= set(ids)
 
 
-@pytest.mark.slow
-def test_all_that_the_script_asks_for_is_there() -> None:
-    report, html = of("large")
-    asked = set(re.findall(r'element\("([\w-]+)"\)', html)) - {"pair-chosen"}  # which the script itself makes
-    assert asked <= {one.get("id") for one in elements(html)}
-    assert len(asked) > 10
-    columns = [int(one.get("data-column")) for one in tree(html).xpath("//table[@id='table']//button")]
-    assert columns == [0, 1, 2, 3, 6, 7, 10]
-    asked = set(re.findall(r'say\("([\w.]+)"', html)) | {f"kind.{one.page.kind}" for one in report.copies}
-    assert asked <= set(data_of(html)["words"])
-    assert len(rows(html)) == len(report.copies)
-
-
 def test_a_report_is_in_one_language() -> None:
     """No word of the other language is left in template, charts or script."""
     for language in LANGUAGES:
@@ -374,26 +361,6 @@ def test_groups_count_their_omitted_pages() -> None:
         more = group.copies - len(group.pages)
         assert (f"and {more} more" in said(details)) is (more > 0)
         assert said(details.xpath("p/code")[0]) == group.similar_id
-
-
-def test_pairs_mark_common_text() -> None:
-    report, html = of("hostile")
-    found = tree(html).xpath("//div[@id='pair-list']/article")
-    options = tree(html).xpath("//select[@id='pair']/option")
-    assert len(found) == len(options) == len(report.pairs) == 24
-    for pair, article in zip(report.pairs, found, strict=True):
-        assert [said(one) for one in article.xpath("h3/span[@class='figure']")] == [
-            f"{pair.similarity:.2f}",
-            f"{pair.containment:.2f}",
-        ]
-        for text, side in zip(pair.texts, article.xpath("div/section"), strict=True):
-            shown = side.xpath("div[@class='text']")
-            assert bool(shown) == (text is not None)
-            if text is not None:
-                assert shown[0].text_content() == "".join(part.text for part in text.parts)
-                marked = [part.text for part in text.parts if part.mark]
-                assert [one.text_content() for one in shown[0].iter("mark")] == marked
-    assert {pair.has_texts for pair in report.pairs} == {True, False}
 
 
 def test_a_report_on_an_empty_state_has_a_hint() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -179,19 +178,6 @@ def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so() -
         (found,) = gather(state.store).pairs
         assert marks(found.texts[0]) == ["渡口今天恢复通航", *["船票两块钱"] * simplified]
         assert marks(found.texts[1]) == [*["渡口今天恢復通航", "船票兩塊錢"] * simplified, "渡口今天恢复通航"]
-
-
-def test_without_a_converter_scripts_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scrapy_neardup.text import normalize
-
-    monkeypatch.setitem(sys.modules, "opencc", None)
-    normalize._converter.cache_clear()
-    state = State({"method": "cascade", "parameters": {"simplified": True}})
-    first = state.add("https://a.example/", evidence=Evidence(text="船票两块钱。开船。"))
-    state.copy("https://b.example/", first, text="船票兩塊錢。开船。")
-    (found,) = gather(state.store).pairs
-    normalize._converter.cache_clear()
-    assert (marks(found.texts[0]), marks(found.texts[1])) == (["开船"], ["开船"])
 
 
 # How much of them.

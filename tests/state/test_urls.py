@@ -13,7 +13,6 @@ from scrapy_neardup.kv.options import DEFAULT
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_near
-from tests.cli import run
 
 
 @pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.is_persistent])
@@ -147,24 +146,3 @@ def test_a_url_beside_it_is_answered_with_the_right_one(form: str, tmp_path: Pat
     with pytest.raises(StoreError, match=r"There is no state at .*--store sqlite://") as told:
         find_state(form.format(tmp_path), Config())
     assert str(told.value).endswith(url)
-
-
-@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-def test_a_new_state_in_the_root_of_the_disk_is_warned_of_and_the_relative_one_shown(
-    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    url, meant = f"{scheme}:///seen-{tmp_path.name}.db", f"{scheme}://{tmp_path}/seen-{tmp_path.name}.db"
-    Config.from_settings({"NEARDUP_STORE": url})
-    parse_url(url)
-    [warned] = [record.getMessage() for record in caplog.records]
-    assert warned.startswith("NEARDUP_STORE: ")
-    assert meant in warned
-    with pytest.raises(StoreError) as refused:
-        run("stats", "--store", url)
-    assert meant in str(refused.value)
-    caplog.clear()
-    parse_url(meant)
-    monkeypatch.setattr(STORES[scheme], "exists", lambda location: True)
-    parse_url(url, "--state")
-    assert caplog.records == []
