@@ -157,20 +157,6 @@ class Searcher:
             return self.search(url, replace(fingerprint, in_form=True), canonical, delivered)
         return SearchResult(overused_keys, nearest, in_form, rejected)
 
-    def search_other_groups(self, record: Record) -> SearchResult:
-        """Find the original of another group that a page of the state is most like, be it a copy or not."""
-        fingerprint = filed_fingerprint(record, self._store)
-        overused_keys, ids = candidates(self._method, self._store, fingerprint.keys)
-        nearest: SimilarPage | None = None
-        for other in self._records(record.url, ids, ""):
-            comparison = self._method.compare(fingerprint, other.sketch, overused_keys)
-            original = representative_of(self._store, other, except_url=record.url)
-            if original is None or record.id in (other.original, original.id) or not may_decide(other, comparison):
-                continue
-            if nearest is None or self._rank(comparison, other) > self._rank(nearest.comparison, nearest.compared):
-                nearest = SimilarPage(comparison=comparison, original=original, compared=other)
-        return SearchResult(overused_keys, nearest, in_form=False)
-
     def _records(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
         named = self._store.find(canonical) if canonical else None
         if named is not None and not named.is_unjudged:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from redis import exceptions
@@ -31,52 +32,6 @@ class NoAnswer(Exception):
         self.cause = cause
 
 
-class Pipelines:
-    """Sends programs that come at one time together. ``execute`` returns an answer or an error for each."""
-
-    def __init__(self, execute: Callable[[list[Program]], Awaitable[list[Any]]]) -> None:
-        self._execute = execute
-        self._waiting: list[tuple[Program, asyncio.Future[Any]]] = []
-        self._senders: set[asyncio.Task[None]] = set()
-
-    def send(self, program: Program) -> asyncio.Future[Any]:
-        """Return the future answer of a program, or the error of redis-py."""
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((program, answer))
-        if len(self._waiting) == 1:
-            self._start_sender()
-        return answer
-
-    async def close(self) -> None:
-        """Stop sending."""
-        for sender in self._senders:
-            sender.cancel()
-        await asyncio.gather(*self._senders, return_exceptions=True)
-
-    def _start_sender(self) -> None:
-        if len(self._senders) < _AT_ONCE:
-            self._senders.add(asyncio.ensure_future(self._send_waiting()))
-
-    async def _send_waiting(self) -> None:
-        while self._waiting:
-            some, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
-            if self._waiting:
-                self._start_sender()
-            answers: Sequence[Any]
-            try:
-                answers = await self._execute([program for program, _ in some])
-            except Exception as error:
-                answers = [error] * len(some)
-            for (_, future), answer in zip(some, answers, strict=True):
-                if future.done():  # its caller was cancelled
-                    continue
-                if isinstance(answer, Exception):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
-        self._senders.discard(asyncio.current_task())  # at once: no program may slip through
-
-
 class AsyncLink:
     """A connection to the state at a location, used in threads of its own while the loop goes on."""
 
@@ -88,7 +43,8 @@ class AsyncLink:
         self._unanswered = 0
         self._link = Link(location, pings=False)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "neardup-server")
-        self._pipelines = Pipelines(lambda programs: self._in_thread(lambda: self._link.run_together(programs)))
+        self._waiting: list[tuple[Program, asyncio.Future[Any]]] = []
+        self._senders: set[asyncio.Task[None]] = set()
 
     @property
     def breaks(self) -> int:
@@ -97,7 +53,9 @@ class AsyncLink:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._pipelines.close()
+        for sender in self._senders:
+            sender.cancel()
+        await asyncio.gather(*self._senders, return_exceptions=True)
         self._link.close()
         self._threads.shutdown(wait=False)
 
@@ -120,23 +78,55 @@ class AsyncLink:
 
     async def run_once(self, program: Program) -> list[Any]:
         """Run a program whose time matters; raises NoAnswer if none comes."""
-        return await self._once(lambda: self._send(program))
+        return await self._once(lambda: self._run(program))
 
-    async def _send(self, program: Program) -> list[Any]:
-        found: list[Any] = await self._pipelines.send(program)
-        while found[0] == 2:
+    async def _run(self, program: Program) -> list[Any]:
+        while (found := await self._enqueue(program))[0] == 2:
             self._link.levels = program.levels = found[1]
-            found = await self._pipelines.send(program)
         return found
+
+    def _enqueue(self, program: Program) -> asyncio.Future[list[Any]]:
+        """Return the future answer of a program, or the error of redis-py.
+
+        Programs that come at one time go together.
+        """
+        answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((program, answer))
+        if len(self._waiting) == 1:
+            self._start_sender()
+        return answer
+
+    def _start_sender(self) -> None:
+        if len(self._senders) < _AT_ONCE:
+            self._senders.add(asyncio.ensure_future(self._send_waiting()))
+
+    async def _send_waiting(self) -> None:
+        while self._waiting:
+            some, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
+            if self._waiting:
+                self._start_sender()
+            for (_, future), answer in zip(some, await self._execute([program for program, _ in some]), strict=True):
+                if future.done():  # its caller was cancelled
+                    continue
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+        self._senders.discard(asyncio.current_task())  # at once: no program may slip through
+
+    async def _execute(self, programs: list[Program]) -> list[Any]:
+        """Return an answer or an error for each."""
+        run = partial(self._link.run_together, programs)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+        except Exception as error:
+            return [error] * len(programs)
 
     # Other requests.
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Return the result of blocking work on the state, done in a thread and repeated like a program."""
         return await self._repeat(lambda: self._once(lambda: asyncio.to_thread(work)))
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     # Trying again.
 

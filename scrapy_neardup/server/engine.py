@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from heapq import merge
 from itertools import groupby
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import SplitResult
 
@@ -209,7 +209,8 @@ class Redis(Engine):
         low_end, high_end = b"[" + first, b"[" + last
         while True:
             ends = (high_end, low_end) if reverse else (low_end, high_end)
-            names = self.link.call(partial(_range, self._key(DIRECTORY), ends, reverse=reverse))
+            command = "zrevrangebylex" if reverse else "zrangebylex"
+            names = self.link.call(methodcaller(command, self._key(DIRECTORY), *ends, 0, _CHUNK))
             for name in names:
                 yield from self._rows_in(name, low, prefix, reverse=reverse, chunk=chunk)
             if len(names) < _CHUNK:
@@ -224,7 +225,7 @@ class Redis(Engine):
         wanted = sorted((one for one in rows if one[0].startswith(prefix) and one[0] >= low), reverse=reverse)
         for at in range(0, len(wanted), chunk):
             part = wanted[at : at + chunk]
-            values = self.link.call(partial(_values, key, [field for _, field in part]))
+            values = self.link.call(methodcaller("hmget", key, [field for _, field in part]))
             yield from ((row, value) for (row, _), value in zip(part, values, strict=True) if value is not None)
 
     def _on_levels(self, prefix: bytes, *, reverse: bool) -> Iterator[Row]:
@@ -242,9 +243,12 @@ class Redis(Engine):
     def _rows_together(self, names: tuple[bytes, ...], prefix: bytes, *, reverse: bool) -> Iterator[Row]:
         letter, found = prefix[:1], dict[bytes, bytes]()
         for at in range(0, len(names), _CHUNK):
-            for held in self._each(names[at : at + _CHUNK], _all_urls if letter == b"u" else _all_postings):
-                rows = held.items() if letter == b"u" else ((member, b"") for member in held)
-                found.update((letter + field, value) for field, value in rows)
+            if letter == b"u":
+                for held in self._each(names[at : at + _CHUNK], lambda pipe, key: pipe.hgetall(key)):
+                    found.update((letter + field, value) for field, value in held.items())
+            else:
+                for held in self._each(names[at : at + _CHUNK], lambda pipe, key: pipe.zrangebylex(key, b"-", b"+")):
+                    found.update((letter + member, b"") for member in held)
         yield from sorted((row for row in found.items() if row[0].startswith(prefix)), reverse=reverse)
 
     # Writing.
@@ -304,23 +308,6 @@ def _open_link(location: str, named_by: str) -> Link:
     from scrapy_neardup.server.connection import Link  # needs redis-py
 
     return Link(location)
-
-
-def _range(key: bytes, ends: tuple[bytes, bytes], client: Any, *, reverse: bool) -> list[bytes]:
-    command = client.zrevrangebylex if reverse else client.zrangebylex
-    return list(command(key, *ends, 0, _CHUNK))
-
-
-def _values(key: bytes, fields: list[bytes], client: Any) -> list[bytes | None]:
-    return list(client.hmget(key, fields))
-
-
-def _all_urls(pipe: Any, key: bytes) -> None:
-    pipe.hgetall(key)
-
-
-def _all_postings(pipe: Any, key: bytes) -> None:
-    pipe.zrangebylex(key, b"-", b"+")
 
 
 # The rows are the same, however the server is reached. A scheme with two s, such as rediss, has its class too.

@@ -38,7 +38,7 @@ class Gate:
     is_dead: bool = False
 
     def __post_init__(self) -> None:
-        send = self.crawler.link._send
+        send = self.crawler.link._run
 
         async def gated(program: Program) -> list[Any]:
             if not self.is_open:
@@ -53,7 +53,7 @@ class Gate:
             finally:
                 self.passing -= 1
 
-        self.crawler.link._send = gated  # type: ignore[method-assign]
+        self.crawler.link._run = gated  # type: ignore[method-assign]
 
     def step(self) -> None:
         """Let one program through; one that nobody waits for any more does not count."""

@@ -107,13 +107,13 @@ class Opening:
         crawl = RemoteCrawl(detector, errors.append, lambda: lost.append(None), self.patience)
         link = crawl.link
         crawler = Crawler(store, link, crawl, errors, lost)
-        run = link._send
+        run = link._run
 
         async def counted(program: Program) -> list[Any]:
             crawler.ways += 1
             return await run(program)
 
-        link._send = counted  # type: ignore[method-assign]
+        link._run = counted  # type: ignore[method-assign]
         try:
             yield crawler
         finally:
@@ -373,13 +373,13 @@ async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening:
         first = [await one.reserve(page(f"first{number}", number)) for number in range(1, 6)]
         waiting = [asyncio.ensure_future(other.judged(page(f"copy{number}", number))) for number in range(1, 6)]
         await asyncio.sleep(0.4)
-        pipelines, execute = list[int](), other.link._pipelines._execute
+        pipelines, execute = list[int](), other.link._execute
 
         async def counted(programs: list[Program]) -> list[Any]:
             pipelines.append(len(programs))
             return await execute(programs)
 
-        with patch.object(other.link._pipelines, "_execute", counted):
+        with patch.object(other.link, "_execute", counted):
             await asyncio.sleep(0.7)
         assert 1 <= len(pipelines) <= 5, "each of five would have asked as often"
         assert max(pipelines) == 5

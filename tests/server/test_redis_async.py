@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server.asynchronous import AsyncLink, Pipelines
+from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.program import Program
 from tests.server.redis_server import Server
 
@@ -27,13 +27,13 @@ def asks(link: AsyncLink, name: bytes, field: bytes) -> Program:
 
 def pipelines_of(link: AsyncLink) -> list[int]:
     """How many programs each pipeline has; grows."""
-    found, execute = list[int](), link._pipelines._execute
+    found, execute = list[int](), link._execute
 
     async def counted(programs: list[Program]) -> list[Any]:
         found.append(len(programs))
         return await execute(programs)
 
-    link._pipelines._execute = counted
+    link.__dict__["_execute"] = counted
     return found
 
 
@@ -81,24 +81,6 @@ async def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_ser
     found, pieces = await pieces_of(link, programs)
     assert found == [[1, b"value of " + bytes([n])] for n in range(5)]
     assert sum(pieces) >= 5
-
-
-async def test_what_comes_while_two_pipelines_are_under_way_is_collected() -> None:
-    answered, pieces = asyncio.Event(), list[int]()
-
-    async def execute(programs: list[Program]) -> list[Any]:
-        pieces.append(len(programs))
-        await answered.wait()
-        return [program.levels for program in programs]
-
-    pipelines, answers = Pipelines(execute), list[asyncio.Future[Any]]()
-    for many in (3, 1, 15, 5):
-        answers += [pipelines.send(Program(len(answers) + n)) for n in range(many)]
-        await asyncio.sleep(0)
-    assert pieces == [3, 1]
-    answered.set()
-    assert await asyncio.gather(*answers) == list(range(24))
-    assert pieces == [3, 1, 16, 4]
 
 
 async def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(url: str, redis_server: Server) -> None:
