@@ -139,7 +139,8 @@ class _Merger:
             is_taken_over = True
             if known is None:
                 found.added += 1
-                while here in taken or store.record(here) is not None:
+                # An id that a copy names as its original would make it its own.
+                while here in taken or store.record(here) is not None or record.original == here != record.id:
                     here += 1
             else:
                 here, last_seen = known.id, store.last_seen(record.url)

@@ -168,6 +168,13 @@ def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_ou
     check(ours)
 
 
+def test_a_free_id_is_not_that_of_a_missing_original() -> None:
+    ours, theirs = state([own(5, "a")]), state([copy(5, "b", 6)])
+    assert merged(ours, theirs) == MergeCounts(added=1)
+    assert (record(ours, "b").id, record(ours, "b").original) == (7, 6)
+    assert merged(ours, theirs) == MergeCounts(known=1)
+
+
 def unjudged(id: int, url: str, seen: int) -> PageEntry:
     return PageEntry(Record(id, url, id, 0.0, (), b"\x01" * 8), seen)
 
