@@ -78,18 +78,18 @@ def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] 
 
 @contextmanager
 def snapshot_if_exists(
-    asked: str | None, config: Config, recipe: Mapping[str, Any]
+    asked: str | None, config: Config, recipe: Mapping[str, Any], *, needed: bool = False
 ) -> Iterator[tuple[PageStore | None, str]]:
     """Open the same state for reading, or return why there is none: it does not exist or has other settings.
 
-    A state that the user named must exist.
+    A state that the user named or needs must exist.
     """
     with ExitStack() as stack:
         store, why = None, ""
         try:
             store = stack.enter_context(snapshot_state(asked, config, recipe))
         except (StoreError, SettingsError) as error:
-            if asked:
+            if asked or needed:
                 raise
             why = str(error)
         yield store, why

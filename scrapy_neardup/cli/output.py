@@ -82,9 +82,26 @@ def warn(text: str) -> None:
 
 
 def ask(question: str) -> str:
-    """Ask a question and return the line of the answer, empty at the end of the input."""
+    """Ask a question and return the line of the answer, empty at the end of the input.
+
+    Keys typed before the question on a terminal are no answer to it, so they are dropped.
+    """
+    if sys.stdin.isatty():
+        _drop_typed_keys()
     write(question)
     return sys.stdin.readline()
+
+
+def _drop_typed_keys() -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+    else:
+        import termios
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def as_json(found: Any, indent: int | None = 2, *, wide: bool | None = None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
@@ -17,12 +16,11 @@ from scrapy_neardup.cli.command import (
     STRICT,
     command,
     config_of,
-    flag,
     limit_option,
     method_of,
     option,
 )
-from scrapy_neardup.cli.opening import snapshot_if_exists, snapshot_state
+from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import (
     BRACKETS,
     format_data,
@@ -31,7 +29,7 @@ from scrapy_neardup.cli.output import (
     present,
     to_line,
 )
-from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
@@ -42,13 +40,10 @@ from scrapy_neardup.inspect.pair import (
 )
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.methods import Method
 from scrapy_neardup.page.reading import LineRole
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.words import ENGLISH
-from scrapy_neardup.settings import Config
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import one_line
 
@@ -66,7 +61,6 @@ _INDENT = "  | "
     option("--a-url URL", "the address of A, if it is a file; it shows the site"),
     option("--b-url URL", "the address of B, if it is a file; it shows the site"),
     *STATE,
-    flag("--no-state", "use no state; compare only the two pages"),
     STRICT,
     limit_option(3000, "characters to show of each text (default: 3000; 0: all)"),
     JSON,
@@ -76,7 +70,8 @@ pages:
   crawl.jsonl#42        the document with id 42 of any file or folder
   https://a.example/    a page of the state; its text is shown if the crawl kept it (NEARDUP_KEEP = "texts")
 
-  The state is only read. Its boilerplate and its counts of both sites decide as they are now.
+  A state here with the same settings is used, and only read. Its boilerplate and its counts of both sites decide as
+  they are now. Without it: -s NEARDUP_STORE=memory:
 
 examples:
   scrapy neardup compare https://a.example/ferry second.html --b-url https://a.example/ferry-again
@@ -85,38 +80,19 @@ examples:
 )
 def compare(arguments: argparse.Namespace) -> int:
     """Print the verdict, with all that led to it."""
-    if arguments.no_state and (arguments.store or arguments.spider):
-        raise SettingsError("--no-state excludes --store and --spider, which name a state. Leave one out.")
     config = config_of(arguments)
     method = method_of(arguments, config)
     sides = []
     for name, url in ((arguments.a, arguments.a_url), (arguments.b, arguments.b_url)):
         page = read_page(name, config, or_url=bool(arguments.store))
         sides.append(Side(name, replace(page, site=site_of(url)) if page and url else page))
-    in_state = [side.page is None for side in sides]
-    with _open_state(arguments, method, config, needed=any(in_state)) as (store, why_none):
+    needed = bool(arguments.spider) or any(side.page is None for side in sides)
+    recipe = state_recipe(method, config.make_extractor())
+    with snapshot_if_exists(arguments.store, config, recipe, needed=needed) as (store, why_none):
         a, b = (find_side(side.name, store) if side.page is None and store else side for side in sides)
         pair = inspect_pair(method, config, a, b, store, why_none, arguments.limit)
     present(arguments, pair, _lines(pair, arguments.limit, coloured=is_coloured()))
     return 0
-
-
-@contextmanager
-def _open_state(
-    arguments: argparse.Namespace, method: Method, config: Config, *, needed: bool
-) -> Iterator[tuple[PageStore | None, str]]:
-    """Open the state, or say why there is none; raises NearDupError if the user needs or names one."""
-    recipe = state_recipe(method, config.make_extractor())
-    if arguments.no_state and needed:
-        raise SettingsError("A URL names a page of a state, but --no-state is given. Leave it out, or name files.")
-    if arguments.no_state:
-        yield None, "--no-state is given."
-    elif needed or arguments.spider:
-        with snapshot_state(arguments.store, config, recipe) as store:
-            yield store, ""
-    else:
-        with snapshot_if_exists(arguments.store, config, recipe) as found:
-            yield found
 
 
 def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
@@ -128,6 +104,7 @@ def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
     data = as_data(pair)
     if pair.compared is not None:
         keys = pair.compared.keys
+        data["features"] = [one for one in pair.compared.features or () if one.value]
         common = f" ({keys.common} keys of too many pages do not count)" if keys.common else ""
         data["keys"] = f"{keys.shared} of B's {keys.of} keys are keys of A{common}"
         data["compared_in_a_crawl"] = "yes" if pair.compared.compared_in_a_crawl else "no"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.record import Record
@@ -188,7 +188,7 @@ def test_boilerplate_comes_from_the_state(found: Found, folder: Path, state: str
         for number in range(60):
             store.note(counted, f"daybook{number}.example")
     pair = "one.txt", "two.txt"
-    alone = found(*pair, "--no-state")
+    alone = found(*pair, NEARDUP_STORE="memory:")
     assert (marks(alone["a"]), alone["store"], bool(alone["why_no_store"])) == ([FOOTER], None, True)
     answer = found(*pair)
     assert answer["store"] == found(*pair, "--store", state)["store"]
@@ -216,14 +216,9 @@ def test_counts_of_a_site_decide_as_in_a_crawl(found: Found, state: str, folder:
         assert forms(*pair) == pytest.approx(share, abs=0.001), pair
 
 
-def test_no_state_is_used_if_none_fits_or_none_is_wanted(found: Found, state: str) -> None:
+def test_no_state_is_used_if_none_fits(found: Found, state: str) -> None:
     other = found("pears", "edited", "--method", "simhash")
     assert (other["store"], "another recipe" in other["why_no_store"]) == (None, True)
-    assert found("pears", "edited", "--no-state")["store"] is None
-    with pytest.raises(SettingsError, match="--no-state"):
-        found("pears", "edited", "--no-state", "--store", state)
-    with pytest.raises(SettingsError, match="--no-state"):
-        found(PEAR, "edited", "--no-state")
     with pytest.raises(NearDupError, match=r"another recipe: .*method is 'cascade' in the state and 'simhash'"):
         found(PEAR, "edited", "--method", "simhash")
 

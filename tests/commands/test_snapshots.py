@@ -102,7 +102,7 @@ LINES = {
         "compare {POWER} {AGAIN} --store TEXTS --limit 20",
         "compare {PEAR} {SHORT} --store TEXTS",
         "compare {SAME} {PEAR} --store STATE",
-        "compare texts.jsonl#0 texts.jsonl#4 --no-state --method shingle",
+        "compare texts.jsonl#0 texts.jsonl#4 --method shingle",
         "compare {PEAR} texts.jsonl#2 --store STATE --json",
         "compare {PEAR} {SHORT} --store TEXTS --json",
     ],
