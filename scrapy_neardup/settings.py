@@ -280,9 +280,9 @@ class Config:
     max_pages: int | None = _setting(many_pages, None)
     #: When pages become permanent: ``"feed"`` once the feed with their item is stored, ``"item"`` at once.
     commit: str = _setting(_choice("feed", "item"), "feed")
-    #: What happens to known pages whose feed this crawl overwrites: ``"warn"`` logs a warning; ``"forget"`` forgets the
-    #: pages so that they come again; ``"known"`` keeps them without a warning.
-    overwritten: str = _setting(_choice("warn", "forget", "known"), "warn")
+    #: What happens if this crawl overwrites a feed while the state knows pages: ``"warn"`` logs a warning; ``"known"``
+    #: says that something else collects the feed.
+    overwritten: str = _setting(_choice("warn", "known"), "warn")
     #: Seconds that a page waits for each near-duplicate in flight. Then it is judged without that page; if it would be
     #: unique, it passes as ``unjudged`` (``in_flight``).
     wait: float = _setting(_number(0, 3600), 10.0)

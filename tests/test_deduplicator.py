@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup import Deduplicator, Verdict
+from scrapy_neardup import Deduplicator
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch, UsageError
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.kv.lock import is_held
@@ -301,23 +301,8 @@ def test_a_failing_state_is_an_error_and_costs_no_page(tmp_path: Path, monkeypat
 def test_threads_take_turns() -> None:
     """Each of ten families comes from many threads at once, and one page of it stays."""
     pages = [page(family, version) for version in range(4) for family in range(10)]
-    busy, most = 0, 0
-    with Deduplicator() as dedup:
-        inner = dedup._check
-
-        def counted(*given: Any, **more: Any) -> Verdict:
-            nonlocal busy, most
-            busy += 1
-            most = max(most, busy)
-            try:
-                return inner(*given, **more)
-            finally:
-                busy -= 1
-
-        dedup._check = counted  # type: ignore[method-assign]
-        with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda one: dedup.check(**one), pages))
-    assert most == 1
+    with Deduplicator() as dedup, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda one: dedup.check(**one), pages))
     groups = [{verdict.similar_id for verdict in found[family::10]} for family in range(10)]
     assert [len(group) for group in groups] == [1] * 10
     assert sum(verdict.kind is Kind.UNIQUE for verdict in found) == 10
@@ -344,13 +329,12 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
     ("given", "kind", "words"),
     [
         ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no state", "Path('seen.db')"]),
-        ({"store": ""}, SettingsError, ["store is ''", "sqlite:///path"]),
         ({"store": "sqlite://seen.db"}, SettingsError, ["three slashes", "Path('seen.db')"]),
         ({"store": 5}, UsageError, ["store is 5", "a path"]),
         ({"method": "casade"}, SettingsError, ["method, parameters: There is no method 'casade'"]),
-        ({"extractor": "nope"}, SettingsError, ["extractor is 'nope'"]),
         ({"extractor": lambda html, url: html}, SettingsError, ["extractor is ", "cannot be imported"]),
         ({"policy": {"near": "keep"}}, SettingsError, ["policy has 'near': 'keep'"]),
+        ({"secret": "short"}, SettingsError, ["secret", "at least 16 characters"]),
         ({"max_seconds": 0}, SettingsError, ["max_seconds is 0"]),
     ],
     ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
@@ -376,11 +360,9 @@ def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_r
     ("given", "words"),
     [
         ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
-        ({"html": 5}, "html is 5"),
+        ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
         ({"url": 5, "text": FERRY}, "url is 5"),
-        ({"title": 5, "text": FERRY}, "title is 5"),
         ({"keywords": [5], "text": FERRY}, "keywords is 5"),
-        ({"content_type": 5, "html": b"x"}, "content_type is 5"),
     ],
     ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
 )

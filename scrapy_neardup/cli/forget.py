@@ -18,9 +18,7 @@ from scrapy_neardup.maintenance.scan import (
     PageSelection,
     of_host,
     pages_where,
-    select_overwritten,
     select_unseen,
-    settle_overwritten,
 )
 from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import many_pages
@@ -38,7 +36,6 @@ _QUESTION = "Forget all %d pages of the state at %s? Type yes: "
     option("urls URL", "a page, by its URL as crawled", nargs="*"),
     option("--host HOST", 'all pages of this host and its subdomains; one account is "mp.weixin.qq.com BIZ"'),
     option("--before TIME", "pages last seen before a date or time in UTC, or longer ago than an age such as 90d"),
-    flag("--overwritten", "pages of a feed that a later crawl has overwritten"),
     flag("--all", "all pages; the command asks first"),
     flag("--yes", "with --all: do not ask"),
     DRY_RUN,
@@ -52,17 +49,14 @@ effect:
 examples:
   scrapy neardup forget https://a.example/ferry
   scrapy neardup forget --host a.example --dry-run
-  scrapy neardup forget --overwritten
   scrapy neardup forget --before 90d --store leveldb:///var/crawls/state.leveldb
 """,
 )
 def forget(arguments: argparse.Namespace) -> int:
     """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
     ways = (arguments.urls, arguments.host is not None, arguments.before is not None)
-    if sum(map(bool, (*ways, arguments.overwritten, arguments.all))) != 1:
-        raise SettingsError(
-            "Name what to forget in exactly one way: URLs, --host HOST, --before TIME, --overwritten, or --all."
-        )
+    if sum(map(bool, (*ways, arguments.all))) != 1:
+        raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --all.")
     must_ask = arguments.all and not arguments.yes and not arguments.dry_run
     if must_ask and (arguments.json or not sys.stdin.isatty()):
         raise SettingsError("--all asks before it forgets, but nobody can answer here. Add --yes.")
@@ -73,8 +67,6 @@ def forget(arguments: argparse.Namespace) -> int:
             return 1
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         found = _forget(store, find(store, records), missing, dry=dry)
-        if arguments.overwritten and not dry:
-            settle_overwritten(store)
     present(arguments, found, _as_text(found))
     return 1 if missing or (arguments.host is not None and not found["pages"]) else 0
 
@@ -83,8 +75,6 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
     """Return what finds the pages; raises SettingsError before a state is opened."""
     if arguments.all:
         return lambda store, _: pages_where(store, lambda record: True, progress)
-    if arguments.overwritten:
-        return lambda store, _: select_overwritten(store, progress)
     if arguments.before is not None:
         seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store, _: select_unseen(store, seconds, watch=progress)

@@ -1,7 +1,6 @@
-"""Scrapy's feeds: which pages wait for them, which feeds this crawl overwrites, and which a dry run leaves out.
+"""Scrapy's feeds: a page is sealed when every feed with an item of it is stored.
 
-A page is sealed when every feed with an item of it is stored. The state also remembers which pages are in which feed:
-if a later crawl overwrites a feed, these pages are known, so they would not come again.
+Also, which feeds this crawl overwrites, and which a dry run leaves out.
 """
 
 from __future__ import annotations
@@ -32,12 +31,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.project import get_project_settings
 from twisted.internet.defer import Deferred
 
-from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.kv.base import without_password
-from scrapy_neardup.maintenance.scan import select_within
-from scrapy_neardup.maintenance.tables import FEEDS, Delivery, Span
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -48,17 +42,6 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 _LINES = ("jsonlines", "jsonl", "jl")
 #: A feed with one of these in its name is never overwritten.
 _TIMES = ("%(time)s", "%(batch_time)s")
-
-_WILL_BE_GONE = (
-    "This crawl overwrites the feed %s. The %d pages that earlier crawls stored there are known, so they do not come "
-    "again. Give each crawl its own feed with %%(time)s. To get these pages again, run scrapy neardup forget "
-    "--overwritten after this crawl, or set NEARDUP_OVERWRITTEN = 'forget'. If something else collects the feed, set "
-    "it to 'known'."
-)
-_FORGOTTEN = (
-    "This crawl overwrites the feed %s. %d pages that earlier crawls stored there are forgotten, with %d copies of "
-    "them, because NEARDUP_OVERWRITTEN is 'forget'."
-)
 
 
 @dataclass(eq=False, slots=True)
@@ -118,25 +101,22 @@ class FeedWatch:
     Scrapy sends ``feed_slot_closed`` whether storing worked or not, so this wraps the storages themselves.
     """
 
-    def __init__(
-        self, exporter: FeedExporter | None, seal: Callable[[Sequence[int]], None], deliveries: Deliveries | None = None
-    ) -> None:
-        """``seal`` gets the ids of pages whose feeds are all stored. ``deliveries`` hears of stored feeds before."""
+    def __init__(self, exporter: FeedExporter | None, seal: Callable[[Sequence[int]], None]) -> None:
+        """``seal`` gets the ids of pages whose feeds are all stored."""
         self._exporter = exporter
         self._seal = seal
-        self._deliveries = deliveries
         #: Those that Scrapy writes to at this moment.
         self._open: list[Feed] = []
         self._waiting: PagesAwaitingFeeds[Feed] = PagesAwaitingFeeds()
         self._names: dict[str, str] = {}
         self._failed: set[str] = set()
 
-    def begin(self) -> None:
-        """Scrapy has opened its feeds: warn of content that it will overwrite before an item comes."""
-        if self._exporter is not None:
-            self._open = [self._feed(slot) for slot in self._exporter.slots]
-            if self._deliveries is not None:
-                self._deliveries.begin(self._exporter.slots)
+    def begin(self) -> list[str]:
+        """Scrapy has opened its feeds, and written nothing; returns those whose earlier content it will overwrite."""
+        if self._exporter is None:
+            return []
+        self._open = [self._feed(slot) for slot in self._exporter.slots]
+        return [feed.name for feed in self._open if feed.slot is not None and _overwrites(feed.slot)]
 
     def export(self, item: Any, spider: Spider) -> Set[Feed]:
         """Have every feed that takes the item write it; returns these, some of which may be stored by now.
@@ -166,9 +146,6 @@ class FeedWatch:
 
     def add(self, id: int, feeds: Set[Feed], earlier: Set[Feed] = frozenset()) -> None:
         """Seal the page once all these feeds are stored, and those with ``earlier`` items of it."""
-        for feed in feeds:
-            if feed.is_stored:
-                self._deliver(feed, (id, id, 1))
         waiting = frozenset(feed for feed in feeds | earlier if not feed.is_stored)
         if not waiting:
             self._seal([id])
@@ -188,20 +165,13 @@ class FeedWatch:
     def mark_stored(self, feed: Feed) -> None:
         """The feed is stored: seal the pages that waited only for it."""
         feed.is_stored = True
-        pages, ready = self._waiting.store(feed)
-        if pages is not None:
-            self._deliver(feed, pages)
-        if ready:
+        if ready := self._waiting.store(feed):
             self._seal(ready)
 
     def _mark_failed(self, feed: Feed) -> None:
         feed.is_failed = True
         self._failed.add(feed.name)
         self._waiting.forget(feed)
-
-    def _deliver(self, feed: Feed, pages: Span) -> None:
-        if self._deliveries is not None:
-            self._deliveries.store(feed.name, pages)
 
     def _feed(self, slot: FeedSlot) -> Feed:
         for known in self._open:
@@ -214,23 +184,14 @@ class FeedWatch:
     def _wrap_storage(self, feed: Feed, slot: FeedSlot) -> None:
         storage = slot.storage
         open_file, store_file = storage.open, storage.store
-        is_emptied_at_once = isinstance(storage, FileFeedStorage)  # other feeds are replaced when they are stored
-
-        def overwrite() -> None:
-            if self._deliveries is not None:
-                self._deliveries.overwrite(feed.name)
 
         def open_and_watch(spider: Spider) -> Any:
-            if is_emptied_at_once:
-                overwrite()
             _end_torn_line(slot)
             return open_file(spider)
 
         def store_and_watch(file: Any) -> Any:
             with self._failures_of(feed):
                 _sync(file)
-                if not is_emptied_at_once:
-                    overwrite()
                 result: Any = store_file(file)
             if isinstance(result, Deferred):
                 return result.addCallbacks(stored, failed)
@@ -299,95 +260,15 @@ class PagesAwaitingFeeds(Generic[FeedT]):
         """Forget the pages of a feed; returns them by all their feeds."""
         return {feeds: self._ids.pop(feeds) for feeds in list(self._ids) if feed in feeds}
 
-    def store(self, feed: FeedT) -> tuple[Span | None, array[int]]:
-        """The feed is stored, and no page waits for it any more.
-
-        Returns the span of its pages, None if there are none, and those that wait for no other feed.
-        """
+    def store(self, feed: FeedT) -> array[int]:
+        """The feed is stored, and no page waits for it any more; returns those that wait for no other feed."""
         arrays = self.forget(feed)
-        if not arrays:
-            return None, array("Q")
-        span = min(ids[0] for ids in arrays.values()), max(ids[-1] for ids in arrays.values())
-        pages = sum(map(len, arrays.values()))
         ready = arrays.pop(frozenset((feed,)), array("Q"))
         for feeds, ids in arrays.items():
             others = self._ids.setdefault(feeds - {feed}, array("Q"))
             for id in ids:
                 insort(others, id)
-        return (*span, pages), ready
-
-
-class Deliveries:
-    """Keeps in the state which pages are in which feed. It reports a failed state and raises nothing.
-
-    Scrapy overwrites with -O or ``'overwrite': True``, by default on S3, FTP and Google Cloud, and with
-    ``%(batch_id)d``, which begins at 1 in each crawl. It empties a file at its first item, or at the end if there was
-    none. An upload replaces the old feed when it is stored.
-    """
-
-    def __init__(self, store: PageStore, overwritten: str, notes: Notes, outage: Outage) -> None:
-        """``overwritten``: "warn", "forget" or "known"."""
-        self._store = store
-        self._crawl = store.new_id()  # smaller than the ids of all pages of this crawl
-        self._policy = overwritten
-        self._notes = notes
-        self._outage = outage
-        self._feeds: dict[str, Delivery] = {}
-        #: Feeds that this crawl will overwrite, and has not yet.
-        self._to_overwrite: set[str] = set()
-
-    def begin(self, slots: Sequence[FeedSlot]) -> None:
-        """Scrapy has opened its feeds, and written nothing: warn of pages that will be gone."""
-        self._outage.attempt(lambda: self._begin(slots))
-
-    def overwrite(self, feed: str) -> None:
-        """The earlier content of the feed is gone in a moment."""
-        if feed in self._to_overwrite:
-            self._to_overwrite.remove(feed)
-            self._empty(self._feeds[feed], known=self._policy == "known")
-
-    def store(self, feed: str, pages: Span) -> None:
-        """Pages of this crawl are in the feed. Call it before they are sealed."""
-        if feed in self._feeds:
-            self._feeds[feed].add(pages, self._crawl)
-            self._write(self._feeds[feed])
-
-    def _begin(self, slots: Sequence[FeedSlot]) -> None:
-        earlier = {one.feed: one for one in FEEDS.read(self._store)}
-        for slot in slots:
-            if not isinstance(slot.storage, StdoutFeedStorage) and not any(
-                time in slot.uri_template for time in _TIMES
-            ):
-                feed = name_of(slot)
-                self._feeds[feed] = delivery = earlier.get(feed) or Delivery(feed)
-                if delivery.held:
-                    self._check(slot, delivery)
-
-    def _check(self, slot: FeedSlot, delivery: Delivery) -> None:
-        """Warn of earlier pages in a feed, or forget them, if this crawl overwrites it."""
-        if _was_moved_away(slot):
-            self._empty(delivery, known=True)
-        elif _overwrites(slot):
-            name = f"{delivery.feed} and its later batches" if "%(batch_id)" in slot.uri_template else delivery.feed
-            pages = sum(many for _, _, many in delivery.held)
-            if self._policy == "forget":
-                found = select_within(self._store, delivery.held)
-                self._store.forget(found.ids)
-                self._empty(delivery, known=True)
-                logger.info(_FORGOTTEN, name, len(found.ids) - found.with_originals, found.with_originals)
-                self._notes.count(stats.OVERWRITTEN, len(found.ids))
-                return
-            self._to_overwrite.add(delivery.feed)
-            if self._policy == "warn":
-                logger.warning(_WILL_BE_GONE, name, pages)
-                self._notes.count(stats.OVERWRITTEN, pages)
-
-    def _empty(self, delivery: Delivery, *, known: bool) -> None:
-        delivery.overwrite(known=known)
-        self._write(delivery)
-
-    def _write(self, delivery: Delivery) -> None:
-        self._outage.attempt(lambda: delivery.write(self._store))
+        return ready
 
 
 def name_of(slot: FeedSlot) -> str:
@@ -400,17 +281,20 @@ def name_of(slot: FeedSlot) -> str:
 
 
 def _overwrites(slot: FeedSlot) -> bool:
-    if isinstance(slot.storage, (S3FeedStorage, GCSFeedStorage)):
-        return True
-    return bool(slot.feed_options.get("overwrite", not isinstance(slot.storage, FileFeedStorage)))
+    """Whether the feed may have earlier content, and this crawl replaces it.
 
-
-def _was_moved_away(slot: FeedSlot) -> bool:
-    """Whether somebody has collected the file."""
-    if not isinstance(slot.storage, FileFeedStorage):
+    Scrapy overwrites with -O or ``'overwrite': True``, by default on S3, FTP and Google Cloud, and with
+    ``%(batch_id)d``, which begins at 1 in each crawl.
+    """
+    storage = slot.storage
+    if isinstance(storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIMES):
         return False
-    path = Path(slot.storage.path)
-    return not path.exists() or not path.stat().st_size
+    if isinstance(storage, (S3FeedStorage, GCSFeedStorage)):
+        return True
+    if not isinstance(storage, FileFeedStorage):
+        return bool(slot.feed_options.get("overwrite", True))
+    path = Path(storage.path)
+    return bool(slot.feed_options.get("overwrite")) and path.exists() and path.stat().st_size > 0
 
 
 def _sync(file: Any) -> None:

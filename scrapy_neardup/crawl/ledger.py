@@ -14,7 +14,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.signalmanager import SignalManager
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.feeds import Deliveries, Feed, FeedWatch, NotWritten
+from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
 from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, end_ticket
 from scrapy_neardup.errors import StoreError
@@ -22,6 +22,12 @@ from scrapy_neardup.judge.in_flight import Outcomes
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
+
+_OVERWRITES = (
+    "This crawl overwrites the feed %s. The state knows %d pages, and those that earlier crawls delivered do not come "
+    "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
+    "'memory:'. If something else collects the feed, set NEARDUP_OVERWRITTEN = 'known'."
+)
 
 
 class Ledger:
@@ -36,10 +42,14 @@ class Ledger:
         notes: Notes,
         outage: Outage,
         exporter: FeedExporter | None = None,
-        deliveries: Deliveries | None = None,
+        known_pages: int = 0,
     ) -> None:
-        """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed."""
-        self.feeds = FeedWatch(exporter, self._seal, deliveries)
+        """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
+
+        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
+        """
+        self.feeds = FeedWatch(exporter, self._seal)
+        self._known_pages = known_pages
         self._detector = detector
         self._notes = notes
         self._outage = outage
@@ -51,7 +61,7 @@ class Ledger:
         Scrapy sends the signals of an item in the context of its pipelines, so ``end_ticket`` finds the ticket of the
         item in a context variable.
         """
-        manager.connect(self.feeds.begin, signals.spider_opened)  # connected last, so the feeds are open
+        manager.connect(self._feeds_opened, signals.spider_opened)  # connected last, so the feeds are open
         manager.connect(self._item_scraped, signals.item_scraped)
         manager.connect(self._item_dropped, signals.item_dropped)
         manager.connect(self._item_error, signals.item_error)
@@ -59,6 +69,12 @@ class Ledger:
     def close(self) -> None:
         """Leave the state alone from now on."""
         self._is_closed = True
+
+    def _feeds_opened(self) -> None:
+        overwritten = self.feeds.begin()
+        for feed in overwritten if self._known_pages else ():
+            self._notes.count(stats.OVERWRITTEN)
+            logger.warning(_OVERWRITES, feed, self._known_pages)
 
     def _item_scraped(self, item: Any, spider: Spider) -> None:
         try:

@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.feeds import Deliveries, take_over_feeds
+from scrapy_neardup.crawl.feeds import take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
@@ -97,10 +97,8 @@ class Session:
             server=remote,
         )
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
-        deliveries = None
-        if exporter is not None and store.is_persistent:
-            deliveries = Deliveries(store, config.overwritten, notes, self._outage)
-        self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, deliveries)
+        known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
+        self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, known_pages)
         self._ledger.listen(crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         stored = signals.spider_closed if exporter is None else signals.feed_exporter_closed

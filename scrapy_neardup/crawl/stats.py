@@ -42,7 +42,7 @@ SUSPICIOUS_MINOR_UPDATES = "neardup/suspicious_drops/minor_updates"
 BY_HAND = "neardup/by_hand"
 #: Pages that were not read, because a page with the same bytes was judged before.
 SAME_BYTES = "neardup/same_bytes"
-#: Pages of earlier crawls whose feed this crawl overwrites.
+#: Feeds of earlier crawls that this crawl overwrites.
 OVERWRITTEN = "neardup/overwritten"
 #: Pages that the state forgot (``NEARDUP_TTL`` and ``NEARDUP_MAX_PAGES``).
 EXPIRED = "neardup/expired"
@@ -90,6 +90,7 @@ COUNTERS = {
     SUSPICIOUS_JUMP: "sites",
     SUSPICIOUS_DELIVERED: "sites",
     SUSPICIOUS_MINOR_UPDATES: "sites",
+    OVERWRITTEN: "feeds",
     DRY_DROPPED: "items",
     DRY_TAGGED: "items",
     SERVER_GONE: "times",

@@ -88,11 +88,6 @@ def _keep_record(context: Context, known: Record, verdict: Verdict, copied_from:
     return Ruled(verdict, write=lambda: context.store.touch(known, copied_from=copied_from, renewed=renewed))
 
 
-def has_source(known: Record | None, source: int) -> bool:
-    """Whether a page that was not compared was made from the source with this hash."""
-    return bool(source) and known is not None and known.is_unjudged and known.sketch == _pack_source(source)
-
-
 def _pack_source(source: int) -> bytes:
     return source.to_bytes(8, "big")
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.judge.manual_verdicts import manual_verdicts
-from scrapy_neardup.maintenance.tables import FEEDS, SiteDrops, Span, most_dropped
+from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import last_id, unpack_seen
@@ -344,22 +344,3 @@ def select_pages(found: Members, wanted: Flags) -> PageSelection:
         int(others.sum()),
         int((own & ~found.judged).sum()),
     )
-
-
-def select_overwritten(store: PageStore, watch: Watch = unwatched) -> PageSelection:
-    """Return the pages that overwritten feeds held."""
-    return select_within(store, [span for one in FEEDS.read(store) for span in one.gone], watch)
-
-
-def settle_overwritten(store: PageStore) -> None:
-    """Clear the list of overwritten pages: they were forgotten."""
-    for one in list(FEEDS.read(store)):
-        if one.gone:
-            one.gone = []
-            one.write(store)
-
-
-def select_within(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> PageSelection:
-    """Return the pages of these spans, with the copies of originals among them."""
-    bounds = [(first, last) for first, last, _ in spans]
-    return pages_where(store, lambda record: any(first <= record.id <= last for first, last in bounds), watch)

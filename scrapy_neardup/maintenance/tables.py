@@ -1,20 +1,19 @@
 """Small tables of a state: rows of one sort below one letter, of which a bounded number stays.
 
-They hold the last crawls, feeds that may be overwritten, and drops of each site.
+They hold the last crawls, and drops of each site.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.model import ROW, Kind
-from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
+from scrapy_neardup.state.layout import crawl_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
 
 T = TypeVar("T")
@@ -104,66 +103,6 @@ def _decode_crawl(key: bytes, packed: bytes) -> Crawl:
 
 #: The last crawls.
 CRAWLS = Table(b"c", "crawl", _encode_crawl, _decode_crawl, limit=1000, age=lambda crawl: crawl.generation)
-
-
-#: First id, last id and number of pages that were stored together. Pages of other feeds may lie between.
-Span = tuple[int, int, int]
-#: Spans to keep of a feed.
-_SPANS = 16
-
-
-@dataclass(slots=True)
-class Delivery:
-    """A feed: spans of the pages that it holds, and of pages that it held before it was overwritten.
-
-    ``when``: when the state learned of it, in seconds since 1970.
-    """
-
-    feed: str
-    held: list[Span] = field(default_factory=list)
-    gone: list[Span] = field(default_factory=list)
-    when: int = 0
-
-    def add(self, span: Span, crawl: int) -> None:
-        """Add pages to the feed. Pages of one crawl, whose ids are larger than the crawl's, are one span."""
-        if self.held and self.held[-1][0] > crawl:
-            span = _join(self.held.pop(), span)
-        self.held = _bound([*self.held, span])
-
-    def overwrite(self, *, known: bool) -> None:
-        """Empty the feed. Its pages are gone, or ``known`` if somebody fetched them before."""
-        self.gone, self.held = _bound([*self.gone, *([] if known else self.held)]), []
-
-    def write(self, store: PageStore) -> None:
-        """Write the feed now."""
-        self.when = int(time.time())
-        FEEDS.write(store, self)
-
-
-def _encode_delivery(delivery: Delivery) -> Row:
-    about = {name: getattr(delivery, name) for name in ("feed", "held", "gone", "when")}
-    return feed_key(delivery.feed), json.dumps(about).encode()
-
-
-def _decode_delivery(key: bytes, packed: bytes) -> Delivery:
-    about = json.loads(packed)
-    held, gone = ([(int(a), int(b), int(n)) for a, b, n in about[name]] for name in ("held", "gone"))
-    return Delivery(str(about["feed"]), held, gone, int(about["when"]))
-
-
-#: Feeds that may be overwritten; those written last.
-FEEDS = Table(b"f", "feed", _encode_delivery, _decode_delivery, limit=1000, age=lambda delivery: delivery.when)
-
-
-def _bound(spans: list[Span]) -> list[Span]:
-    """Join the oldest spans until there are few enough."""
-    while len(spans) > _SPANS:
-        spans = [_join(spans[0], spans[1]), *spans[2:]]
-    return spans
-
-
-def _join(one: Span, other: Span) -> Span:
-    return min(one[0], other[0]), max(one[1], other[1]), one[2] + other[2]
 
 
 #: Above this many pages the counts of a site shrink in proportion, so they describe the last crawls.

@@ -20,7 +20,7 @@ from scrapy_neardup.judge.recipes import DECISIONS_KEY
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.tables import CRAWLS, FEEDS, SITES
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
@@ -115,7 +115,6 @@ PAGE_ROWS = (
 #: Rows that belong to the state as a whole.
 STATE_ROWS = (
     RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
-    RowKind(b"f", "feed", lambda _: FEEDS.unpack),
     RowKind(b"c", "crawl", lambda _: CRAWLS.unpack),
     RowKind(b"d", "drop", lambda _: Drop.of_row),
     RowKind(b"h", "site", lambda _: SITES.unpack),

@@ -18,7 +18,7 @@ from scrapy_neardup.page.blocks import find_sections
 from scrapy_neardup.page.html import decode, parse_bytes, parse_page
 from scrapy_neardup.page.item import NO_METADATA, ItemMetadata, split_keywords
 from scrapy_neardup.page.limits import MAX_TEXT, is_risky, is_too_large, limit_page
-from scrapy_neardup.page.reading import EXTRACTOR, Reading, locate_text, main_text, read_blocks, simplify
+from scrapy_neardup.page.reading import EXTRACTOR, Reading, main_text, read_blocks, read_text, simplify
 from scrapy_neardup.page.urls import absolute_url, plain_url
 from scrapy_neardup.text.samples import digest
 from scrapy_neardup.text.titles import article_title
@@ -117,15 +117,14 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
 
 def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:
     """Like ``extract``, but return the visible lines and their roles too."""
+    if extractor is not None:
+        return read_text(extract(html, url, max_html=max_html, extractor=extractor))
     _check_size(html, max_html)
     root, head = parse_page(html), Page(url)
     if root is not None:
         head = read_head(root, url)
         simplify(root)
     blocks, sections = find_sections(root)
-    if extractor is not None:
-        head = replace(parse_head(html, url), html=hash_html(html))
-        return locate_text(head, blocks, _run_extractor(extractor, html, url))
     return read_blocks(replace(head, html=hash_html(html)), blocks, main_text(root, blocks, sections))
 
 

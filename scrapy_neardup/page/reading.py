@@ -97,7 +97,7 @@ class LineRole(str, Enum):
     FRAME = "frame"
     #: Ignored: only links.
     LINKS = "links"
-    #: Ignored: no letters, or the user's own extractor does not return it.
+    #: Ignored: no letters.
     OTHER = "other"
 
 
@@ -153,11 +153,8 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str) -> Reading:
     'Ferry'
     """
     main_lines = _split(main_text)
-    roles = [
-        _role(block, LineRole.ARTICLE if is_in else LineRole.PROSE)
-        for block, is_in in zip(blocks, _find_in(main_lines, blocks), strict=True)
-    ]
-    hidden = _hidden_lines(blocks, main_lines, _LEAST_HIDDEN)
+    roles = [_role(block, is_in) for block, is_in in zip(blocks, _find_in(main_lines, blocks), strict=True)]
+    hidden = _hidden_lines(blocks, main_lines)
     judged = [number for number, role in enumerate(roles) if role in _IN_TEXT]
     main = [blocks[number] for number in judged if roles[number] is LineRole.ARTICLE]
     more = sum(len(line) for _, line in hidden)
@@ -183,29 +180,20 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str) -> Reading:
     return Reading(page, blocks, roles, unseen, count, main_count)
 
 
-def locate_text(head: Page, blocks: list[Block], text: str) -> Reading:
-    """Find the text of the user's own extractor in the visible lines. The text itself is unchanged.
-
-    >>> locate_text(Page("a"), [Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").roles
-    [<LineRole.PROSE: 'prose'>, <LineRole.LINKS: 'links'>]
-    """
-    own_lines = _split(text)
-    roles = [
-        LineRole.PROSE if is_in else _role(block, LineRole.OTHER)
-        for block, is_in in zip(blocks, _find_in(own_lines, blocks), strict=True)
-    ]
-    unseen = [text for text, _ in _hidden_lines(blocks, own_lines, least=1)]
-    page = replace(head, text=text, reader=EXTRACTOR)
-    return Reading(page, blocks, roles, unseen, sum(len(line) for _, line in own_lines))
+def read_text(page: Page) -> Reading:
+    """Return the reading of a page whose text the user's own extractor returned: all its lines are judged."""
+    blocks = [Block(line) for line in page.text.split("\n") if line.strip()]
+    return Reading(page, blocks, [LineRole.PROSE] * len(blocks), [], sum(len(block.letters) for block in blocks))
 
 
-def _role(block: Block, otherwise: LineRole) -> LineRole:
-    """Return the role of a line: ``otherwise`` if it is text outside of frames. A line of the article may be a link."""
+def _role(block: Block, in_main: bool) -> LineRole:
     if block.frame:
         return LineRole.FRAME
     if not block.letters:
         return LineRole.OTHER
-    return LineRole.LINKS if otherwise is not LineRole.ARTICLE and block.is_link else otherwise
+    if in_main:  # a line of the article may be a link
+        return LineRole.ARTICLE
+    return LineRole.LINKS if block.is_link else LineRole.PROSE
 
 
 def _split(text: str) -> list[tuple[str, str]]:
@@ -231,14 +219,14 @@ def _find_in(main_text: list[tuple[str, str]], blocks: list[Block]) -> list[bool
     return found
 
 
-def _hidden_lines(blocks: list[Block], main_text: list[tuple[str, str]], least: int) -> list[tuple[str, str]]:
-    """Return the lines of the main text that are not visible and have at least ``least`` letters."""
+def _hidden_lines(blocks: list[Block], main_text: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the lines of the main text that are not visible."""
     lines = [block.letters for block in blocks]
     own, visible = set(lines), "".join(lines)
     budget = _MAX_SCANNED // max(1, len(visible))
     found = []
     for text, line in main_text:
-        if len(line) >= least and line not in own and budget > 0:
+        if len(line) >= _LEAST_HIDDEN and line not in own and budget > 0:
             budget -= 1
             if line not in visible:
                 found.append((text, line))

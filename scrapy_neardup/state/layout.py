@@ -9,7 +9,6 @@
                                 its original is filed under the id of its group, too: see ``newest_replacement``
     k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
-    f + hash of its name        what is in a feed that may be overwritten (JSON): see ``maintenance/tables``
     c + generation              a crawl, by the time of its beginning (JSON): see ``maintenance/tables``
     h + hash of a site          how many of its pages were judged, and dropped (JSON): see ``maintenance/tables``
     d + generation + id         a page that a crawl dropped as a copy, in the order of that: see ``judge/drops``
@@ -92,11 +91,6 @@ def posting_key(key: int, id: int) -> bytes:
 def body_key(body: int) -> bytes:
     """x + the first bytes of a digest. The later of two equal ones is found."""
     return b"x" + body.to_bytes(8, "big")[:_BODY]
-
-
-def feed_key(feed: str) -> bytes:
-    """f + the hash of a feed's name."""
-    return _PREFIX.pack(b"f", OPEN.of(feed))
 
 
 def site_key(site: str) -> bytes:

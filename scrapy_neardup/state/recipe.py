@@ -185,35 +185,25 @@ def _ours(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any
 
 
 def _describe_mismatch(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Describe the differences; empty for none."""
-    there, here = dict(theirs), dict(ours)
-    for one in (there, here):
-        one.pop("format", None)  # how rows are laid out says nothing of fingerprints
-    sampled, samples = (_mapping(one.pop(SAMPLES, None)) for one in (there, here))
-    found = []
-    for tool in sorted({*sampled, *samples}):
-        names = there.pop(tool, None), here.pop(tool, None)
-        same = sampled.get(tool) == samples.get(tool) if tool in sampled and tool in samples else names[0] == names[1]
-        if not same:
-            otherwise = ", which reads the test samples differently" if tool in sampled and tool in samples else ""
-            found.append(f"{tool} is {names[0]!r} in the state and {names[1]!r} here{otherwise}")
-    wanted = _mapping(here.get(PARAMETERS))
-    if wanted:
-        there[PARAMETERS] = {name: value for name, value in _mapping(there.get(PARAMETERS)).items() if name in wanted}
-    return "; ".join(one for one in (_differences(there, here), *found) if one)
+    """Describe the fields that differ; empty for none."""
+    there, here = _flat(theirs), _flat(ours)
+    has_parameters, found = any(name.startswith(f"{PARAMETERS}.") for name in here), []
+    for name in sorted({*there, *here} - {"format"}):  # how rows are laid out says nothing of fingerprints
+        kind = name.partition(".")[0]
+        if kind == SAMPLES or (kind == PARAMETERS and has_parameters and name not in here):
+            continue
+        values = there.get(name), here.get(name)
+        digests = there.get(f"{SAMPLES}.{name}"), here.get(f"{SAMPLES}.{name}")
+        decisive = values if None in digests else digests
+        if decisive[0] != decisive[1]:
+            otherwise = "" if None in digests else ", which reads the test samples differently"
+            found.append(f"{name} is {values[0]!r} in the state and {values[1]!r} here{otherwise}")
+    return "; ".join(found)
 
 
-def _mapping(found: Any) -> dict[str, Any]:
-    return found if isinstance(found, dict) else {}
-
-
-def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:
-    """Yield the fields that differ, as "name: theirs, ours"."""
-    found = []
-    for name in sorted({*theirs, *ours}):
-        there, here = theirs.get(name), ours.get(name)
-        if isinstance(there, dict) and isinstance(here, dict):
-            found.append(_differences(there, here, f"{within}{name}."))
-        elif there != here:
-            found.append(f"{within}{name} is {there!r} in the state and {here!r} here")
-    return "; ".join(one for one in found if one)
+def _flat(recipe: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    """Return all fields under names such as "parameters.seed"."""
+    found: dict[str, Any] = {}
+    for name, value in recipe.items():
+        found.update(_flat(value, f"{within}{name}.") if isinstance(value, dict) else {within + name: value})
+    return found

@@ -112,7 +112,6 @@ def test_nothing_changes_and_the_crawl_gives_what_the_dry_run_said(store: str, m
         ("leveldb", {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"}),
         ("sqlite", {"NEARDUP_METHOD": "simhash"}),
         ("leveldb", {"feeds": True}),
-        ("sqlite", {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"}),
     ],
     ids=str,
     indirect=["store"],
@@ -121,7 +120,7 @@ def test_a_crawl_gives_what_the_dry_run_said(seed: int, settings: dict[str, Any]
     draw = random.Random(seed)
     more = {name: value for name, value in settings.items() if name.isupper()}
     if settings.get("feeds"):
-        feed = {"format": "jsonlines", "overwrite": settings.get("overwrite", False)}
+        feed = {"format": "jsonlines"}
         more["FEEDS"] = of_command_line({f"file://{tmp_path}/feed.jsonl": feed})
     run(some(draw, 16), NEARDUP_STORE=store, **more)
     items = some(draw, 24)
@@ -138,9 +137,7 @@ def test_a_crawl_gives_what_the_dry_run_said(seed: int, settings: dict[str, Any]
     assert len(came) - len(passed) <= said["neardup/dry_run/dropped"]
     assert gone
     if held is not None:
-        assert len(fed.read_bytes().splitlines()) == len(passed) + len(held.splitlines()) * (
-            not settings.get("overwrite")
-        )
+        assert len(fed.read_bytes().splitlines()) == len(passed) + len(held.splitlines())
 
 
 def test_where_no_state_is_none_is_made(store: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Kills and full disks: no page that was acknowledged is lost, and no lock stays."""
+"""Full disks: no page that was acknowledged is lost. Kills: see ``damages`` and ``tests/crawl/test_dying``."""
 
 from __future__ import annotations
 
@@ -33,18 +33,6 @@ def add(store, n, generation=0):
     url = f"https://news.example.cn/{n}.html"
     store.add(Record(id, url, id, 1.0, (1, n), b"sketch" * 50), generation=generation)
     return id, url
-"""
-
-FILING = """
-store = open_state()
-generation = store.begin("the killed crawl")
-n = 0
-while True:
-    n += 1
-    id, url = add(store, n, generation if n % 3 else 0)
-    if n % 3 == 1:
-        store.seal(generation, [id])
-    say("unsealed" if n % 3 == 2 else "sealed", id, url)
 """
 
 FULL = """
@@ -106,31 +94,6 @@ def ids_of(store: PageStore) -> list[int]:
 
 
 pytestmark = pytest.mark.slow
-each_kind = pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
-
-
-@each_kind
-@pytest.mark.parametrize("pages", [1, 500])
-def test_a_kill_loses_no_page_but_the_unsealed_and_frees_the_lock(kind: str, pages: int, tmp_path: Path) -> None:
-    opened(kind, tmp_path / "state").close()
-    with subprocess.Popen(command(FILING, kind, str(tmp_path / "state")), stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        lines = [child.stdout.readline() for _ in range(pages)]
-        child.kill()
-        lines += child.stdout.readlines()
-    assert child.returncode < 0
-    told = [line.split() for line in lines if line.endswith("\n")]
-    assert len(told) >= pages
-    with closing(opened(kind, tmp_path / "state")) as store:
-        for state, id, url in told:
-            found = store.find(url)
-            assert (found and found.id, found) == (int(id) if state == "sealed" else None, store.record(int(id)))
-        unsealed = sum(state == "unsealed" for state, *_ in told)
-        assert unsealed <= store.rolled_back.pages <= unsealed + 1  # and one that it could not tell of any more
-        assert store.rolled_back.crawls == ("the killed crawl",)
-        left = ids_of(store)
-    with closing(opened(kind, tmp_path / "state")) as store:
-        assert (store.rolled_back.pages, ids_of(store)) == (0, left)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def delivered(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def told(url: str, **settings: Any) -> object:
-    """What does not depend on how pages are fingerprinted: ids, URLs, times, groups, evidence, deliveries, crawls."""
+    """What does not depend on how pages are fingerprinted: ids, URLs, times, groups, evidence, crawls."""
     with opened(url, **settings) as store:
         pages = [
             (replace(one.record, keys=(), sketch=b"", body=0, former=False), one.seen, one.evidence)

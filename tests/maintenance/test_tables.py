@@ -14,23 +14,19 @@ from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.copying import repair
-from scrapy_neardup.maintenance.scan import select_overwritten, settle_overwritten
 from scrapy_neardup.maintenance.tables import (
     CRAWLS,
-    FEEDS,
     SITES,
     Crawl,
-    Delivery,
     SiteDrops,
     Table,
     add_site_drops,
     most_dropped,
 )
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.layout import crawl_key, drop_key, feed_key, judgement_key, site_key
+from scrapy_neardup.state.layout import crawl_key, drop_key, judgement_key, site_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
 from tests.state.test_contract import Place, lasting
 
@@ -46,17 +42,6 @@ TABLES: dict[str, tuple[Table[Any], tuple[Any, Any], list[tuple[bytes, bytes]]]]
             (crawl_key(1), b'{"who": "a", "ended": "x", "counts": {}}'),
             (crawl_key(1), b'{"who": "a", "ended": 1, "counts": 3}'),
             (crawl_key(1) + b"\0", b'{"who": "a", "ended": 1, "counts": {}}'),
-        ],
-    ),
-    "feed": (
-        FEEDS,
-        (Delivery("茶\udce9"), Delivery("a", [(1, 2, 2)], [(3, 2**63, 1)], 7)),
-        [
-            (feed_key("b"), b""),
-            (feed_key("b"), b"[]"),
-            (feed_key("b"), b'{"feed": "b", "held": [[1, 2]], "gone": [], "when": 1}'),
-            (feed_key("b"), b'{"feed": "c", "held": [], "gone": [], "when": 1}'),
-            (b"f", b'{"feed": "b", "held": [], "gone": [], "when": 1}'),
         ],
     ),
     "site": (
@@ -150,10 +135,6 @@ def test_above_the_limit_the_oldest_rows_go(store: PageStore) -> None:
         crawls.write(store, Crawl(generation, "news"))
         crawls.write(store, Crawl(generation, "news", 5))
     assert [(crawl.generation, crawl.ended) for crawl in crawls.read(store)] == [(4, 5), (5, 5), (6, 5)]
-    feeds = dataclasses.replace(FEEDS, limit=3)
-    for when in (5, 3, 1, 2, 4, 6):
-        feeds.write(store, Delivery(str(when), when=when))
-    assert sorted(one.feed for one in feeds.read(store)) == ["4", "5", "6"]
     sites = dataclasses.replace(SITES, limit=3)
     sites.write(store, *(SiteDrops(f"{pages}.example", pages, crawled=pages // 5) for pages in range(10)))
     assert {one.site for one in sites.read(store)} == {"7.example", "8.example", "9.example"}
@@ -161,41 +142,9 @@ def test_above_the_limit_the_oldest_rows_go(store: PageStore) -> None:
     assert {one.site for one in sites.read(store)} == {"7.example", "9.example", "new.example"}
 
 
-@pytest.mark.parametrize(("table", "limit"), [(CRAWLS, 1000), (FEEDS, 1000), (SITES, 5000)])
+@pytest.mark.parametrize(("table", "limit"), [(CRAWLS, 1000), (SITES, 5000)])
 def test_every_table_is_bounded(table: Table[Any], limit: int) -> None:
     assert table.limit == limit
-
-
-def test_the_pages_of_one_crawl_are_one_span() -> None:
-    feed = Delivery("a")
-    feed.add((11, 15, 5), crawl=10)
-    feed.add((16, 19, 3), crawl=10)
-    feed.add((14, 30, 3), crawl=10)
-    feed.add((41, 42, 2), crawl=40)
-    assert feed.held == [(11, 30, 11), (41, 42, 2)]
-    feed.overwrite(known=False)
-    feed.add((51, 51, 1), crawl=50)
-    feed.overwrite(known=True)
-    assert (feed.held, feed.gone) == ([], [(11, 30, 11), (41, 42, 2)])
-
-
-def test_of_many_crawls_the_oldest_spans_become_one() -> None:
-    feed = Delivery("a")
-    for crawl in range(0, 1000, 10):
-        feed.add((crawl + 1, crawl + 5, 5), crawl)
-    assert len(feed.held) == 16
-    assert feed.held[0] == (1, 845, 425)
-    assert feed.held[-1] == (991, 995, 5)
-
-
-def test_overwritten_pages_go_with_their_copies_and_are_settled_then(store: PageStore) -> None:
-    for id, original in ((1, 1), (2, 2), (3, 3), (4, 2), (5, 5)):
-        store.add(Record(id, f"http://a/{id}", original, 1.0 if id == original else 0.9))
-    FEEDS.write(store, Delivery("a", [(5, 5, 1)], [(2, 3, 2)]))
-    found = select_overwritten(store)
-    assert (sorted(found.ids), found.originals, found.with_originals) == ([2, 3, 4], 2, 1)
-    settle_overwritten(store)
-    assert [(one.held, one.gone, one.when > 0) for one in FEEDS.read(store)] == [([(5, 5, 1)], [], True)]
 
 
 def test_counts_of_a_site_are_summed_over_crawls_and_describe_the_last_pages(store: PageStore) -> None:

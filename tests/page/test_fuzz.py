@@ -1,22 +1,31 @@
-"""Random pages get a verdict or a reason; no other error is raised.
+"""Random and hostile pages get a verdict or a reason; no other error is raised.
 
 A coverage-guided fuzzer in tests/fuzz drives the same target. Its findings are cases here.
 """
 
 from __future__ import annotations
 
+import sys
 import unicodedata
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.errors import PageError
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.page.extraction import HtmlReader, extract
 from scrapy_neardup.page.limits import is_risky
+from scrapy_neardup.page.source import PageResponse, PageSource
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.text.characters import MOST_MARKS
 from scrapy_neardup.text.normalize import normalize
 from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS
+from tests.page.test_limits import FIELDS, URL
 
 VERDICTS = {
     "unique",
@@ -113,3 +122,36 @@ def test_known_cases_are_judged() -> None:
         b"\x70<p>" + "\ud800".encode("utf-8", "surrogatepass"),
     ]:
         assert one(body) in VERDICTS
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        import hostile_pages
+    finally:
+        del sys.path[0]
+    return hostile_pages
+
+
+@pytest.mark.slow
+def test_every_kind_is_judged_or_has_a_reason(pages: ModuleType) -> None:
+    source, answers = PageSource(FIELDS, HtmlReader(5_000_000)), {}
+    for name in pages.kinds():
+        room = pages.Room(12_000, 250)
+        detector = Detector(make_method("cascade", {}), memory_state({}), who="test")
+        item, served = {}, None
+        if name in pages.KINDS:
+            made = pages.KINDS[name](room)
+            served = PageResponse(URL, made if isinstance(made, bytes) else made.encode("utf-8", "replace"))
+        else:
+            item = pages.ITEMS[name](room)
+        try:
+            answers[name] = detector.judge_now(source.page(item, served, URL), sealed=False).headline
+        except PageError as error:
+            answers[name] = error.reason
+    assert len(answers) > 200
+    others = {"not_html", "unjudged (no_text)", "unjudged (too_short)"}
+    assert set(answers.values()) <= {"unique", *others}
+    judged = [name for name, answer in answers.items() if answer == "unique"]
+    assert len(judged) > 0.9 * len(answers), "they stand beside prose, which is judged"

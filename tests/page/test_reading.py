@@ -189,12 +189,8 @@ def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
 
 
 def test_the_text_of_the_users_extractor_is_judged() -> None:
-    lines = of_page(ARTICLE, by_hand)
-    assert [text for text, role in lines if role is LineRole.PROSE] == [PARAGRAPHS[0]]
-    assert [text for text, role in lines if role is LineRole.OTHER] == [
-        *("The ferry sails again", *PARAGRAPHS[1:], ASIDE, "* * *")
-    ]
-    assert lines[-2:] == [*((text, LineRole.UNSEEN) for text in ("A line that is nowhere on the page", "Hi"))]
+    lines = by_hand(ARTICLE, URL).split("\n")
+    assert of_page(ARTICLE, by_hand) == [(line, LineRole.PROSE) for line in lines]
 
 
 @pytest.mark.parametrize("extractor", [None, by_hand])
