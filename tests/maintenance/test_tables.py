@@ -142,11 +142,6 @@ def test_above_the_limit_the_oldest_rows_go(store: PageStore) -> None:
     assert {one.site for one in sites.read(store)} == {"7.example", "9.example", "new.example"}
 
 
-@pytest.mark.parametrize(("table", "limit"), [(CRAWLS, 1000), (SITES, 5000)])
-def test_every_table_is_bounded(table: Table[Any], limit: int) -> None:
-    assert table.limit == limit
-
-
 def test_counts_of_a_site_are_summed_over_crawls_and_describe_the_last_pages(store: PageStore) -> None:
     a, b = SiteDrops("a.example", 60, 0), SiteDrops("b.example", 40, 20, 5)
     add_site_drops(store, [a, b], 100)
