@@ -57,6 +57,7 @@ NEVER: Mapping[str, float] = {
     **dict.fromkeys(("no_template", "same_article", "within_shared", "reworded"), 10**9),
     **dict.fromkeys(("cut", "titles_alike"), 1.01),
     "names_again": 0,
+    "edited": 2.0,
     "different_early": 0.0,
 }
 #: Similarity below which no variant finds a copy.

@@ -9,6 +9,7 @@ from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
 from scrapy_neardup.kv.memory import KeyIndex, Memory
 from scrapy_neardup.state.opening import open_rows
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.verifier import row_problems
 
 
 class FaultyStore(WrappedStore):
@@ -65,6 +66,12 @@ class LastingRows(Memory):
 def lasting_state(rows: dict[bytes, bytes]) -> PageStore:
     """Open the state in these rows, and roll back what a killed crawl left there."""
     return open_rows(LastingRows(rows), {})
+
+
+def tally_problems(store: PageStore) -> list[str]:
+    """Return where rows disagree with each other, and with the tally."""
+    assert store.kv.tally is not None
+    return [*row_problems(store.kv, store.kv.tally, store.hashes)]
 
 
 def engine_of(store: PageStore) -> Any:

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
@@ -24,7 +23,6 @@ from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import Sentences
-from scrapy_neardup.state.verifier import row_problems
 
 T = TypeVar("T")
 
@@ -150,12 +148,6 @@ class PageStore(PageRows):
         for key in changes.puts:
             if key.startswith(layout.RECORDS):
                 self.note_id(layout.last_id(key))
-
-    def tally_problems(self) -> Iterator[str]:
-        """Yield each disagreement between the rows, and with the tally: see ``row_problems``."""
-        if self.kv.tally is not None:
-            hashes = Keyed(self.secret.value) if self.secret else None
-            yield from row_problems(self.kv, self.kv.tally, hashes)
 
     def damaged(self, what: str) -> StoreDamaged:
         """Return the error for a row that is not what was written."""

@@ -151,7 +151,7 @@ def test_every_character_is_read_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "Straße", "船\u200d来\ufeff了", "①"]
+    "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "Straße", "船\u200d来\ufeff了", "①", "\uac00"]
 )
 def test_frequent_characters_take_the_fast_way(kernels: Kernels, text: str) -> None:
     easier = backend._expand(text)

@@ -106,6 +106,12 @@ def test_what_was_taken_from_a_document_is_written_and_a_record_without_content_
     assert judged.fields == {"name": "n"}
 
 
+def test_a_document_is_decoded_by_the_charset_that_its_archive_names(detector: Detector) -> None:
+    html = "<title>Паром</title><p>Первый рейс был пустым, и никто не махал с берега.".encode("koi8-r")
+    document = Entry("a.warc", 1, "record", {}, html=html, content_type="text/html; charset=koi8-r")
+    assert batch_on(detector, None).judge(document).fields["title"] == "Паром"
+
+
 def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
     batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -25,6 +25,7 @@ from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
+from tests.faults import tally_problems
 
 ROOT = Path(__file__).parents[2]
 KINDS = [scheme for scheme, kind in STORES.items() if kind.is_persistent]
@@ -98,7 +99,7 @@ def test_it_sees_what_was_written_until_now_while_another_is_at_work(url: str) -
             assert (look.pending().pages, look.pending().crawls) == (1, ("morning",))
             assert look.is_pending(second.id)
             assert not look.is_pending(second.id - 1)
-            assert list(look.tally_problems()) == []
+            assert tally_problems(look) == []
         with seen(url) as look:
             assert look.pages == 3
         store.seal(crawl, [second.id])
@@ -278,7 +279,7 @@ def test_a_state_in_a_fixed_folder_is_copied_elsewhere(
     monkeypatch.setattr("scrapy_neardup.kv.lock.mkdtemp", mkdtemp)
     with seen(url) as look:
         assert look.pages == 50
-        assert list(look.tally_problems()) == []
+        assert tally_problems(look) == []
     assert made
     assert list(elsewhere.iterdir()) == []
 
@@ -348,7 +349,7 @@ def looks(url: str, seconds: float) -> tuple[int, int]:
             first, last = first or sequence, sequence
             assert sum(1 for _ in look.rows(b"r")) == look.pages
             if many % 4 == 0:
-                assert list(look.tally_problems()) == []  # each record's URL and postings, and no others
+                assert tally_problems(look) == []  # each record's URL and postings, and no others
                 assert all(look.find(record.url) is not None for record in look.records())
                 assert look.pending().crawls == ("writer",)
             many += 1
@@ -378,7 +379,7 @@ def _look_at_work(url: str, tmp_path: Path, seconds: float) -> None:
         assert writes > 100
     assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
     with at_work(url) as store:
-        assert list(store.tally_problems()) == []
+        assert tally_problems(store) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Modes of files are POSIX.")

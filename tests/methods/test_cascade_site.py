@@ -83,6 +83,7 @@ def test_an_article_is_known_on_the_first_pages_of_a_site() -> None:
         (NO_HEADLINE, 200, {"same_article": True}, UNDECIDED),
         (NO_HEADLINE, 199, {"same_article": True}, APART),
         (OTHER, 5000, {"same_article": True}, APART),
+        (SAME, 599, {"edited": True}, APART),
     ]:
         found = SiteEvidence(headlines, shared, shared // 4, shared // 4, 1, **evidence)
         assert found.ruling is ruling, (headlines, shared, evidence)

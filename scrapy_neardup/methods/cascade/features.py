@@ -259,7 +259,8 @@ class SiteEvidence:
     Between sites common text is copying; within a site it may be the template, unknown on the first pages. So lines and
     headlines that differ decide too. A line that a third page of the site has is no evidence.
 
-    ``pages``: noted pages of the site. ``same_article``: the articles are equal letter by letter.
+    ``pages``: noted pages of the site. ``same_article``: the articles are equal letter by letter. ``edited``: the lines
+    differ in wording only.
     """
 
     headlines: Headlines
@@ -268,6 +269,7 @@ class SiteEvidence:
     old: int
     pages: int
     same_article: bool = False
+    edited: bool = False
 
     @property
     def different_share(self) -> float:
@@ -291,6 +293,8 @@ class SiteEvidence:
             return self._open_up_to(FIXED.different)
         if self.is_within:
             return Ruling.COPY
+        if self.edited:
+            return Ruling.OPEN
         return self._open_up_to(
             FIXED.different_same if self.shared >= FIXED.much_shared else FIXED.different_same_short
         )
@@ -331,10 +335,12 @@ def compare_on_site(
     *,
     titles_alike: bool = False,
     same_article: bool = False,
+    similarity: float = 0.0,
 ) -> SiteEvidence:
     """Compare the lines of two pages of one site.
 
     ``titles_alike``: the titles are similar and give the same numbers. ``same_article``: see ``SiteEvidence``.
+    ``similarity``: of the texts.
     """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     page_counts = counts.stood_on(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
@@ -351,6 +357,7 @@ def compare_on_site(
         old=round(more * sum(n for line, n in theirs.items() if line not in ours and pages[line] <= FIXED.own_line)),
         pages=counts.pages() if counts else 0,
         same_article=same_article,
+        edited=similarity - _line_similarity(ours, theirs) >= FIXED.edited,
     )
 
 
@@ -362,6 +369,12 @@ def compare_same_lines(lines: Lines, counts: SiteCounts) -> SiteEvidence:
     has_headline = any(many <= FIXED.own_headline for many in pages[len(lines.lines) :])
     more = 2**32 / (lines.reach + 1)
     return SiteEvidence(Headlines.SAME if has_headline else Headlines.OPEN, round(more * own), 0, 0, counts.pages())
+
+
+def _line_similarity(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
+    both = {**ours, **theirs}
+    shared = sum(letters for line, letters in ours.items() if line in theirs)
+    return shared / sum(both.values()) if both else 0.0
 
 
 def _headlines(new: Lines, old: Lines, pages: dict[int, int], *, titles_alike: bool) -> Headlines:

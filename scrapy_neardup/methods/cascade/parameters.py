@@ -174,6 +174,8 @@ class FixedThresholds(NamedTuple):
     different_same_short: float = 0.2
     different: float = 0.4
     different_early: float = 0.05
+    #: If the texts are more similar than their lines by this much, lines were edited and not replaced.
+    edited: float = 0.3
     #: Under the same headline a page contains the other (a print version, a page for phones) if the smaller has at most
     #: this share of its own, besides so many common letters, and the larger at most that share.
     within: float = 0.05

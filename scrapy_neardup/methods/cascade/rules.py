@@ -119,6 +119,7 @@ class PairJudge:
             self._fingerprint.site,
             titles_alike=features.title >= FIXED.titles_alike and not features.title_numbers,
             same_article=self.same_article,
+            similarity=features.similarity,
         )
 
     def decision(self) -> Decision:
