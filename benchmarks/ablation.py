@@ -51,7 +51,7 @@ PARAMETERS: Mapping[str, float] = {
     "short": 1,
 }
 NEVER: Mapping[str, float] = {
-    **dict.fromkeys(("articles_apart", "least_article", "other_notice", "one_advert"), 0),
+    **dict.fromkeys(("enough_left", "articles_apart", "least_article", "other_notice", "one_advert"), 0),
     **dict.fromkeys(("few_pages", "least_shared", "much_shared", "contained_retitled", "contained"), 0),
     **dict.fromkeys(("different_same", "different"), 1.0),
     **dict.fromkeys(("no_template", "same_article", "within_shared", "reworded"), 10**9),

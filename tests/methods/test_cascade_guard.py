@@ -215,6 +215,24 @@ def test_pages_that_share_a_disclaimer_of_most_of_their_text_are_no_copies(site:
         assert found.similarity < 0.3
 
 
+@pytest.mark.parametrize("site", ["a.example", "b.example", ""])
+def test_an_earlier_page_that_is_mostly_boilerplate_by_now_is_no_original(site: str) -> None:
+    method = Cascade()
+    for seed in range(40):
+        dice = random.Random(seed)
+        disclaimer, mine, yours = (
+            "\n".join("".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(60)) + "。" for _ in range(lines))
+            for lines in (60, 1, 1)
+        )
+        known = set(method.fingerprint(page(disclaimer)).sentences.tolist())
+        old = method.fingerprint(page(f"{mine}\n{disclaimer}", site=site))
+        new = method.fingerprint_own(
+            page(f"{yours}\n{disclaimer}", site="a.example"),
+            lambda hashes: np.isin(hashes, list(known)),  # noqa: B023
+        )
+        assert not method.compare(new, old.sketch, NONE).duplicate, seed
+
+
 @pytest.mark.parametrize("known_before", [True, False])
 @pytest.mark.parametrize("text", [FERRY, BELL])
 def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str, known_before: bool) -> None:

@@ -74,6 +74,8 @@ class Features(NamedTuple):
     whole_containment: float
     #: Share of the new text, without its own site's boilerplate, in the earlier page.
     contained: float
+    #: Share of the earlier sketch that is not boilerplate by now.
+    left: float
     #: Jaccard similarity of the title words; 0.5 without a title.
     title: float
     #: 1 if both titles have numbers, but different ones.
@@ -150,6 +152,7 @@ def compare(
         whole=min(1.0, whole_in_both / max(1.0, new.whole + earlier.whole - whole_in_both)),
         whole_containment=min(1.0, whole_in_both / max(1, min(new.whole, earlier.whole))),
         contained=_contained_share(new, earlier, in_both, site_free, p.bits),
+        left=theirs / earlier.shingles if earlier.shingles else 1.0,
         title=similar_title,
         title_numbers=float(other_numbers),
         gone=gone,

@@ -114,6 +114,8 @@ class FixedThresholds(NamedTuple):
     # descriptions, laws, job advertisements and Vietnamese teasers.
     #: Similarity: below it one text is over six times as long, and containment is within the sketch's error.
     for_containment: float = 0.12
+    #: Share of the earlier sketch that must not be boilerplate by now: with less the estimate is too uncertain.
+    enough_left: float = 0.5
     #: Similarity: two articles less alike are no copies, whatever stands around them.
     articles_apart: float = 0.3
     #: Different shingles of an article whose letters alone are evidence.

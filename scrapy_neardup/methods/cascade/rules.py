@@ -204,6 +204,14 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     return Decision(True, "equal", lambda: f"The {what} are identical.")
 
 
+def _has_little_left(pair: PairJudge) -> Decision | None:
+    """An earlier page that is mostly boilerplate by now has too little left for an estimate."""
+    if pair.features.left >= FIXED.enough_left:
+        return None
+    sentence = "Most of the earlier page is boilerplate. Too little is left to compare."
+    return Decision(False, "left", lambda: sentence)
+
+
 def _have_moved(pair: PairJudge) -> Decision | None:
     """Pages whose URLs have one number are one article, if the earlier one contains most of the new one.
 
@@ -292,6 +300,7 @@ def _reach_score(pair: PairJudge) -> Decision | None:
 #: The first rule that applies decides.
 RULES: tuple[Rule, ...] = (
     _are_equal,
+    _has_little_left,
     _have_moved,
     _are_short,
     _differ_with_boilerplate,
