@@ -283,8 +283,8 @@ def name_of(slot: FeedSlot) -> str:
 def _overwrites(slot: FeedSlot) -> bool:
     """Whether the feed may have earlier content, and this crawl replaces it.
 
-    Scrapy overwrites with -O or ``'overwrite': True``, by default on S3, FTP and Google Cloud, and with
-    ``%(batch_id)d``, which begins at 1 in each crawl.
+    Scrapy overwrites with -O or ``'overwrite': True``, and by default on S3, FTP and Google Cloud, also batches:
+    ``%(batch_id)d`` begins at 1 in each crawl.
     """
     storage = slot.storage
     if isinstance(storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIMES):

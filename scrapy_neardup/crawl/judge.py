@@ -34,12 +34,11 @@ Make = Callable[[], "Page | UnreadPage"]
 
 #: Cures for pages that pass unjudged, where the reason does not say enough.
 _CURES = {
-    "too_large": (
-        ": it exceeds NEARDUP_MAX_HTML, NEARDUP_MAX_TEXT, 100,000 tags or the memory limit. It is not read again "
-        "until it changes"
-    ),
-    "too_slow": (": reading it takes longer than NEARDUP_MAX_SECONDS. It is not read again until it changes"),
+    "too_large": ": it exceeds NEARDUP_MAX_HTML, NEARDUP_MAX_TEXT, 100,000 tags or the memory limit",
+    "too_slow": ": reading it takes longer than NEARDUP_MAX_SECONDS",
 }
+#: Behind them; a state on a server does not know pages by their bytes.
+_NOT_AGAIN = ". It is not read again until it changes"
 
 
 def _refuse_without_response() -> Page:
@@ -208,8 +207,10 @@ class Judge:
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
         if verdict.kind is Kind.UNJUDGED and reason != ROW:
-            is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), _CURES.get(reason, ""))
-            if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
+            is_over_limit = reason in LIMIT_REASONS
+            cure = _CURES.get(reason, "") + (_NOT_AGAIN if is_over_limit and not self._is_shared else "")
+            is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), cure)
+            if not is_first and is_over_limit:  # each URL, because somebody may have made it on purpose
                 logger.info("%s passes.", verdict.sentence())
 
     def _count(self, verdict: Verdict) -> None:

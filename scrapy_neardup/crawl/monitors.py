@@ -55,7 +55,7 @@ class DuplicateRateMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermo
 
 @monitors.name("Near-duplicates: suspicious drops")
 class SuspiciousDropsMonitor(LimitMonitor):
-    """Fails after warnings that a site lost unusually many pages: up to three for each site."""
+    """Fails after warnings that a site lost unusually many pages: up to four for each site."""
 
     stat_names = (
         stats.SUSPICIOUS_TITLES,

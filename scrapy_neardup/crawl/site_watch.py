@@ -57,17 +57,17 @@ _SHARE_PAGES, _LOW_TEXT_SHARE, _MINOR_SHARE = 20, 0.1, 0.5
 _NO_TEXT = frozenset(("no_text", "too_short"))
 _KNOWN = frozenset((Kind.UNCHANGED, Kind.UPDATED, Kind.MINOR_UPDATE))
 
-
+#: Shows what is read of a page; takes its URL twice.
+_LOOK = "scrapy fetch --nolog %s | scrapy neardup extract - --url %s"
 _LOW_TEXT = (
-    "%d of %d pages of %s have too little text, so they pass unjudged, copies or not. Look at one with 'scrapy neardup "
-    "extract %s'. If scripts write the text, render the pages. Otherwise put the text into a field of the item "
+    "%d of %d pages of %s have too little text, so they pass unjudged, copies or not. Look at one: "
+    f"{_LOOK}. If scripts write the text, render the pages. Otherwise put the text into a field of the item "
     "(NEARDUP_FIELDS), or find it with your own function (NEARDUP_EXTRACTOR)."
 )
 _CHANGES = (
     "%d of %d known pages of %s differ from their delivered text by a few letters. Perhaps a counter or a date stands "
-    "in their text. Look at one with 'scrapy neardup extract %s', and leave such lines out: with a CSS selector in "
-    "your spider (NEARDUP_FIELDS names the field), or with NEARDUP_EXTRACTOR. NEARDUP_POLICY = {'minor_update': 'tag'} "
-    "delivers such pages."
+    f"in their text. Look at one: {_LOOK}. Leave such lines out with a CSS selector in your spider (NEARDUP_FIELDS "
+    "names the field), or with NEARDUP_EXTRACTOR. NEARDUP_POLICY = {'minor_update': 'tag'} delivers such pages."
 )
 
 
@@ -170,7 +170,7 @@ class SiteWatch:
         if pages < _SHARE_PAGES or count <= most * pages or warning in site.warned:
             return False
         site.warned.add(warning)
-        logger.warning(warning, count, pages, site.past.site, shell_word(url))
+        logger.warning(warning, count, pages, site.past.site, shell_word(url), shell_word(url))
         return True
 
     def _describe_titles(self, page: Page, original: int, site: str) -> str:

@@ -159,6 +159,18 @@ def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     )
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_only_a_state_on_this_machine_promises_not_to_read_a_page_again(
+    is_shared: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    court = Court()
+    court.judge._is_shared = is_shared
+    assert court.kinds(({"url": article_url(1), "text": "字" * 400_001}, Visit())) == ["unjudged (too_large)"]
+    [line] = caplog.messages
+    assert "NEARDUP_MAX_TEXT" in line
+    assert ("It is not read again" in line) is not is_shared
+
+
 # Rows: several items of one response, without content and without a URL.
 
 RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢慢地驶向对岸谁也没有说话直到汽笛响了三声"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -268,7 +269,8 @@ def test_a_site_with_too_large_a_share_is_named_once(
         judge_read(sites, kind, f"http://river.example/{number}", reason)
     assert len(caplog.messages) == bool(warning)
     assert all(one.startswith(warning) for one in caplog.messages)
-    assert all("scrapy neardup extract http://river.example/" in one for one in caplog.messages)
+    look = r"Look at one: scrapy fetch --nolog (http://river\.example/\d+) \| scrapy neardup extract - --url \1\. "
+    assert all(re.search(look, one) for one in caplog.messages), "extract reads no URLs"
     assert seen.stats.get_value("neardup/suspicious_drops/minor_updates", 0) == (warning == CHANGES)
 
 
