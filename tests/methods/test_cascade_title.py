@@ -184,16 +184,18 @@ def numbered(address: str, text: str = TEASER, title: str = "老罗的竹篙") -
     return replace(page(text, title, site="river.example"), url=f"http://river.example/{address}")
 
 
-def test_a_url_has_the_number_of_an_article_beside_words() -> None:
+def test_a_url_has_the_number_of_an_article_behind_words() -> None:
     for url, number in [
-        ("http://a.example/news/ferry-stays-ashore-4993434.html", "4993434"),
-        ("http://a.example/4993434-ferry-stays-ashore/", "4993434"),
-        ("http://a.example/ferry-20260112145929087.htm#top", "20260112145929087"),
-        # A day, a month, a number alone, a short one, one of another part, a query.
-        ("http://a.example/ferry-20260112.htm", ""),
-        ("http://a.example/ferry-202601", ""),
-        ("http://a.example/4993434.html", ""),
-        ("http://a.example/ferry-49934.html", ""),
+        ("http://a.example/news/ferry-stays-ashore-4993434.html", "/news/4993434"),
+        ("http://a.example/ferry_4993434/", "/4993434"),
+        ("http://a.example/ferry-20260112145929087.htm#top", "/20260112145929087"),
+        # A day or a minute, with the year before or behind, or by its number in the year.
+        *((f"http://a.example/ferry-{date}.htm", "") for date in ("20260112", "12012026", "01122026", "2026012")),
+        *((f"http://a.example/ferry-{date}.htm", "") for date in ("202601121459", "20260112145929", "120120261459")),
+        # A month, a short date, a postal code, a phone.
+        *((f"http://a.example/ferry-{number}", "") for number in ("202601", "260112", "400001", "02079460123")),
+        # A number alone, before words or a page, of another part; a query.
+        *(("http://a.example/" + path, "") for path in ("4993434.html", "4993434-ferry", "4993434-2", "--4993434")),
         ("http://a.example/catalogue-4993434/ferry.html", ""),
         ("http://a.example/ferry-4993434.html?page=2", ""),
     ]:
@@ -207,6 +209,16 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
         (numbered("zhu-gao-4993434.html", NEWER, title), False),
         (numbered("zhu-gao-4993434.html", MILL, title), False),
         (numbered("zhu-gao-4993435.html", EDITED, title), False),
+        (numbered("other/zhu-gao-4993434.html", EDITED, title), False),
+        (numbered("zhu-gao-4993434.html", EDITED + "他说自己还要再教她一个冬天，等河面结冰才上岸。", title), False),
     ]:
         assert judged(new, old).duplicate is copy, new.url
     assert "number of one article" in explained(numbered("zhu-gao-4993434.html", EDITED, title), old).decision
+
+
+def test_an_article_with_another_number_in_its_title_did_not_move() -> None:
+    old, new = (
+        numbered("lao-luo-4993434.html", title="老罗的 31 年"),
+        numbered("zhu-gao-4993434.html", EDITED, "老罗的 32 年"),
+    )
+    assert not judged(new, old).duplicate

@@ -159,26 +159,26 @@ def _view(whole: SegmentedText, boilerplate: Set[int], of_site: Set[int]) -> Vie
     return View(own, whole, whole if own is whole else whole.without(of_site))
 
 
-#: The last part of a path: words, then a number of six digits or more, or the number first.
-_NUMBERED = re.compile(r"(?:[^\d].*[-_.](?P<last>[0-9]{6,})|(?P<first>[0-9]{6,})[-_][^/]*)(?:\.[a-z]{1,5})?", re.ASCII)
-#: A day or a month, which many articles share.
-_DATE = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])?", re.ASCII)
+#: The last part of a path: words, then a number. Six digits may be a day, a postal code or a share. A 0 begins a phone.
+_NUMBERED = re.compile(r"[^a-z]*[a-z].*[-_.](?P<number>[1-9][0-9]{6,})(?:\.[a-z]{1,5})?", re.ASCII | re.IGNORECASE)
+#: May hold a day or a minute, which many articles share: a year stands first, or behind month and day.
+_DATE = re.compile(r"(?:\d{4})?(?:19|20)\d{2,12}", re.ASCII)
 
 
 def url_number(url: str) -> str:
-    """Return the number by which a site knows the article of a URL with words; empty if there is none.
+    """Return the folder of a URL and the number behind its words, by which a site knows an article; or nothing.
 
     The words may change when an editor changes the title, the number stays.
 
     >>> url_number("http://a.example/news/ferry-stays-ashore-4993434.html")
-    '4993434'
-    >>> url_number("http://a.example/4993434"), url_number("http://a.example/ferry-20240312.html")
+    '/news/4993434'
+    >>> url_number("http://a.example/4993434"), url_number("http://a.example/ferry-12032024.html")
     ('', '')
     """
     address = urlsplit(url)
-    found = None if address.query else _NUMBERED.fullmatch(address.path.rstrip("/").rpartition("/")[2])
-    number = (found["last"] or found["first"]) if found else ""
-    return "" if _DATE.fullmatch(number) else number
+    folder, _, last = address.path.rstrip("/").rpartition("/")
+    found = None if address.query else _NUMBERED.fullmatch(last)
+    return f"{folder}/{found['number']}" if found and not _DATE.fullmatch(found["number"]) else ""
 
 
 def _normalize(text: str, p: CascadeParameters) -> str:

@@ -205,15 +205,18 @@ def _are_equal(pair: PairJudge) -> Decision | None:
 
 
 def _have_moved(pair: PairJudge) -> Decision | None:
-    """Pages whose URLs have one number are one article, if they are alike and the new text has no other numbers.
+    """Pages whose URLs have one number are one article, if the earlier one contains most of the new one.
 
-    An editor changed the title, and with it the words of the URL.
+    An editor changed the title, and with it the words of the URL. Another number in text or title is news. On a
+    catalogue the variants of a product may share the number.
     """
     features, p = pair.features, pair.parameters
-    if not pair.has_one_number or features.similarity < p.base or pair.has_new_numbers:
+    has_news = pair.has_new_numbers or features.title_numbers or features.contained < FIXED.contained_retitled
+    if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
         return None
+    share = f"{FIXED.contained_retitled:.0%}"
     return Decision(
-        True, "moved", lambda: f"Both URLs have the number of one article, and the similarity reaches {p.base:g}."
+        True, "moved", lambda: f"Both URLs have the number of one article, and the earlier page contains {share} of it."
     )
 
 
