@@ -1,6 +1,6 @@
 """A state in a LevelDB directory, protected from the ways in which LevelDB loses data silently.
 
-    <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently
+    <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently; the file stays
     <location>/db/         LevelDB's files
     <location>/witness     how far the state had come: see ``Witness``; after a clean close also a digest of the files
 

@@ -131,6 +131,7 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
         (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
         (lambda folder: "memory:/", StoreError, "in memory"),
         (lambda folder: "redis:///x", SettingsError, "--store is"),
+        (lambda folder: "redis://127.0.0.1:1/0?state=x", StoreError, "no repaired copy can be made"),
         (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
     ],
 )
