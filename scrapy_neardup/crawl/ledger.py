@@ -58,8 +58,8 @@ class Ledger:
     def listen(self, manager: SignalManager) -> None:
         """Connect to Scrapy's signals.
 
-        Scrapy sends the signals of an item in the context of its pipelines, so ``end_ticket`` finds the ticket of the
-        item in a context variable.
+        Scrapy sends the signals of an item in the context of its pipelines. So ``end_ticket`` finds its ticket in a
+        context variable.
         """
         manager.connect(self._feeds_opened, signals.spider_opened)  # connected last, so the feeds are open
         manager.connect(self._item_scraped, signals.item_scraped)
@@ -110,8 +110,8 @@ class Ledger:
     def end(self, page: JudgedPage, end: End, feeds: Set[Feed] = frozenset()) -> None:
         """Note that an item of a page ended, and which feeds wrote it.
 
-        Once none of its items is in the pipelines, the page is committed if one came through and none failed; otherwise
-        it is rolled back, even if it was committed for earlier items.
+        The page is settled once none of its items is in the pipelines. It is committed if one came through and none
+        failed. Otherwise it is rolled back, even if it was committed for earlier items.
         """
         page.in_pipelines -= 1
         page.is_scraped |= end is End.SCRAPED
