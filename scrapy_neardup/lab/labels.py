@@ -80,7 +80,10 @@ def _turn(label: Label, places: Mapping[str, int]) -> Label:
     """Return the label with the earlier document first. Raises ValueError for an unknown document."""
     for name in (label.a, label.b):
         if name not in places:
-            raise ValueError(f"no document has the id {name!r}")
+            raise ValueError(
+                f"no document has the id {name!r}. Name documents that also hold the dropped pages, such as the feed "
+                "of a dry run, or the field of the ids with --id"
+            )
     if label.a == label.b:
         raise ValueError("a and b are the same document")
     a, b = sorted((label.a, label.b), key=places.__getitem__)
