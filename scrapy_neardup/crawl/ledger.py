@@ -26,7 +26,8 @@ logger = line_logger(__name__)
 _OVERWRITES = (
     "This crawl overwrites the feed %s. The state knows %d pages, and those that earlier crawls delivered do not come "
     "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
-    "'memory:'. If something else collects the feed, set NEARDUP_OVERWRITTEN = 'known'."
+    "'memory:'. If something else collects the feed, or another placeholder names it anew for each crawl, set "
+    "NEARDUP_OVERWRITTEN = 'known'."
 )
 
 
