@@ -36,7 +36,8 @@ effect:
   from it, with its ids, times, groups, evidence and deliveries; nothing is judged again. The old state stays as it is.
 
   A page gets a new fingerprint from its text in a feed (--from), else from its text in the state, if that keeps texts.
-  Without either, the state knows only its URL: the page is judged when it comes again, and passes once as updated.
+  Without a text it keeps its fingerprint if only a tool differs (extractor, segmenter). Otherwise the state knows only
+  its URL: the page is judged when it comes again, and passes once as updated.
 
 examples:
   scrapy neardup migrate
