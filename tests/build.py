@@ -20,7 +20,9 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.base import Changes, FileEngine
+from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
@@ -198,6 +200,8 @@ PAGES = [
 ]
 
 
+#: Engines in files.
+FILE_ENGINES: dict[str, type[FileEngine]] = {"leveldb": LevelDB, "sqlite": SQLite}
 _MADE: dict[tuple[str, Keep], dict[str, bytes]] = {}
 
 

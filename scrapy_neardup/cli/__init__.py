@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: The module of each command, and its line in the help, in the order of the help.
 COMMANDS = {
-    "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."),
+    "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives."),
     "batch": ("batch", "Judge archives larger than memory, on all cores or on Spark; the run can go on later."),
     "report": (
         "report",

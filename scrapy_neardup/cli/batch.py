@@ -23,7 +23,7 @@ from scrapy_neardup.cli.command import (
 )
 from scrapy_neardup.cli.dedup import Rejects, Tally, describe_outcome
 from scrapy_neardup.cli.opening import open_or_make_state
-from scrapy_neardup.cli.output import warn, write
+from scrapy_neardup.cli.output import check_outputs, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.entry import import_library
@@ -80,7 +80,8 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     from scrapy_neardup.batch.runs import BatchRun
 
     config, inputs = _configure(arguments), _find_inputs(arguments.input)
-    output = Path(arguments.output)
+    output, rejects = Path(arguments.output), Rejects(arguments.rejects, arguments.output)
+    check_outputs(inputs, output, arguments.kept, rejects.path)
     kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
     options = BatchOptions(config, config.secret, fields_of(arguments, config), arguments.id, arguments.format)
     on_spark = arguments.runner == SPARK
@@ -96,7 +97,7 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     runner(run, processes, warn).run()
     tally = Tally(skipped=skipped_records(run))
     write_verdicts(run, output, tally.add)
-    with Rejects(arguments.rejects, arguments.output) as rejects:
+    with rejects:
         for malformed in malformed_records(run):
             rejects.add(malformed)
     tally.written = tally.records

@@ -7,7 +7,6 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, flag, option
@@ -15,6 +14,7 @@ from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, r
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import state_recipe
+from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.maintenance.copying import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.state.opening import close_store, open_store
@@ -51,12 +51,17 @@ def check_state(arguments: argparse.Namespace) -> int:
         present(arguments, data, [*_lines(data, place), advice])
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
-    target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
-    if Path(target[1]).is_relative_to(place):
-        raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
-    repaired = repair((kind, place), target, recipe, progress, config.secret)
+    new_kind, new_place = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
+    if not issubclass(kind, FileEngine):
+        raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
+    if not issubclass(new_kind, FileEngine):
+        raise StoreError(
+            f"{new_place} is on a server, where no repaired copy can be made. Name a path, and merge the copy into a "
+            "state on the server with: scrapy neardup merge"
+        )
+    repaired = repair((kind, place), (new_kind, new_place), recipe, progress, config.secret)
     data = {"source": place, **_repair_data(repaired)}
-    present(arguments, data, _repair_lines(data, target[0].url(repaired.location)))
+    present(arguments, data, _repair_lines(data, new_kind.url(repaired.location)))
     return 0 if repaired.findings.sound else 1
 
 

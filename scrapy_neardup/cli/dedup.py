@@ -30,7 +30,7 @@ from scrapy_neardup.cli.command import (
     option,
 )
 from scrapy_neardup.cli.opening import open_or_make_state
-from scrapy_neardup.cli.output import as_json, format_count, progress, warn, write
+from scrapy_neardup.cli.output import as_json, check_outputs, format_count, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input, writers
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
@@ -94,10 +94,8 @@ def deduplicate(arguments: argparse.Namespace) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     config, method = _configure(arguments)
     format = find_output_format(arguments.output, arguments.output_format)
-    for name in arguments.input:
-        both_exist = "-" not in (name, arguments.output) and Path(arguments.output).exists() and Path(name).exists()
-        if both_exist and Path(name).samefile(arguments.output):
-            raise NearDupError(f"{arguments.output} is also an input and would be replaced. Name another file with -o.")
+    rejects = Rejects(arguments.rejects, arguments.output)
+    check_outputs(arguments.input, arguments.output, rejects.path)
     fields = fields_of(arguments, config)
     preference = make_preference(config.keep_policy)
     is_exact = arguments.counts == "exact"
@@ -119,7 +117,7 @@ def deduplicate(arguments: argparse.Namespace) -> int:
         with (
             closing(make_immediate_judge(detector, config.wait)) as judge,
             open_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
-            Rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
+            rejects,  # closed before the output is
         ):
             bodies = None if is_exact else detector.bodies
             source = config.open_source(fields, bodies=bodies, hashes_items=store.is_shared)

@@ -26,6 +26,7 @@ from scrapy_neardup.cli.command import (
 from scrapy_neardup.cli.output import (
     as_json,
     check_new_file,
+    check_outputs,
     format_count,
     format_table,
     progress,
@@ -258,8 +259,7 @@ def count_words(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output
     if not output.parent.is_dir():
         raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
-    if output.is_file() and any(file.exists() and file.samefile(output) for file in arguments.file):
-        raise NearDupError(f"{output} is also an input. Name another file with -o.")
+    check_outputs(arguments.file, output)
     check_new_file(output, force=arguments.force)
     if arguments.simplified:
         converter_name()  # raises if there is no converter

@@ -161,7 +161,10 @@ def locate_state(url: str) -> tuple[type[Engine], str]:
 
 def describe_use(url: str) -> str:
     """Return a sentence that says how to use a new state."""
-    return f"To use it, set NEARDUP_STORE = {url!r}, or put it with its witness in the place of the old state."
+    return (  # a log that stays behind would be read with the new database
+        f"To use it, set NEARDUP_STORE = {url!r}. Or first move all files of the old state away, then this one with "
+        "its witness to their place."
+    )
 
 
 def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:

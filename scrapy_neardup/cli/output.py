@@ -64,6 +64,18 @@ def check_new_file(path: Path, *, force: bool) -> None:
         raise NearDupError(f"{path} exists. Name another file with -o, or replace it with --force.")
 
 
+def check_outputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
+    """Raise NearDupError if a file to be written is an input or is named twice. ``-`` and devices are no files."""
+    files = [Path(one) for one in outputs if one and str(one) != "-"]
+    files = [one for one in files if one.is_file() or not one.exists()]
+    present = [Path(one) for one in inputs if Path(one).exists()]
+    for number, output in enumerate(files):
+        if output.exists() and any(one.samefile(output) for one in present):
+            raise NearDupError(f"{output} is also an input and would be replaced. Name another file.")
+        if os.path.realpath(output) in map(os.path.realpath, files[:number]):
+            raise NearDupError(f"{output} is named for two outputs. Name another file for one of them.")
+
+
 def save(text: str, path: Path) -> str:
     """Write a file, all or nothing, and return its size."""
     with replace_file(path) as draft:

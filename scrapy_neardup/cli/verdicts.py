@@ -172,7 +172,8 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
     verdict = find_manual_verdict(store, other)
     if verdict is not None and verdict.kind is ManualKind.COPY and verdict.other == url:
         raise NearDupError(
-            f"{to_line(other)} is marked as a copy of {to_line(url)}. Undo that first: scrapy neardup copy --remove."
+            f"{to_line(other)} is marked as a copy of {to_line(url)}. Undo that first: scrapy neardup copy --remove "
+            f"{to_line(other)}"
         )
     original = original_at(store, other, url)
     if original is None:

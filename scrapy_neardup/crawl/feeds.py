@@ -48,7 +48,7 @@ _TIMES = ("%(time)s", "%(batch_time)s")
 class Feed:
     """One file of a feed (a batch of it).
 
-    ``name``: the same for all batches; empty for a stand-in that is no feed of Scrapy's.
+    ``name`` is empty for a stand-in that is no feed of Scrapy's.
     """
 
     slot: FeedSlot | None
@@ -108,7 +108,6 @@ class FeedWatch:
         #: Those that Scrapy writes to at this moment.
         self._open: list[Feed] = []
         self._waiting: PagesAwaitingFeeds[Feed] = PagesAwaitingFeeds()
-        self._names: dict[str, str] = {}
         self._failed: set[str] = set()
 
     def begin(self) -> list[str]:
@@ -177,7 +176,7 @@ class FeedWatch:
         for known in self._open:
             if known.slot is slot:
                 return known
-        feed = Feed(slot, self._names.setdefault(slot.uri_template, name_of(slot)))
+        feed = Feed(slot, name_of(slot))
         self._wrap_storage(feed, slot)
         return feed
 
@@ -272,7 +271,7 @@ class PagesAwaitingFeeds(Generic[FeedT]):
 
 
 def name_of(slot: FeedSlot) -> str:
-    """The name of a slot's feed: its whole path, or its URI without password; for batches that of the first one."""
+    """The name of a slot's feed: its whole path, or its URI without password."""
     parts = urlsplit(slot.uri)
     if isinstance(slot.storage, FileFeedStorage) and (parts.scheme == "file" or "://" not in slot.uri):
         return os.path.realpath(slot.storage.path)

@@ -95,8 +95,8 @@ class Judge:
     async def judge(self, item: Any, visit: Visit) -> JudgedPage:
         """The page of an item, with its verdict.
 
-        Items of one response without own content share a page if they have one URL, or one part of a page: they are
-        one article. Several without both are rows of a listing, and each is a page.
+        Items of one response without own content are one article, and share its page, if they have the same URL or
+        the same part. Several items without URL and part are rows of a listing, and each is a page.
         """
         fields, names, served = fields_of(item), self._source.fields, visit.served
         has_content, url = names.has_content(fields), self._url(fields, visit)

@@ -26,7 +26,8 @@ logger = line_logger(__name__)
 _OVERWRITES = (
     "This crawl overwrites the feed %s. The state knows %d pages, and those that earlier crawls delivered do not come "
     "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
-    "'memory:'. If something else collects the feed, set NEARDUP_OVERWRITTEN = 'known'."
+    "'memory:'. If something else collects the feed, or another placeholder names it anew for each crawl, set "
+    "NEARDUP_OVERWRITTEN = 'known'."
 )
 
 
@@ -58,8 +59,8 @@ class Ledger:
     def listen(self, manager: SignalManager) -> None:
         """Connect to Scrapy's signals.
 
-        Scrapy sends the signals of an item in the context of its pipelines, so ``end_ticket`` finds the ticket of the
-        item in a context variable.
+        Scrapy sends the signals of an item in the context of its pipelines. So ``end_ticket`` finds its ticket in a
+        context variable.
         """
         manager.connect(self._feeds_opened, signals.spider_opened)  # connected last, so the feeds are open
         manager.connect(self._item_scraped, signals.item_scraped)
@@ -110,8 +111,8 @@ class Ledger:
     def end(self, page: JudgedPage, end: End, feeds: Set[Feed] = frozenset()) -> None:
         """Note that an item of a page ended, and which feeds wrote it.
 
-        Once none of its items is in the pipelines, the page is committed if one came through and none failed; otherwise
-        it is rolled back, even if it was committed for earlier items.
+        The page is settled once none of its items is in the pipelines. It is committed if one came through and none
+        failed. Otherwise it is rolled back, even if it was committed for earlier items.
         """
         page.in_pipelines -= 1
         page.is_scraped |= end is End.SCRAPED

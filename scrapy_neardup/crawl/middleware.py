@@ -53,8 +53,8 @@ class NearDupSpiderMiddleware:
         """Announce every item.
 
         The first item waits for a second one or the end, because several items may be a listing. An item without URL
-        waits, with those behind it, until another one has the response's URL or the callback ends: the response's URL
-        is its own only if no other item has it. An error of the callback loses no item.
+        gets the response's URL only if no other item has it. So it waits, with the items behind it, until another one
+        has that URL or the callback ends. An error of the callback loses no item.
         """
         visit = self._visit(response)
         if visit is None:

@@ -1,13 +1,13 @@
 """Warnings about sites. They change no verdict, so no page can abuse them, and their tables are bounded.
 
-Each alarm warns once per site and crawl. Two say that pages are not read well: many of them have almost no text, or
+Each alarm warns once per site and crawl. Two alarms say that pages are not read well: many have almost no text, or many
 differ from their delivered version by a few letters. Three say that a site loses suspiciously many pages as copies:
 
 * **titles**: pages of the site with ``_TITLES`` different titles were dropped for one original. A site seldom posts one
   article five times, each time with a new title. Such an original is often no article: a footer on a relaunched site,
   a page with nothing but a disclaimer, a form that many notices fill in.
-* **jump**: ``_MANY`` of the last ``_RECENT`` pages of the site were dropped, and hardly any page before them, in this
-  crawl and in earlier ones. A mirror drops pages from its beginning, or more and more of them.
+* **jump**: ``_MANY`` of the last ``_RECENT`` pages of the site were dropped, and hardly any page before them, earlier
+  crawls included. Of a mirror, pages are dropped from the beginning, or more and more of them.
 * **delivered**: ``_DELIVERED`` pages that earlier crawls delivered are now dropped as copies of older pages.
 
 The state remembers pages and drops of each site (``maintenance/tables``), so the jump alarm sees drops that begin with

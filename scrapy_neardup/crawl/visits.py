@@ -2,7 +2,7 @@
 
 Scrapy gives a pipeline only the item, and other pipelines may replace it by another object. So the spider middleware
 announces each item with its ``Visit``. The first pipeline of the chain turns that into a ``Ticket`` in a context
-variable, because the pipelines of one item and the signals at its end run in one context.
+variable. All pipelines of an item and the signals at its end run in one context.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class ResponseItems:
 class JudgedPage:
     """A page with its verdict, and what happened to the items that share it.
 
-    ``reservation``: only of a page that passes and is new to the state. ``response_items``: those of its response, if
-    they share the page. ``feeds`` wrote an item of the page. ``is_lost``: it was rolled back, for good; the next item
-    of the response has it judged anew. It holds no visit: responses would stay in memory until the next garbage
-    collection.
+    ``reservation``: only a page that passes and is new to the state has one. ``response_items``: the items of its
+    response, if they share the page. ``feeds`` wrote an item of the page. ``is_lost``: it was rolled back, and stays
+    so; for the next item of the response the page is judged anew. It holds no visit: responses would stay in memory
+    until the next garbage collection.
     """
 
     verdict: Verdict

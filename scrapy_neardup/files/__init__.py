@@ -113,8 +113,8 @@ def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
                 yield from read(file, name)
 
 
-def find_format(name: str, format: str = "") -> str:
-    """Return the format of a file. Raises SettingsError.
+def find_format(name: str, format: str = "", default: str = "") -> str:
+    """Return the format of a file; ``default`` if its suffix is unknown. Raises SettingsError.
 
     >>> find_format("crawl/feed.JL.gz"), find_format("-")
     ('jsonl', 'jsonl')
@@ -132,6 +132,8 @@ def find_format(name: str, format: str = "") -> str:
             return known
     if suffix in _CURES:
         raise SettingsError(f"{name} cannot be read. {_CURES[suffix]}")
+    if default:
+        return default
     raise SettingsError(
         f"The name {name} does not show its format. Add --format with one of: {valid}. (Names that end in "
         f"{', '.join(PACKINGS)} are unpacked first.)"

@@ -53,17 +53,22 @@ def unpack_body(body: bytes, encoding: str) -> bytes:
     return body
 
 
+#: Streams of one body: each costs a copy of the rest, so millions of empty ones would take hours.
+_MOST_STREAMS = 100
+
+
 def _unpack_streams(body: bytes, make: Callable[[], Any], more: bytes | None = None) -> bytes:
     """Decode a stream, and those after it that begin with the bytes ``more``. Ignore the rest."""
-    found, rest, is_wanted = bytearray(), body, True
-    while is_wanted and len(found) <= entry.LARGEST:
+    found, rest = bytearray(), body
+    for _ in range(_MOST_STREAMS):
         unpacker = make()
         found += unpacker.decompress(rest, entry.LARGEST + 1 - len(found))
         if not unpacker.eof and len(found) <= entry.LARGEST:
             raise _Broken("the data ends too early")
         rest = unpacker.unused_data
-        is_wanted = more is not None and rest.startswith(more) and rest != b""
-    return bytes(found)
+        if len(found) > entry.LARGEST or more is None or not rest or not rest.startswith(more):
+            return bytes(found)
+    raise _Broken(f"more than {_MOST_STREAMS} compressed streams")
 
 
 def _gzip(body: bytes) -> bytes:

@@ -129,7 +129,7 @@ def open_packed_for_writing(path: Path) -> Iterator[BinaryIO]:
 def seekable(file: BinaryIO) -> Iterator[BinaryIO]:
     """Return a file that can seek: a compressed file or a pipe is copied to a temporary file.
 
-    A compressed file can seek in theory, but decompresses from its start for every step back.
+    A compressed file could seek, but it decompresses from its start for each step back.
     """
     raw = getattr(file, "raw", file)
     if isinstance(raw, (io.FileIO, io.BytesIO)) and file.seekable():

@@ -12,7 +12,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.compression import FAILURES
 from scrapy_neardup.page.item import ItemFields
 
-#: A larger record is no page, or never ends. It is not read into memory.
+#: The most bytes of a record. A larger one is no page, or never ends, and is not read into memory.
 LARGEST = 50_000_000
 #: The byte order mark, which some programs write first.
 BOM = b"\xef\xbb\xbf"

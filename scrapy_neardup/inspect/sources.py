@@ -10,10 +10,10 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
-from scrapy_neardup.files import HTML
+from scrapy_neardup.files import HTML, find_format
 from scrapy_neardup.files.compression import open_packed
 from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
-from scrapy_neardup.lab.documents import DocumentReader, guess_format
+from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import PageContent, decode_body
@@ -127,7 +127,7 @@ def find_side(url: str, store: PageStore) -> Side:
 
 def _read_file(path: Path, config: Config) -> Page:
     if not path.name.lower().endswith(HTML):
-        if path.is_file() and guess_format(str(path)) == "text":
+        if path.is_file() and find_format(str(path), default="jsonl") == "text":
             return _read_text(path)
         raise NearDupError(
             f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."

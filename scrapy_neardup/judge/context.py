@@ -123,7 +123,7 @@ class Context:
         """The version of the page that this one updates: the delivered one; None if none was delivered.
 
         A record of a former recipe always counts, though it cannot be compared: such a page is updated unless it is a
-        copy. That is what ``migrate`` promises, also for a copy that was dropped.
+        copy. ``migrate`` promises that, also for a copy that was dropped.
         """
         known = self.known
         if known is None:

@@ -201,8 +201,8 @@ def _renewed(context: Context, known: Record, mark: int, match: Match, likeness:
 
 
 # The place of a copy in its group. The first page of a group keeps its record, whoever leads the group later, and a
-# better page must be a copy of that one. So a chain of better pages does not drift. A delivered page that changes
-# passes though a newer page holds its text: nobody can stop the updates of an article by publishing a copy of it.
+# better page must be a copy of that one. So a chain of better pages does not drift. A new version of a delivered page
+# passes even if a newer page has the same text. So nobody can stop the updates of an article by publishing a copy.
 
 
 class Role(Enum):
@@ -216,8 +216,8 @@ class Role(Enum):
     LEADING = "leading"
     #: A new version of a delivered page whose group is led by a better one.
     FOLLOWS = "follows"
-    #: It passes as an original: a new version of a page that was delivered before the similar page, or a much longer
-    #: page of another publisher where the longest is preferred.
+    #: It passes as an original. It is a new version of a page that was delivered before the similar page; or the
+    #: longest is preferred, and it is a much longer page of another publisher.
     ORIGINAL = "original"
 
     @property

@@ -100,7 +100,7 @@ class Outcomes(Protocol):
 
 
 class InFlight:
-    """The unsettled reservations, in the order in which they were registered, by URL, digest of their bytes and key."""
+    """The unsettled reservations by URL, digest of their bytes, and key; the earliest comes first."""
 
     def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
         self._by_url: dict[str, list[Reservation]] = {}

@@ -60,7 +60,7 @@ class Preference(ABC):
         return False
 
     def add_evidence(self, new: Contender, kept: Evidence | None) -> Evidence | None:
-        """Return what the state keeps of a page, with what later pages are weighed against."""
+        """Return the evidence of a page with the facts that later pages are compared with."""
         return kept
 
 

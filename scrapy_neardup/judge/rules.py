@@ -1,7 +1,7 @@
 """The rules that judge a page, in their order: see ``RULES``.
 
-A rule returns None if it does not apply. Its docstring states when it applies. Else it returns a ``Ruled`` with the
-verdict, or ``Blocked``: the verdict depends on a page in flight, which passed and whose item is still in the pipelines.
+A rule returns None if it does not apply; its docstring states when it applies. Otherwise it returns ``Ruled`` with the
+verdict, or ``Blocked`` if the verdict depends on a page in flight, whose item is still in the pipelines.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def judge_little_text(context: Context) -> Ruling | None:
 def judge_copy(context: Context) -> Ruling | None:
     """The page is a copy of an earlier one, or was dropped as one at this URL.
 
-    A dropped copy that comes again keeps its group though by now it may be more like another original, as a page does
-    that is known by its bytes. But a preference may have it lead a group.
+    A dropped copy that comes again keeps its group, though by now it may be more like another original. A page that is
+    known by its bytes does the same. But with a preference the copy may lead a group.
     """
     if context.policy.preference is None:
         return judge_returned_copy(context) or _judge_similar(context)
@@ -244,8 +244,8 @@ def judge_page(context: Context) -> Ruling:
 
 
 # A page whose bytes were judged before need not be read. It gets the verdict that reading would give; only the match
-# may differ, because it names the page with the same bytes. The page is read if anything else could matter: a manual
-# verdict, a preference that reads texts, a delivered page with other bytes, new boilerplate, or missing evidence.
+# may differ, because it names the page with the same bytes. The page is read where more than its bytes matters: for
+# a manual verdict, a preference that reads texts, a delivered page with other bytes, new boilerplate, missing evidence.
 
 
 def knows_bytes(store: PageStore, in_flight: InFlight, url: str, body: int) -> bool:

@@ -66,10 +66,10 @@ class KeyValueStore(ABC):
     is_scratch: bool = False
     #: Whether other processes may write at the same time.
     is_shared: ClassVar[bool] = False
-    #: No record with a larger id exists. Who knows better lowers it, which saves look-ups.
+    #: No record has a larger id. The page store lowers it to the newest id, which saves look-ups.
     largest: int = NO_ID
 
-    #: The checksum of all rows, for who has one.
+    #: The checksum of all rows; None for a store without one.
     tally: RowTally | None = None
     #: Whether all rows have to be read and compared with the tally.
     must_verify: bool = False
@@ -220,19 +220,6 @@ class Engine(KeyValueStore):
     def exists(cls, location: str) -> bool:
         """Whether there is a state, sound or not."""
 
-    @classmethod
-    def witness_of(cls, location: str) -> Path | None:
-        """Return the path of the witness file, or None."""
-        return None
-
-    @classmethod
-    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
-        """Copy the state under its lock into ``folder``, which the caller removes, and open the copy.
-
-        Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied or opened.
-        """
-        raise StoreError(f"A {cls.scheme} state cannot be repaired. Restore it from a backup.")
-
 
 class FileEngine(Engine):
     """A database in files of its own, which one process opens at a time: under its lock, or only to be read.
@@ -259,6 +246,14 @@ class FileEngine(Engine):
     def lock_of(cls, location: str) -> Path:
         """Return the lock file."""
         return Path(f"{location}.lock")
+
+    @classmethod
+    @abstractmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        """Copy the state under its lock into ``folder``, which the caller removes, and open the copy.
+
+        Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied or opened.
+        """
 
     def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
         super().__init__(location, named_by, options)

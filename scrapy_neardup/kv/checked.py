@@ -47,8 +47,10 @@ class CheckedStore(WrappedStore):
                 engine.create()  # also if making it was cut short
             self.tally: RowTally = _read_tally(engine, witness)
         except BaseException as error:
-            engine.close_files()
-            self._unlock()
+            try:
+                engine.close_files()
+            finally:
+                self._unlock()
             if isinstance(error, Moving):
                 raise self.damaged(str(error)) from None
             raise
@@ -167,7 +169,8 @@ class Snapshot(WrappedStore):
 
     def _open(self) -> None:
         engine = self._engine
-        engine.check_place()
+        if not self.is_held:  # else its holder did so; to open a file of this process drops SQLite's locks
+            engine.check_place()
         # First the witness: the state is written before it, so the state must be as new.
         witness = open_witness(engine, writable=False)
         if witness is not None:

@@ -1,6 +1,6 @@
 """A state in a LevelDB directory, protected from the ways in which LevelDB loses data silently.
 
-    <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently
+    <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently; the file stays
     <location>/db/         LevelDB's files
     <location>/witness     how far the state had come: see ``Witness``; after a clean close also a digest of the files
 
@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Row, copying, hopeless
+from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, copying, hopeless
 from scrapy_neardup.kv.checkpoint import checkpoint
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.options import DEFAULT, Options
@@ -129,7 +129,10 @@ class LevelDB(FileEngine):
 
     def open(self, witness: Witness | None, *, is_held: bool) -> None:
         with self._guard:
-            self.is_untouched = not is_held and witness is not None and witness.digest == self.digest()
+            try:
+                self.is_untouched = not is_held and witness is not None and witness.digest == self.digest()
+            except FileNotFoundError as error:
+                raise Moving(str(error)) from None
         if self.is_untouched and self._lock is not None:
             self.open_at(self._files)
             return

@@ -32,8 +32,8 @@ def lock(path: Path, location: str) -> FileLock:
         ) from None
     except OSError as error:
         raise StoreError(
-            f"The state at {location} cannot be locked: {error}. Check that you may write there and that "
-            f"{path.name} is a file, or set NEARDUP_STORE to another path."
+            f"The state at {location} cannot be locked: {error}. Check that {path.name} is a file, and that you may "
+            "write to it and to its folder, or set NEARDUP_STORE to another path."
         ) from error
     return held
 

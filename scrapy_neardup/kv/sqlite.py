@@ -3,7 +3,7 @@
     <location>            the database
     <location>-wal        its log, until it is closed
     <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
-    <location>.lock       ours, while the state is open
+    <location>.lock       ours: held while the state is open; the empty file stays
 
 A page is written to the log, which is synced once a second (``SYNC_EVERY``): a kill costs nothing, a power cut the
 pages since then, as with LevelDB. SQLite syncs its log before it moves it into the file, so a power cut leaves the

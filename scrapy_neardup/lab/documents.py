@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_neardup.errors import PageError, SettingsError
+from scrapy_neardup.errors import PageError
 from scrapy_neardup.files import STDIN, Entry, InputRecord, Skipped, find_format, read_input
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.files.entry import name_entry
@@ -44,7 +44,8 @@ class DocumentReader:
         for file in files:
             is_folder = str(file) != STDIN and Path(file).is_dir()
             name = str((find_file(Path(file), "docs.jsonl") if is_folder else None) or file)
-            yield from self._read(read_input(name, "" if is_folder and name == str(file) else guess_format(name)))
+            format = "" if is_folder and name == str(file) else find_format(name, default="jsonl")
+            yield from self._read(read_input(name, format))
 
     def _read(self, records: Iterator[InputRecord]) -> Iterator[Page]:
         seen: set[str] = set()
@@ -80,14 +81,6 @@ def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
     if entry.html:
         values[source.fields.names["html"]] = decode_body(entry.html, entry.content_type or None)
     return replace(source.page(values, None, url or name), url=name, site=site_of(url))
-
-
-def guess_format(file: str) -> str:
-    """Return the format of a file by its name, JSON lines by default."""
-    try:
-        return find_format(file)
-    except SettingsError:
-        return "jsonl"
 
 
 _VALUES = attrgetter(*(field.name for field in fields(Page)))

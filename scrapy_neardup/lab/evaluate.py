@@ -59,7 +59,7 @@ def replay(documents: Iterable[Page], judge: Judge) -> Iterator[tuple[Page, Verd
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """LabelScore of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
+    """The agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
 
     ``unsure`` pairs count in neither. A dropped page counts as dropped, whatever its original.
     """

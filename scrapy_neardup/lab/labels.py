@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files import Entry, read_input
-from scrapy_neardup.lab.documents import guess_format
+from scrapy_neardup.files import Entry, find_format, read_input
 
 #: Answers to the question: would a publisher who wants each article once drop the later page?
 DROP = {"yes": True, "no": False, "unsure": None}
@@ -49,7 +48,7 @@ def read_labels(path: Path, places: Mapping[str, int], corpora: Container[str]) 
     """
     if not path.is_file():
         raise NearDupError(f"{path} with labels does not exist. Name a file with --pairs; {_NEED}.")
-    format = guess_format(str(path))
+    format = find_format(str(path), default="jsonl")
     labels = {}
     for record in read_input(str(path), "jsonl" if format == "text" else format):
         if not isinstance(record, Entry):
@@ -80,7 +79,10 @@ def _turn(label: Label, places: Mapping[str, int]) -> Label:
     """Return the label with the earlier document first. Raises ValueError for an unknown document."""
     for name in (label.a, label.b):
         if name not in places:
-            raise ValueError(f"no document has the id {name!r}")
+            raise ValueError(
+                f"no document has the id {name!r}. Name documents that also hold the dropped pages, such as the feed "
+                "of a dry run, or the field of the ids with --id"
+            )
     if label.a == label.b:
         raise ValueError("a and b are the same document")
     a, b = sorted((label.a, label.b), key=places.__getitem__)

@@ -19,7 +19,7 @@ from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
-from scrapy_neardup.kv.base import Changes, Engine, Row
+from scrapy_neardup.kv.base import Changes, FileEngine, Row
 from scrapy_neardup.maintenance.damaged import DamagedState
 from scrapy_neardup.maintenance.export import OpenState, PageEntry
 from scrapy_neardup.maintenance.scan import Watch, unwatched
@@ -114,15 +114,16 @@ def _load_counts(rows: Mapping[bytes, bytes]) -> Counts:
 
 
 @contextmanager
-def new_state(kind: type[Engine], location: str) -> Iterator[tuple[Path, str]]:
+def new_state(kind: type[FileEngine], location: str, source: str) -> Iterator[tuple[Path, str]]:
     """Yield a scratch folder, and the location for a state in it; at the end that state is at ``location``.
 
-    Raises StoreError if something is there already, or if a run that was killed has left its folder.
+    ``source``: the location of the old state. Raises StoreError if the new one would lie inside it, if something is
+    there already, or if a run that was killed has left its folder.
     """
     place, witness = Path(location), kind.witness_of(location)
-    for there in (place, witness):
-        if there is not None and there.exists():
-            raise StoreError(f"{there} already exists. Name a new place for the new state.")
+    if place.is_relative_to(source):
+        raise StoreError(f"{place} is the old state, or inside of it. Name a place outside of it.")
+    _refuse_existing(place, witness)
     prefix = f".{place.name}-unfinished-"
     for left in place.parent.glob(f"{escape(prefix)}*"):
         raise StoreError(
@@ -134,15 +135,22 @@ def new_state(kind: type[Engine], location: str) -> Iterator[tuple[Path, str]]:
         with TemporaryDirectory(prefix=prefix, dir=place.parent, ignore_cleanup_errors=True) as folder:
             draft = str(Path(folder) / "new")
             yield Path(folder), draft
+            _refuse_existing(place, witness)  # a crawl may have begun there, and a rename replaces its file
             Path(draft).rename(place)
             new_witness = kind.witness_of(draft)
-            if witness is not None and new_witness is not None and new_witness.exists():  # else it moved with the state
+            if new_witness.exists():  # else it moved with the state
                 new_witness.rename(witness)
             sync_directory(place.parent)
     except OSError as error:
         raise StoreError(
             f"The new state at {place} cannot be made: {error}. Name another place, or make room."
         ) from None
+
+
+def _refuse_existing(*paths: Path) -> None:
+    for there in paths:
+        if there.exists():
+            raise StoreError(f"{there} already exists. Name a new place for the new state.")
 
 
 # A damaged state.
@@ -165,8 +173,8 @@ class RepairResult:
 
 
 def repair(
-    source: tuple[type[Engine], str],
-    target: tuple[type[Engine], str],
+    source: tuple[type[FileEngine], str],
+    target: tuple[type[FileEngine], str],
     recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
     secret: Secret | None = None,
@@ -177,7 +185,7 @@ def repair(
     crawl uses the source, StoreError if nothing is readable or there is no room.
     """
     kind, location = source
-    with new_state(*target) as (folder, draft):
+    with new_state(*target, location) as (folder, draft):
         with kind.damaged_copy(location, folder) as copy:
             damaged = DamagedState(copy, kind, location, recipe, secret)
             with closing(open_at(target[0], draft, damaged.recipe, secret=damaged.secret)) as store:

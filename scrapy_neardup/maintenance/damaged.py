@@ -13,7 +13,7 @@ import numpy as np
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import DamagedCopy, Engine, Row, after
+from scrapy_neardup.kv.base import DamagedCopy, FileEngine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.maintenance.verify import unpack_record
@@ -94,7 +94,7 @@ class DamagedState:
     def __init__(
         self,
         copy: DamagedCopy,
-        kind: type[Engine],
+        kind: type[FileEngine],
         location: str,
         recipe: Mapping[str, Any] | None,
         secret: Secret | None,
@@ -167,7 +167,7 @@ class DamagedState:
 
 def _read_head(
     names: Mapping[bytes, bytes],
-    kind: type[Engine],
+    kind: type[FileEngine],
     location: str,
     given_recipe: Mapping[str, Any] | None,
     given: Secret | None,
@@ -176,8 +176,7 @@ def _read_head(
     recipe: Mapping[str, Any] | None = None
     with suppress(KeyError, TypeError, ValueError):
         recipe = check_recipe(names[meta_key("recipe")], None, location)
-    witness = kind.witness_of(location)
-    own = names.get(meta_key("secret")) or (secret_at(witness) if witness is not None else None)
+    own = names.get(meta_key("secret")) or secret_at(kind.witness_of(location))
     if recipe is not None:
         secret = secret_of(recipe, own, given, location)
     else:

@@ -37,8 +37,8 @@ Extractor = Callable[[str, str], "str | None"]
 class PageContent:
     """The HTML of a page, neither decoded nor parsed. It can be sent to another process.
 
-    ``content``: text, or a body with its ``content_type``. ``is_of_url``: whether it surely belongs to the URL; if not,
-    the HTML must name the URL as canonical. ``metadata``: from the item.
+    ``content``: text, or a body with its ``content_type``. ``is_of_url``: False if the item has another URL than its
+    response; then the HTML must name the item's URL as canonical. ``metadata``: of the item; ``PageSource`` applies it.
     """
 
     url: str
@@ -62,7 +62,7 @@ class PageContent:
         return html
 
 
-#: What became of a page that was to be read. None: it was not read, because that may take long.
+#: A page that was read, or why it could not be read. None: it was not tried, because that may take long.
 Answer = Page | ExtractionError | None
 
 
@@ -116,7 +116,7 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
 
 
 def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:
-    """Like ``extract``, but return the visible lines and their roles too."""
+    """Read a page, and return its visible lines and their roles too. See ``extract``."""
     if extractor is not None:
         return read_text(extract(html, url, max_html=max_html, extractor=extractor))
     _check_size(html, max_html)
@@ -134,7 +134,7 @@ def _check_size(html: str, max_html: int) -> None:
 
 
 def hash_html(html: str) -> int:
-    """Return a hash that shows whether an unread page has changed. 0 for an empty page."""
+    """Return a hash of the HTML, without a state's secret; 0 for an empty page. It shows whether a page changed."""
     return OPEN.of(html) if html.strip() else 0
 
 
@@ -162,7 +162,7 @@ def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
     for meta in root.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").strip().lower()
         names.setdefault(name, _one_line(meta.get("content") or ""))
-    # A picture may have a title of its own.
+    # An SVG picture may have a title too.
     own = next((title.text or "" for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), "")
     title = article_title(_one_line(own), names.get("og:site_name", "")) or names.get("og:title", "")
     links = (link.get("href") or "" for link in root.iter("link") if _is_canonical(link))

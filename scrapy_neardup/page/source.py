@@ -24,8 +24,8 @@ def _encode(content: str | bytes) -> bytes:
 class PageResponse:
     """A response from any crawler or archive.
 
-    ``content_type``: the header. ``aliases``: URLs that redirected here. ``is_text``: whether the crawler takes the
-    body for text.
+    ``content_type``: the header. ``aliases``: URLs that redirected here. ``is_text``: False for a body that the
+    crawler takes for binary.
     """
 
     url: str
@@ -187,7 +187,7 @@ class PageSource:
         return self._reader.read(content, only_quick=True)
 
     def finish(self, unread: UnreadPage, answer: Answer) -> Page:
-        """Return the page of an answer. Raises ExtractionError if it could not be read for a reason beside a limit."""
+        """Return the page of an answer. Raises ExtractionError, but a page over a limit has no text instead."""
         assert answer is not None
         page = answer
         if isinstance(page, ExtractionError):

@@ -1,8 +1,8 @@
 """Worker processes that read pages and can be ended, each with a thread that waits for its answers.
 
-No limit on its input bounds the time of a parser on a hostile page, and nothing within Python can end it. So a worker
-ends itself when a page takes too long. It is replaced, as is one that grew too large or died, and only its page is to
-blame.
+A hostile page can keep a parser busy for minutes, whatever its size, and Python cannot interrupt C. So a worker ends
+itself when a page takes too long. The pool replaces it, and also a worker that grew too large or died. Only the page is
+to blame.
 
 The workers are plain child processes. ``multiprocessing``, ``concurrent.futures`` and pebble import the main module of
 the program again in each child, so a script without ``if __name__ == "__main__"`` would start a crawl in each. They
@@ -41,7 +41,7 @@ _MOST_WORKERS = 4
 _WORKER_MEMORY = 400_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
-#: Errors of a pipe whose other end is dead, or talks nonsense.
+#: Errors of a pipe whose other end is dead or sends no message.
 _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
 

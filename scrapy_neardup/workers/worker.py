@@ -132,7 +132,7 @@ def _unpack(packed: Any, content: BinaryIO) -> Any:
 
 #: Bytes that a worker may use beyond those of its start. A page that needs more is too large.
 MAX_MEMORY = 180_000_000
-#: Bytes of these that it may keep between two questions. Then another worker replaces it.
+#: Of these, bytes that it may keep between two questions. Another worker replaces one that keeps more.
 MAX_KEPT = 90_000_000
 #: Seconds that a worker may take to start.
 _START_SECONDS = 60.0
@@ -149,8 +149,10 @@ def main() -> None:
         Path(os.devnull).open("wb") as nowhere,
     ):
         os.dup2(2, 1)  # an extractor may print
+        if hasattr(os, "register_at_fork"):  # a process that it forks would keep the pipe open when this one ends
+            os.register_at_fork(after_in_child=answers.close)
         options: ReadingOptions = receive(questions)
-        # Its thread needs neither the interpreter nor the parent.
+        # The thread of faulthandler needs neither the interpreter nor the parent.
         end_after = partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)
         end_after(_START_SECONDS)
         reader = HtmlReader(options.max_html, options.max_text, _import(options.extractor))
@@ -183,7 +185,7 @@ def _import(path: str) -> Extractor | None:
 
 
 def _size() -> tuple[int, int]:
-    """The bytes of addresses, of which each thread has many, and of resident memory; zeros if not on Linux."""
+    """The bytes of address space, which each thread reserves too, and of resident memory; zeros if not on Linux."""
     try:
         addresses, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
         page = os.sysconf("SC_PAGE_SIZE")

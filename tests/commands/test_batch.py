@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.errors import NearDupError, SettingsError
 from tests.batch import write_records
 from tests.build import article_text
 from tests.cli import Invoke
@@ -45,6 +45,13 @@ def test_wrong_options_are_refused(invoke: Invoke, tmp_path: Path, options: list
     name = write_records(tmp_path / "pages.jsonl", RECORDS)
     with pytest.raises(SettingsError, match=options[-2]):
         invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), *options)
+
+
+@pytest.mark.parametrize("option", ["--kept", "--rejects"])
+def test_an_output_that_is_an_input_is_refused(invoke: Invoke, tmp_path: Path, option: str) -> None:
+    name = write_records(tmp_path / "pages.jsonl", RECORDS)
+    with pytest.raises(NearDupError, match="is also an input"):
+        invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), option, name)
 
 
 def test_another_keep_policy_is_refused(invoke: Invoke, tmp_path: Path) -> None:

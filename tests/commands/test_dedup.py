@@ -197,8 +197,11 @@ def test_an_input_that_breaks_off_changes_nothing(make: Callable[[Path], str], r
 
 def test_an_output_that_is_an_input_is_refused(run: Invoke, folder: Path) -> None:
     (folder / "link.jsonl").symlink_to("feed.jsonl")
-    with pytest.raises(NearDupError, match="is also an input"):
-        run("feed.jsonl", "-o", "link.jsonl")
+    for outputs in (["-o", "link.jsonl"], ["-o", "out.jsonl", "--rejects", "feed.jsonl"]):
+        with pytest.raises(NearDupError, match="is also an input"):
+            run("feed.jsonl", *outputs)
+    with pytest.raises(NearDupError, match="is named for two outputs"):
+        run("feed.jsonl", "-o", "out.jsonl", "--rejects", str(folder / "out.jsonl"))
     assert (folder / "feed.jsonl").read_bytes() == lines(*RECORDS)
 
 

@@ -32,7 +32,7 @@ def test_a_lexicon_counts_traditional_characters_as_simplified_if_asked(tmp_path
 def test_a_lexicon_replaces_no_input_and_broken_documents_leave_nothing_behind(tmp_path: Path) -> None:
     pages = write_feed(tmp_path, PAGES)
     before = pages.read_bytes()
-    with pytest.raises(NearDupError, match=r"feed\.jsonl is also an input\. Name another file with -o\."):
+    with pytest.raises(NearDupError, match=r"feed\.jsonl is also an input"):
         run("lexicon", pages, "-o", pages, "--force")
     assert pages.read_bytes() == before
     pages.write_bytes(gzip.compress(before)[:-9])

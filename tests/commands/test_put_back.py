@@ -67,6 +67,8 @@ def test_all_drops_of_the_last_crawl_are_kept_but_those_with_a_manual_verdict(sq
         assert run("keep", "--last", "--site", site, "--store", sqlite) == 0
     assert said(sqlite) == {}
     assert run("copy", SAME, PEAR, "--store", sqlite) == 0
+    with pytest.raises(NearDupError, match=f"copy --remove {SAME}"):
+        run("copy", PEAR, SAME, "--store", sqlite)
     assert run("keep", "--last", "--site", "mirror.example", "--store", sqlite) == 0
     assert said(sqlite) == {EDITED: (ManualKind.KEEP, PEAR), SAME: (ManualKind.COPY, PEAR)}
 

@@ -29,6 +29,7 @@ class Slot:
 
     itemcount: int = 0
     uri: str = "mem://feed"
+    uri_template: str = "mem://feed"
     items: list[Any] = field(default_factory=list)
     answer: Callable[[], Any] = lambda: None
     accepts: Callable[[Any], bool] = lambda item: True
@@ -37,10 +38,6 @@ class Slot:
     @property
     def storage(self) -> Slot:
         return self
-
-    @property
-    def uri_template(self) -> str:
-        return self.uri
 
     def open(self, spider: Any) -> Any:
         return None

@@ -129,15 +129,17 @@ def test_pages_of_a_feed_that_fails_are_counted(late: bool) -> None:
     assert watched.watch.unstored() == ["mem://bad"]
 
 
-def test_batches_that_fail_are_one_feed_and_their_pages_are_not_held_any_longer() -> None:
-    watched = Watched(slot := Slot(uri="mem://batches").fails())
-    for id in range(10):
+def test_the_batch_that_fails_is_named_and_its_pages_are_not_held_any_longer() -> None:
+    watched = Watched()
+    for id in range(1, 4):
+        slot = Slot(uri=f"mem://batch-{id}", uri_template="mem://batch-%(batch_id)d")
+        watched.exporter.slots = [slot.fails() if id == 2 else slot]
         watched.export(id)
-        with pytest.raises(OSError, match="no room"):
+        with pytest.raises(OSError, match="no room") if id == 2 else nullcontext():
             slot.store(None)
-        watched.exporter.slots = [slot := Slot(uri=slot.uri).fails()]
+    assert watched.sealed == [1, 3]
     assert len(watched.watch._waiting) == 0
-    assert watched.watch.unstored() == ["mem://batches"]
+    assert watched.watch.unstored() == ["mem://batch-2"]
 
 
 def test_a_page_whose_first_feed_failed_is_not_sealed_by_the_feed_of_a_later_item() -> None:

@@ -118,6 +118,7 @@ ZSTD = PACKERS[".zst"]
         ("gzip", gzip.compress(LONG)[:-9], "packed as gzip: the data ends too early"),
         ("gzip", gzip.compress(LONG)[:900] + b"\0" * 900, "packed as gzip: "),
         ("gzip", gzip.compress(PAGE) + gzip.compress(LONG)[:900], "packed as gzip: the data ends too early"),
+        ("gzip", gzip.compress(b"") * 101, "packed as gzip: more than 100 compressed streams"),
         ("gzip", b"\0\1 no gzip", "packed as gzip: Error -3"),
         ("deflate", zlib.compress(LONG)[:-9], "packed as deflate: the data ends too early"),
         ("deflate", b"\0\1 no zlib", "packed as deflate: Error -3"),

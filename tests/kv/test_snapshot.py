@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.kv import checked
-from scrapy_neardup.kv.base import Moving
+from scrapy_neardup.kv import checked, sqlite
+from scrapy_neardup.kv.base import FileEngine, Moving
 from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.checkpoint import read_manifest
 from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
@@ -25,6 +25,7 @@ from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
+from tests.build import FILE_ENGINES
 from tests.faults import tally_problems
 
 ROOT = Path(__file__).parents[2]
@@ -225,6 +226,51 @@ def test_a_look_that_misses_what_was_written_before_is_made_again(url: str, monk
         with pytest.raises(StoreError, match="it ends at write"):
             open_snapshot(url)
         assert len(tries) == 3
+
+
+def test_a_file_that_a_beginning_crawl_removes_is_no_error(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with at_work(url) as store:
+        put(store, "http://a.example/1")
+    kind = FILE_ENGINES[url.partition(":")[0]]
+    real, left = kind.digest, [FileNotFoundError("000003.log")]
+
+    def digest(engine: FileEngine) -> str:
+        if left and kind.scheme == "leveldb":
+            raise left.pop()
+        return real(engine)
+
+    monkeypatch.setattr(kind, "digest", digest)
+    with seen(url) as look:
+        assert look.pages == 1
+
+
+def test_the_file_of_a_held_state_is_not_opened_beside_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A close of that file would drop SQLite's locks, if this process holds the state."""
+    url = f"sqlite://{tmp_path}/state"
+    with at_work(url) as store:
+        (tmp_path / "state.witness").unlink()
+        monkeypatch.setattr(checked, "_TRIES", 1)
+        monkeypatch.setattr(sqlite, "_application", lambda path: pytest.fail("the file was opened"))
+        with pytest.raises(StoreDamaged, match=r"witness .* is missing"):
+            open_snapshot(url)
+        put(store, "http://a.example/1")
+
+
+def test_the_lock_is_free_even_if_a_refused_state_cannot_be_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with at_work(url):
+        pass
+    kind = FILE_ENGINES[url.partition(":")[0]]
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise StoreError("the disk is gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(kind, "open", fail)
+        broken.setattr(kind, "close_files", fail)
+        with pytest.raises(StoreError, match="the disk is gone"):
+            open_store(url, {})
+    with at_work(url) as store:
+        assert not store.pages
 
 
 def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:

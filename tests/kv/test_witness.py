@@ -19,7 +19,8 @@ from scrapy_neardup.state.layout import pack_seen, record_key, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.urls import STORES, default_url
+from scrapy_neardup.state.urls import default_url
+from tests.build import FILE_ENGINES
 from tests.faults import engine_of, tally_problems
 from tests.state.test_contract import copy_as_killed
 
@@ -40,11 +41,9 @@ class Spot:
     """Where a state lies, with all that belongs to it; nothing else is there."""
 
     def __init__(self, kind: str, folder: Path) -> None:
-        self.kind, self.folder = STORES[kind], folder
+        self.kind, self.folder = FILE_ENGINES[kind], folder
         self.location = str(folder / f"state.{kind}")
-        found = self.kind.witness_of(self.location)
-        assert found is not None
-        self.witness = found
+        self.witness = self.kind.witness_of(self.location)
 
     def open(self) -> PageStore:
         return open_at(self.kind, self.location, RECIPE)

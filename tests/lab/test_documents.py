@@ -86,6 +86,12 @@ def test_a_file_that_is_missing_or_breaks_off_is_named_after_its_documents(tmp_p
         list(documents)
 
 
+def test_a_workbook_is_not_taken_for_json_lines(tmp_path: Path) -> None:
+    (tmp_path / "book.xlsx").write_bytes(b"PK")
+    with pytest.raises(NearDupError, match="CSV UTF-8"):
+        list(reader().read(tmp_path / "book.xlsx"))
+
+
 def test_documents_stay_the_same_on_disk() -> None:
     page = Page("a", "Ferry", ("x", "y"), "d", TEXT, site="a.example", html=5, reader="r", quotes=(3,))
     made = [page, Page("\ud800", text="half a character \ud800")]

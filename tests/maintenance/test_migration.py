@@ -335,6 +335,32 @@ def test_a_migration_that_is_interrupted_leaves_nothing(
     assert told(migrate(state, **MINHASH)[1], **MINHASH) == before
 
 
+def test_the_new_state_does_not_lie_inside_the_old_one(tmp_path: Path) -> None:
+    """LevelDB's folder with a folder in it could not be read."""
+    url = make_state("leveldb", tmp_path)
+    before = all_rows(url)
+    for inside in (url, f"{url}/db/new"):
+        with pytest.raises(StoreError, match="inside of it"):
+            run("migrate", "--store", url, "--to", inside, **MINHASH)
+    assert all_rows(url) == before
+
+
+def test_a_state_that_a_crawl_began_meanwhile_is_not_replaced(
+    sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, real = state_url("sqlite", tmp_path / "new.sqlite"), copying.copy_state
+
+    def copy_state(*arguments: Any) -> Any:
+        crawl(there, PAGES[:1], **MINHASH)
+        return real(*arguments)
+
+    monkeypatch.setattr(copying, "copy_state", copy_state)
+    with pytest.raises(StoreError, match=r"new\.sqlite already exists"):
+        run("migrate", "--store", sqlite, "--to", there, **MINHASH)
+    with opened(there, **MINHASH) as store:
+        assert [one.url for one in store.records()] == [PAGES[0][0]]
+
+
 def test_a_migration_that_was_killed_is_named_by_the_next_one(sqlite: str, migrate: Migrate) -> None:
     """Its folder is hidden, so no crawl and no command finds a state in it."""
     left = place(sqlite).with_name(".state-2.sqlite-unfinished-x7")

@@ -25,8 +25,7 @@ from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.urls import STORES
-from tests.build import KINDS, state_files
+from tests.build import FILE_ENGINES, KINDS, state_files
 
 RECIPE = {"method": "minhash", "seed": 7}
 PAGES = 2000
@@ -71,11 +70,11 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         if kind == "leveldb":
             pytest.importorskip("plyvel")
         found[kind] = folder / f"state.{kind}"
-        with closing(open_at(STORES[kind], str(found[kind]), RECIPE)) as store:
+        with closing(open_at(FILE_ENGINES[kind], str(found[kind]), RECIPE)) as store:
             fill(store)
         if kind == "leveldb":
             for _ in range(2):  # an opening makes tables of the log
-                with closing(open_at(STORES[kind], str(found[kind]), None)) as store:
+                with closing(open_at(FILE_ENGINES[kind], str(found[kind]), None)) as store:
                     store.kv.write(Changes({b"m" + bytes([n]) * 9: b"" for n in range(97, 99)}), sync=True)
                     store.kv.write(Changes(deletes={b"m" + bytes([n]) * 9 for n in range(97, 99)}), sync=True)
     return found
@@ -96,7 +95,7 @@ def mend(kind: str, source: Path, to: str = "", **options: Any) -> RepairResult:
     """Repair a state and look at what must be so whatever the damage; the new one is beside it."""
     target = source.parent / f"mended.{to or kind}"
     before = state_files(source.parent, source)
-    mended = repair((STORES[kind], str(source)), (STORES[to or kind], str(target)), **options)
+    mended = repair((FILE_ENGINES[kind], str(source)), (FILE_ENGINES[to or kind], str(target)), **options)
     assert state_files(source.parent, source) == before
     beside = {f"{source.name}.witness", f"{target.name}.witness"}
     assert {path.name for path in source.parent.iterdir() if path.suffix != ".lock"} <= {
@@ -111,7 +110,7 @@ def mend(kind: str, source: Path, to: str = "", **options: Any) -> RepairResult:
 
 def compare(target: Path, kind: str) -> int:
     """How many pages are in a state; each of them is as it was."""
-    with closing(open_at(STORES[kind], str(target), RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES[kind], str(target), RECIPE)) as store:
         assert check(store).sound
         pages = 0
         for record in store.records():
@@ -217,8 +216,8 @@ def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kin
     assert compare(source.parent / f"mended.{to}", to) == PAGES
     assert (mended.saved.pages, mended.saved.rows["evidence"], mended.lost) == (PAGES, 667, 0)
     with (
-        closing(open_at(STORES[kind], str(source), None)) as old,
-        closing(open_at(STORES[to], mended.location, None)) as new,
+        closing(open_at(FILE_ENGINES[kind], str(source), None)) as old,
+        closing(open_at(FILE_ENGINES[to], mended.location, None)) as new,
     ):
         assert list(new.kv.scan(b"b")) == list(old.kv.scan(b"b"))
         assert mended.saved.rows["counts"] == len(list(new.kv.scan(b"b"))) > 0
@@ -231,7 +230,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     copy: Callable[[str], Path], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = copy(kind)
-    store = open_at(STORES[kind], str(source), RECIPE)
+    store = open_at(FILE_ENGINES[kind], str(source), RECIPE)
     generation = store.begin("evening")
     new = Record(store.new_id(), "https://evening.example/", 1, keys=(5,))
     store.add(Record(new.id, new.url, new.id, keys=(5,)), generation=generation)
@@ -240,7 +239,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     store.close()
     mended = mend(kind, source)
     assert (mended.source.unsealed, mended.saved.pages, mended.lost) == (2, PAGES, 0)
-    with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES[kind], mended.location, RECIPE)) as store:
         assert store.rolled_back.pages == 0
         assert store.find(new.url) is None
         assert store.find(page(1).url) == page(1)
@@ -251,20 +250,20 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
 def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Path], kind: str) -> None:
     source = copy(kind)
     newer = Record(page(1).id + 7, page(1).url, page(1).id + 7, keys=(5,))
-    with closing(open_at(STORES[kind], str(source), RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES[kind], str(source), RECIPE)) as store:
         changes = Changes({record_key(newer.id): newer.pack()})
         store._postings.file(newer.keys, newer.id, changes)
         store.write(changes, added=1)
     mended = mend(kind, source)
     assert (mended.saved.replaced, mended.saved.pages, mended.lost) == (1, PAGES, 0)
-    with closing(open_at(STORES[kind], mended.location, RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES[kind], mended.location, RECIPE)) as store:
         assert store.find(newer.url) == newer
         assert store.record(page(1).id) is None
 
 
 def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> None:
     source = copy("sqlite")
-    with closing(open_at(STORES["sqlite"], str(source), RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES["sqlite"], str(source), RECIPE)) as store:
         changes = Changes({b"zebra": b"", evidence_key(7): told(0).pack(), meta_key("surprise"): b"1"})  # type: ignore[union-attr]
         changes.put(record_key(page(5).id), b"noise")
         changes.put(evidence_key(page(3).id), b"noise")
@@ -286,7 +285,7 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
 def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe: bytes | None) -> None:
     source = copy("sqlite")
     name = meta_key("recipe")
-    with closing(open_at(STORES["sqlite"], str(source), RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES["sqlite"], str(source), RECIPE)) as store:
         store.kv.write(Changes(deletes={name}) if recipe is None else Changes({name: recipe}), sync=True)
     with pytest.raises(StoreError, match="--assume-recipe"):
         mend("sqlite", source)
@@ -295,7 +294,9 @@ def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe:
     mended = mend("sqlite", source, recipe=RECIPE)
     assert mended.source.is_recipe_assumed
     again = repair(
-        (STORES["sqlite"], mended.location), (STORES["sqlite"], f"{source}.again"), recipe={"method": "other"}
+        (FILE_ENGINES["sqlite"], mended.location),
+        (FILE_ENGINES["sqlite"], f"{source}.again"),
+        recipe={"method": "other"},
     )
     assert not again.source.is_recipe_assumed, "a readable recipe is kept whatever is given"
     assert compare(Path(mended.location), "sqlite") == compare(Path(again.location), "sqlite") == PAGES
@@ -303,7 +304,7 @@ def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe:
 
 def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> None:
     source = copy("sqlite")
-    with closing(open_at(STORES["sqlite"], str(source), RECIPE)) as store:
+    with closing(open_at(FILE_ENGINES["sqlite"], str(source), RECIPE)) as store:
         store.kv.write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
     with pytest.raises(StoreMismatch, match="format 99"):
         mend("sqlite", source)
@@ -312,8 +313,8 @@ def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_state_that_is_in_use_is_not_copied(copy: Callable[[str], Path], kind: str) -> None:
     source = copy(kind)
-    with closing(open_at(STORES[kind], str(source), RECIPE)), pytest.raises(StoreLocked):
-        repair((STORES[kind], str(source)), (STORES[kind], str(source.parent / "mended")))
+    with closing(open_at(FILE_ENGINES[kind], str(source), RECIPE)), pytest.raises(StoreLocked):
+        repair((FILE_ENGINES[kind], str(source)), (FILE_ENGINES[kind], str(source.parent / "mended")))
     assert not (source.parent / "mended").exists()
 
 
@@ -363,7 +364,7 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
     before = state_files(source.parent, source)
     monkeypatch.setattr(copying, "sound_rows", fail)
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
-        repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
+        repair((FILE_ENGINES["sqlite"], str(source)), (FILE_ENGINES["sqlite"], str(source.parent / "mended.sqlite")))
     assert state_files(source.parent, source) == before
     assert sorted(path.name for path in source.parent.iterdir() if path.suffix != ".lock") == ["state.sqlite"]
 

@@ -28,6 +28,7 @@ from scrapy_neardup.state.layout import crawl_key, drop_key, judgement_key, site
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import parse_url
+from tests.build import FILE_ENGINES
 from tests.state.test_contract import Place, lasting
 
 __all__ = ["lasting"]
@@ -122,8 +123,8 @@ def test_a_broken_row_is_left_out_of_a_repaired_copy(
         read_all(store, name)
     assert dict(check(store).counts) == {f"broken {name}": 1}
     close_store(store)
-    source, target = map(parse_url, urls)
-    repair(source, target)
+    source, target = (parse_url(url)[1] for url in urls)
+    repair((FILE_ENGINES["sqlite"], source), (FILE_ENGINES["sqlite"], target))
     mended = open_store(urls[1], {})
     assert read_all(mended, name) == [whole]
     close_store(mended)

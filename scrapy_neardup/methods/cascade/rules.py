@@ -273,6 +273,21 @@ def _are_two_notices(pair: PairJudge) -> Decision | None:
     return Decision(False, "notices", lambda: sentence)
 
 
+def _open_differently(pair: PairJudge) -> Decision | None:
+    """Pages are two articles if titles and openings differ: the rest may be a template, or a disclaimer.
+
+    Titles differ if they give other numbers. Where the common text may be a template, they also differ by words.
+    """
+    features = pair.features
+    other_title = features.title_numbers or (features.form and features.title < pair.parameters.retitled)
+    if not other_title or features.reworded or features.similarity >= FIXED.nearly:
+        return None
+    if pair.new.order.opens_like(pair.earlier.order):
+        return None
+    sentence = "The common text may be a template: the titles and the openings differ."
+    return Decision(False, "openings", lambda: sentence)
+
+
 def _have_other_names(pair: PairJudge) -> Decision | None:
     """Two pages of one site are about two things if each title has a word that is nowhere in the other page.
 
@@ -305,6 +320,7 @@ RULES: tuple[Rule, ...] = (
     _are_short,
     _differ_with_boilerplate,
     _are_two_notices,
+    _open_differently,
     _have_other_names,
     _reach_score,
 )

@@ -138,6 +138,8 @@ def _encode_short(own: SegmentedText, most: int) -> bytes:
 _T = TypeVar("_T")
 #: Sentences in an order: so many from the beginning of a page, and from its end.
 _FIRST, _LAST = 16, 8
+#: Sentences with which a page opens.
+_OPENING = 3
 #: Bits of a sentence's hash.
 _BITS = 0xFFFF
 
@@ -149,6 +151,11 @@ class Order(NamedTuple):
     """
 
     sentences: tuple[int, ...]
+
+    def opens_like(self, other: Order) -> bool:
+        """Whether an opening sentence of either page is in the other."""
+        ours, theirs = set(self.sentences), set(other.sentences)
+        return not (ours.isdisjoint(other.sentences[:_OPENING]) and theirs.isdisjoint(self.sentences[:_OPENING]))
 
     def pack(self) -> bytes:
         return struct.pack(f">B{len(self.sentences)}H", len(self.sentences), *self.sentences)
