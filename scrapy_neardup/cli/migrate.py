@@ -36,7 +36,8 @@ effect:
   from it, with its ids, times, groups, evidence and deliveries; nothing is judged again. The old state stays as it is.
 
   A page gets a new fingerprint from its text in a feed (--from), else from its text in the state, if that keeps texts.
-  Without either, the state knows only its URL: the page is judged when it comes again, and passes once as updated.
+  Without a text it keeps its fingerprint if only a tool differs (extractor, segmenter). Otherwise the state knows only
+  its URL: the page is judged when it comes again, and passes once as updated.
 
 examples:
   scrapy neardup migrate
@@ -67,7 +68,10 @@ def convert_state(arguments: argparse.Namespace) -> int:
             return 0
         source = old.location
         _ = old.hashes  # raises if the secret is unknown
-        with new_state(kind, place) as (_, draft), open_or_make_state(kind.url(draft), recipe, old.secret) as new:
+        with (
+            new_state(kind, place, source) as (_, draft),
+            open_or_make_state(kind.url(draft), recipe, old.secret) as new,
+        ):
             migration = Migration(old, new, method, config.min_letters)
             migration.take_all(progress)
             if arguments.feeds:

@@ -66,10 +66,10 @@ class KeyValueStore(ABC):
     is_scratch: bool = False
     #: Whether other processes may write at the same time.
     is_shared: ClassVar[bool] = False
-    #: No record with a larger id exists. Who knows better lowers it, which saves look-ups.
+    #: No record has a larger id. The page store lowers it to the newest id, which saves look-ups.
     largest: int = NO_ID
 
-    #: The checksum of all rows, for who has one.
+    #: The checksum of all rows; None for a store without one.
     tally: RowTally | None = None
     #: Whether all rows have to be read and compared with the tally.
     must_verify: bool = False

@@ -4,9 +4,9 @@ Pages are united by URL, as if we had crawled them when the source saw them last
 sight as id; if that id is taken, with the next free one, and its references follow. Of a known page the version seen
 later stays, under our id. An original stays one, because its copies depend on it. An original of the source that
 copies one of ours becomes its copy, together with its own copies; they are no variants any more, or a group could
-drift. A page that stands for its group there stands for it here, unless its original is a copy of ours. A delivered
-page stays delivered, so it is unchanged when it comes again. Of two manual verdicts the newer one stays; a page kept
-by hand becomes no copy. So a second merge of the same pages changes nothing.
+drift. A page that represents its group there represents it here, unless its original is a copy of ours. A
+delivered page stays delivered, so it is unchanged when it comes again. Of two manual verdicts the newer one stays. A
+page kept by hand becomes no copy. So a second merge of the same pages changes nothing.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
     merger = _Merger(source, store, watch, found)
     merger.plan(method.with_hashes(store.hashes) if method else None)
     merger.write()
-    if found.added:
-        store.add_counts(source.counts, in_both=found.known + found.newer)
     return found
 
 
@@ -178,6 +176,8 @@ class _Merger:
                     # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
                     placed = _aged(self._place(entry.record), entry.record)
                     store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
+            # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
+            store.add_counts(self._source.counts, in_both=self._found.known + self._found.newer)
             store.seal(generation, store.unsealed(generation))
             store.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():

@@ -1,7 +1,4 @@
-"""Small tables of a state: rows of one sort below one letter, of which a bounded number stays.
-
-They hold the last crawls, and drops of each site.
-"""
+"""Small tables of a state, each with a maximum number of rows: the last crawls, and the drops of each site."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def numbers_on_sites(
 
 @lru_cache(maxsize=1000)
 def number_of_form_pages(site: str, hashes: Keyed) -> int:
-    """Return the number that counts the pages of a site of which it is known whether they are forms."""
+    """Return the number of a counter: pages of a site that were compared with its forms."""
     return hashes.of(f"form pages {site}") | 1
 
 

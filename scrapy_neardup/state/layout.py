@@ -1,18 +1,18 @@
 """How the state is written down, the same in every ordered store. Integers are big-endian.
 
-    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``; and
-                                how far its expiry has come: see ``Expiry``
+    m + name                    about the state: its recipe (JSON), its secret, its tally (see ``RowTally``), and the
+                                places of its expiry (see ``Cursors``)
     r + id                      a page: see ``Record``
-    e + id                      what can be told of it: see ``Evidence``
+    e + id                      its evidence: see ``Evidence``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
-    k + key                     ids of the pages that are filed under this key of 5 bytes. A page that is better than
-                                its original is filed under the id of its group, too: see ``newest_replacement``
-    k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
+    k + key                     ids of the pages under this key of 5 bytes. A page that is better than its original is
+                                also listed under the id of its group: see ``newest_replacement``
+    k + key + id                further pages under a key: this id, and others in the value: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     c + generation              a crawl, by the time of its beginning (JSON): see ``maintenance/tables``
     h + hash of a site          how many of its pages were judged, and dropped (JSON): see ``maintenance/tables``
-    d + generation + id         a page that a crawl dropped as a copy, in the order of that: see ``judge/drops``
-    n + hash of the URL         what somebody has said of a page by hand (JSON): see ``judge/manual_verdicts``
+    d + generation + id         a page that a crawl dropped as a copy, in that order: see ``judge/drops``
+    n + hash of the URL         a manual verdict (JSON): see ``judge/manual_verdicts``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     b + block                   counts of sentences, 64 buckets of them, compressed, and of forms: see ``Counts``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing

@@ -48,8 +48,8 @@ class PageStore(PageRows):
         pages: int,
         snapshot: Snapshot | None = None,
     ) -> None:
-        """``recipe``, ``secret``: as the state has them, see ``read_recipe``. ``snapshot``: what the state was when a
-        dry run began; None for a state that is written to. Raises StoreDamaged.
+        """``recipe``, ``secret``: as the state has them, see ``read_recipe``. ``snapshot``: the rows as they were at
+        the opening, for a reader or a dry run; None for a state that is written to. Raises StoreDamaged.
         """
         super().__init__(kv, secret, pages)
         self.scheme, self.location = kv.scheme, kv.location

@@ -1,7 +1,7 @@
 """Postings: which pages are filed under a key.
 
-Rows (on a server, where many crawlers file at once): one for each posting, k + key + id. A miss, which is what nearly
-all keys of a new page are, costs a search in each level of LevelDB: 25 microseconds in a million pages.
+Rows (on a server, where many crawlers file at once): one for each posting, k + key + id. Nearly all keys of a new page
+miss. In LevelDB each miss would cost a search in each level: 25 microseconds in a million pages.
 
 Lists (elsewhere): one row for each key, k + key, with the ids. LevelDB's Bloom filter answers a miss in one
 microsecond. A full row ends in a plus sign, and further ids stand in bundles, k + key + newest id, each as large as a

@@ -44,7 +44,8 @@ class RowCount:
         self._hashes = hashes
         self._last = b""
         self._pages = self._total = 0
-        #: Postings minus those of records: the sum of their ids, and of key times id, which finds exchanged ids.
+        #: Sums over postings less those over records, so 0 in the end: of ids, and of key times id. The second finds
+        #: exchanged ids.
         self._ids_filed = self._filed = 0
         #: Id and hash of the URL: of each record, and of each URL row.
         self._ids, self._urls = array("Q"), array("Q")

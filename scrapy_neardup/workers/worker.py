@@ -149,6 +149,8 @@ def main() -> None:
         Path(os.devnull).open("wb") as nowhere,
     ):
         os.dup2(2, 1)  # an extractor may print
+        if hasattr(os, "register_at_fork"):  # a process that it forks would keep the pipe open when this one ends
+            os.register_at_fork(after_in_child=answers.close)
         options: ReadingOptions = receive(questions)
         # The thread of faulthandler needs neither the interpreter nor the parent.
         end_after = partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)

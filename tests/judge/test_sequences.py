@@ -134,6 +134,8 @@ the better page that becomes another article leaves its place to the first
 the better page that is forgotten leaves its place to the first
     policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; forget TIMES; LATE duplicate wire;
     TIMES better wire
+a copy that was dropped for the better page leads once that is forgotten
+    policy times paper; WIRE unique; TIMES better wire; PAPER duplicate times; forget TIMES; PAPER better wire
 a copy of the better page that is none of the first cannot lead
     policy twig branch; STEM unique; BRANCH better stem; TWIG duplicate branch
 a page waits for a copy and for another version of itself

@@ -235,10 +235,27 @@ def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_
 # Counted sentences
 
 
-def test_counts_are_added_and_pages_that_both_know_are_not_counted_twice() -> None:
-    def counts(store: PageStore) -> list[int]:
-        return [int(count) for count in store.on_site("river.example").stood_on(np.array([1, 2], np.uint32))]
+def counts(store: PageStore) -> list[int]:
+    return [int(count) for count in store.on_site("river.example").stood_on(np.array([1, 2], np.uint32))]
 
+
+def test_a_merge_that_was_killed_loses_no_counts() -> None:
+    """Not even if its pages were sealed already, so that the next merge finds no new one."""
+    for writes in range(20):
+        ours, theirs = state([own(1, "a")], notes=4), state([own(1, "a", 7), own(3, "c")], notes=5)
+        try:
+            with killed_before(ours, writes):
+                merged(ours, theirs)
+        except Killed:
+            ours.journal.roll_back_crawls(ours.journal.crawls())
+        else:
+            break
+        merged(ours, theirs)
+        assert min(counts(ours)) >= 1 + 3 + 4 - 1, writes
+    assert 3 < writes < 19
+
+
+def test_counts_are_added_and_pages_that_both_know_are_not_counted_twice() -> None:
     ours = state([own(1, "a"), own(2, "b")], notes=4)
     apart = state([own(3, "c")], notes=5)
     overlapping = state([own(2, "b"), own(4, "d")], notes=3)

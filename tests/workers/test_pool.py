@@ -148,6 +148,16 @@ def test_a_hostile_page_costs_that_page_alone(order: str, seconds: float, expect
 
 
 @slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks")
+def test_a_process_that_an_extractor_forks_holds_up_nobody() -> None:
+    with opened(reading(seconds=0.5)) as pool:
+        reader_of(pool, "calm")
+        begun = time.monotonic()
+        assert reason(pool, "fork") == "too_slow"
+        assert time.monotonic() - begun < 5
+
+
+@slow
 def test_a_page_whose_worker_dies_is_tried_once_more(tmp_path: Path) -> None:
     with opened(reading()) as pool:
         first = reader_of(pool, "calm")

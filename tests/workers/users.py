@@ -25,7 +25,10 @@ def misbehave(order: str) -> None:
     if order == "die" or (order == "die once" and not Path(path).exists()):
         Path(path or os.devnull).touch()
         os._exit(3)
-    if order in ("hang", "wait"):
+    if order == "fork" and not os.fork():
+        time.sleep(6)
+        os._exit(0)
+    if order in ("fork", "hang", "wait"):
         Path(path or os.devnull).touch()
         time.sleep(100)
     if order == "pause":
