@@ -7,7 +7,6 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, flag, option
@@ -60,8 +59,6 @@ def check_state(arguments: argparse.Namespace) -> int:
             f"{new_place} is on a server, where no repaired copy can be made. Name a path, and merge the copy into a "
             "state on the server with: scrapy neardup merge"
         )
-    if Path(new_place).is_relative_to(place):
-        raise StoreError(f"{new_place} is inside the damaged state. Name a place outside of it.")
     repaired = repair((kind, place), (new_kind, new_place), recipe, progress, config.secret)
     data = {"source": place, **_repair_data(repaired)}
     present(arguments, data, _repair_lines(data, new_kind.url(repaired.location)))

@@ -68,7 +68,10 @@ def convert_state(arguments: argparse.Namespace) -> int:
             return 0
         source = old.location
         _ = old.hashes  # raises if the secret is unknown
-        with new_state(kind, place) as (_, draft), open_or_make_state(kind.url(draft), recipe, old.secret) as new:
+        with (
+            new_state(kind, place, source) as (_, draft),
+            open_or_make_state(kind.url(draft), recipe, old.secret) as new,
+        ):
             migration = Migration(old, new, method, config.min_letters)
             migration.take_all(progress)
             if arguments.feeds:

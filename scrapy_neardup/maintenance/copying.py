@@ -114,12 +114,15 @@ def _load_counts(rows: Mapping[bytes, bytes]) -> Counts:
 
 
 @contextmanager
-def new_state(kind: type[FileEngine], location: str) -> Iterator[tuple[Path, str]]:
+def new_state(kind: type[FileEngine], location: str, source: str) -> Iterator[tuple[Path, str]]:
     """Yield a scratch folder, and the location for a state in it; at the end that state is at ``location``.
 
-    Raises StoreError if something is there already, or if a run that was killed has left its folder.
+    ``source``: the location of the old state. Raises StoreError if the new one would lie inside it, if something is
+    there already, or if a run that was killed has left its folder.
     """
     place, witness = Path(location), kind.witness_of(location)
+    if place.is_relative_to(source):
+        raise StoreError(f"{place} is the old state, or inside of it. Name a place outside of it.")
     _refuse_existing(place, witness)
     prefix = f".{place.name}-unfinished-"
     for left in place.parent.glob(f"{escape(prefix)}*"):
@@ -182,7 +185,7 @@ def repair(
     crawl uses the source, StoreError if nothing is readable or there is no room.
     """
     kind, location = source
-    with new_state(*target) as (folder, draft):
+    with new_state(*target, location) as (folder, draft):
         with kind.damaged_copy(location, folder) as copy:
             damaged = DamagedState(copy, kind, location, recipe, secret)
             with closing(open_at(target[0], draft, damaged.recipe, secret=damaged.secret)) as store:

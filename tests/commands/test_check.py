@@ -127,8 +127,8 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
     ("target", "error", "said"),
     [
         (lambda folder: folder / "there", StoreError, "there already exists"),
-        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside the damaged state"),
-        (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
+        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside of it"),
+        (lambda folder: folder / "state.leveldb", StoreError, "inside of it"),
         (lambda folder: "memory:/", StoreError, "in memory"),
         (lambda folder: "redis:///x", SettingsError, "--store is"),
         (lambda folder: "redis://127.0.0.1:1/0?state=x", StoreError, "no repaired copy can be made"),

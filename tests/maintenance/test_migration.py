@@ -335,6 +335,16 @@ def test_a_migration_that_is_interrupted_leaves_nothing(
     assert told(migrate(state, **MINHASH)[1], **MINHASH) == before
 
 
+def test_the_new_state_does_not_lie_inside_the_old_one(tmp_path: Path) -> None:
+    """LevelDB's folder with a folder in it could not be read."""
+    url = make_state("leveldb", tmp_path)
+    before = all_rows(url)
+    for inside in (url, f"{url}/db/new"):
+        with pytest.raises(StoreError, match="inside of it"):
+            run("migrate", "--store", url, "--to", inside, **MINHASH)
+    assert all_rows(url) == before
+
+
 def test_a_state_that_a_crawl_began_meanwhile_is_not_replaced(
     sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
