@@ -1,4 +1,4 @@
-"""Scrapy's feeds: a page is sealed when every feed with an item of it is stored.
+"""Scrapy's feeds: a page is sealed (it counts permanently) when every feed with an item of it is stored.
 
 Also, which feeds this crawl overwrites, and which a dry run leaves out.
 """
@@ -48,7 +48,7 @@ _TIMES = ("%(time)s", "%(batch_time)s")
 class Feed:
     """One file of a feed (a batch of it).
 
-    ``name`` is empty for a stand-in that is no feed of Scrapy's.
+    ``name`` is empty for the stand-in of a response's further items (``Ledger``), which is no feed of Scrapy's.
     """
 
     slot: FeedSlot | None
@@ -58,7 +58,7 @@ class Feed:
 
 
 class NotWritten(Exception):
-    """The feed of this name could not write an item, for the cause of this."""
+    """The feed of this name could not write an item; ``__cause__`` is its error."""
 
 
 def take_over_feeds(crawler: Crawler) -> FeedExporter | None:
@@ -198,7 +198,8 @@ class FeedWatch:
 
         async def wait(result: Any) -> Any:
             with self._failures_of(feed):
-                return stored(await result)
+                answer = await result
+            return stored(answer)
 
         def stored(result: Any) -> Any:
             self.mark_stored(feed)
