@@ -139,8 +139,6 @@ class FixedThresholds(NamedTuple):
     names_again: int = 200
     #: Similarity below which title words are not compared, as the pages are no copies.
     compared: float = 0.3
-    #: Similarity from which other titles and other openings do not matter.
-    nearly: float = 0.9
     #: Different numbers in sentences that the earlier page lacks: more than a date has, as pages of a day share dates.
     reworded: int = 4
     #: Different numbers of two longer texts: with fewer they are the same by chance.

@@ -280,7 +280,7 @@ def _open_differently(pair: PairJudge) -> Decision | None:
     """
     features = pair.features
     other_title = features.title_numbers or (features.form and features.title < pair.parameters.retitled)
-    if not other_title or features.reworded or features.similarity >= FIXED.nearly:
+    if not other_title or features.reworded or features.similarity >= pair.parameters.certain:
         return None
     if pair.new.order.opens_like(pair.earlier.order):
         return None
