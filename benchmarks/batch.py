@@ -80,7 +80,7 @@ def _signature(line: str) -> Any:
 
 
 def run_datasketch(source: Path, workers: int) -> int:
-    """Drop each text for which the index has an earlier one; returns how many."""
+    """Drop each text that is like an earlier one in the index; return how many."""
     from datasketch import MinHashLSH
 
     index, dropped = MinHashLSH(threshold=0.7, num_perm=128), 0

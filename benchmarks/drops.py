@@ -96,7 +96,7 @@ def relaunch() -> Crawls:
 
 
 def unread() -> Crawls:
-    """60 delivered pages, of which the second crawl reads only the footer, which an older page holds."""
+    """60 delivered pages. The second crawl reads only their footer, which an older page holds."""
     footer = prose("footer", 400)
     old = [page("victim", "about", footer), *(page("victim", number, article(number)) for number in range(60))]
     return [old, [page("victim", number, footer) for number in range(60)]]

@@ -147,7 +147,7 @@ class Drawn(Cascade):
         return Fingerprint(keys_of(keys), bytes(sketch), own=1500, sentences=np.concatenate((own, form)))
 
     def _order_at(self, sketch: bytes) -> int:
-        """Where a sketch counts the sentences of which it holds the order."""
+        """Where a sketch counts the sentences whose order it holds."""
         *_, sentences, numbers, words = HEAD.unpack_from(sketch)
         minwise = self.parameters.bins * self.parameters.bits // 8
         return int(HEAD.size + minwise + 4 * sentences + 2 * numbers + 3 * words)

@@ -51,7 +51,7 @@ URL = "http://river.example/news/page.html"
 
 @dataclass(frozen=True)
 class Figures:
-    """The cost of one page; ``held``: seconds for which the crawl's own process was busy."""
+    """The cost of one page; ``held``: seconds that the crawl's own process was busy."""
 
     kind: str
     room: str

@@ -90,7 +90,7 @@ def module_of(name: str, modules: Collection[str]) -> str:
 
 
 def circle(graph: Mapping[str, Collection[str]]) -> list[str]:
-    """One of the circles, as modules of which each is imported by the next; empty if there is none."""
+    """Return one circle, as modules that the next one imports; empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

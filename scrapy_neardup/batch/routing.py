@@ -160,7 +160,7 @@ def counts_of(given: pa.Table) -> pa.Table:
 
 
 def attach(records: pa.Table, needed: pa.Table) -> pa.Table:
-    """Return the needed records as GIVEN rows; ``records``: ROWS of ``RECORD``, of which others are left out."""
+    """Return those of the ``records`` (ROWS of ``RECORD``) that are needed, as GIVEN rows."""
     joined = needed.join(records.select(["source", "hash", "payload"]), "source", join_type="inner")
     count = joined.num_rows
     zeros = pa.array(np.zeros(count, np.uint64))

@@ -118,7 +118,7 @@ class FeedWatch:
         return [feed.name for feed in self._open if feed.slot is not None and _overwrites(feed.slot)]
 
     def export(self, item: Any, spider: Spider) -> Set[Feed]:
-        """Have every feed that takes the item write it; returns these, some of which may be stored by now.
+        """Have every feed that takes the item write it, and return these feeds. A full batch is stored by then.
 
         Each feed gets it separately, so that a feed that fails does not keep it from the next. When all have had their
         turn, raises NotWritten for the first that failed.

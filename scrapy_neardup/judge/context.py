@@ -70,7 +70,7 @@ class Context:
         fingerprint: Fingerprint = NO_FINGERPRINT,
         reason: AnyReason = "",
     ) -> None:
-        """``given_up``: pages in flight for which this page no longer waits, because they took too long.
+        """``given_up``: pages in flight that took too long. This page no longer waits for them.
 
         ``reason``: why the text cannot be judged.
         """

@@ -2,6 +2,8 @@
 
 A rule returns None if it does not apply; its docstring states when it applies. Otherwise it returns ``Ruled`` with the
 verdict, or ``Blocked`` if the verdict depends on a page in flight, whose item is still in the pipelines.
+
+``state/record.Record`` describes the words for a known page: delivered, unjudged, former, original, variant, leads.
 """
 
 from __future__ import annotations
@@ -41,10 +43,12 @@ def judge_uncompared(context: Context) -> Ruling | None:
 
 
 def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
-    """Judge a page by its URL and source alone. It passes as unjudged, or is unchanged.
+    """Judge a page by its URL and source alone, without a comparison.
 
-    Items of a listing with little text may be equal and mean different things, so within one crawl all of them pass.
-    One with enough text is unchanged or updated like an article.
+    * A page without enough text is unchanged if its URL had the same source; else it passes as unjudged.
+    * An item of a listing with little text: the same, but within one crawl all pass. Two equal items of one URL may
+      mean different things.
+    * An item of a listing with enough text: the same, but with another source than before it is updated.
     """
     page, known = context.page, context.known
     verdict = context.verdict(Kind.UNJUDGED, reason=reason)
@@ -61,7 +65,7 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     if known is not None and not known.is_unjudged:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, source):
-        was_filed_in_this_crawl = known.id > context.crawl.generation  # both are times
+        was_filed_in_this_crawl = known.id > context.crawl.generation  # both are nanoseconds since 1970
         return Ruled(verdict) if all_pass and was_filed_in_this_crawl else keep_uncompared(context, known)
     id = context.store.new_id()
     if is_listed_text:
@@ -81,7 +85,7 @@ def keep_uncompared(context: Context, known: Record) -> Ruled:
 def _keep_record(context: Context, known: Record, verdict: Verdict, copied_from: tuple[Record, ...] = ()) -> Ruled:
     """Give the verdict on a page whose record stays. If it is unchanged, the record gets the digest of its bytes.
 
-    ``copied_from``: seen too.
+    ``copied_from``: the state notes that it has seen these records, too.
     """
     body = context.page.body if verdict.kind is Kind.UNCHANGED else 0
     renewed = replace(known, body=body or known.body)

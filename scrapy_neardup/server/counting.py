@@ -40,7 +40,7 @@ Entries = list[tuple[bytes, dict[bytes, bytes]]]
 class SharedBoilerplate(BoilerplateCounts):
     """The boilerplate counts of a state on a server."""
 
-    #: The position in the stream up to which all is counted here, and that of the blocks read.
+    #: All entries of the stream before this one are counted here; the same for the blocks that were read.
     stream_position = _START
     _blocks_position: bytes | None = None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-#: Bits of each level, and the number of pages up to which a state files on it.
+#: Bits of each level, and the largest number of pages that a state files on it.
 _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 #: The bytes of a URL's hash or of a key that decide where a row lies.
 _PARTS = {b"u": slice(4), b"k": slice(-4, None)}

@@ -1,4 +1,4 @@
-"""NEARDUP_DRY_RUN: the verdicts of a crawl on the state as it is, of which nothing changes, and no item is touched."""
+"""NEARDUP_DRY_RUN: the verdicts of a crawl on the state as it is. It changes neither the state nor an item."""
 
 from __future__ import annotations
 

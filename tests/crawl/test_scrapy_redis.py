@@ -25,7 +25,7 @@ HOSTS = 4
 
 
 def listed(site: Site) -> list[str]:
-    """Two lists of articles, each of which stands on the site four times; the addresses of the lists."""
+    """Two lists of articles, each four times on the site; returns the addresses of the lists."""
     links = []
     for host in range(HOSTS):
         for slug in ARTICLES:

@@ -89,7 +89,7 @@ def test_titles_of_many_sites_are_reposts() -> None:
         ((60, 60), "d" * 15, {}),
         ((60, 30), "d" * 15, {}),
         ((200, 0), "ddppp" + "d" * 15, {}),
-        # A site whose every page is dropped, and of which nothing is known, is a mirror.
+        # An unknown site that loses every page is a mirror.
         ((0, 0), "d" * 100, {}),
         # Delivered pages that are dropped are suspicious whatever the site was.
         ((60, 30), "Dp" * 9, {}),

@@ -31,7 +31,7 @@ def takes(seconds: float, slug: str, extra: str = "") -> str:
 
 @pytest.fixture
 def village(site: Site) -> Site:
-    """Articles and copies of them, of which the earlier ones take the longer to be read."""
+    """Articles and copies of them; earlier ones take longer to read."""
     for number, slug in enumerate(SLUGS):
         site.content[f"/a/{slug}"] = takes(0.1 if number % 2 else 0.0, slug)
         site.content[f"/b/{slug}"] = takes(0.0, slug, "转载自河边日报。")
@@ -218,7 +218,7 @@ def test_a_script_without_a_guard_runs_once_and_calls_what_other_processes_canno
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
 def test_ctrl_c_and_a_kill_leave_no_process_behind(village: Site, tmp_path: Path) -> None:
-    """Crawls with two workers, each of which is at a page that takes some seconds."""
+    """Crawls with two workers; each reads a page that takes some seconds."""
     village.content |= {f"/long/{n}": takes(4, SLUGS[n]) for n in range(2)}
     urls = [f"{village.base}/long/{n}" for n in range(2)]
     start = "process = CrawlerProcess()\nprocess.crawl(Village)\nprocess.start()"

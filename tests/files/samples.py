@@ -147,7 +147,7 @@ def read_until_error(path: Path | str, format: str = "") -> tuple[list[InputReco
 
 
 def fields(records: Iterable[InputRecord]) -> list[dict[str, Any]]:
-    """The fields of the entries, of which there must be no other."""
+    """The fields of the entries; all must be entries."""
     found = []
     for record in records:
         assert isinstance(record, Entry), record

@@ -147,7 +147,7 @@ def test_a_longer_text_that_comes_after_its_excerpt_is_told_of_and_passes(detect
 
 @pytest.mark.parametrize("likeness", PASSING)
 def test_only_a_copy_waits_for_a_page_on_its_way(store: PageStore, likeness: Likeness) -> None:
-    """So an excerpt is told of only if the longer text came through before it."""
+    """So an excerpt names the longer text only if that came through before it."""
     first = reserve(copying(store), page("first", LONG, HEADLINE))
     assert copying(store, likeness).check(ALIKE[likeness]) == Blocked(first)
     passing = reserve(copying(store), ALIKE[likeness])

@@ -21,7 +21,7 @@ ARTICLE = page("first", BODY)
 
 
 class Crawl:
-    """A crawl on a state whose clock is moved; ``expired``: pages of which it was told that they were forgotten."""
+    """A crawl on a state whose clock is moved; ``expired``: the pages that it reports as forgotten."""
 
     def __init__(self, bounds: Bounds, *, drops: bool = True) -> None:
         self.clock, self.expired = Clock(), 0

@@ -38,7 +38,7 @@ TEXTS = {
     # So different from the first page that it is filed as a variant, and a page that is only like the variant.
     "variant": TEXT[:34] + OTHER[:4],
     "further": TEXT[3:32] + OTHER[:6],
-    # The same three, of which the last is no copy of the first.
+    # The same three; the last is no copy of the first.
     "stem": TEXT[:30],
     "branch": TEXT[:24] + OTHER[:8],
     "twig": TEXT[8:24] + OTHER[:8],

@@ -1,4 +1,4 @@
-"""Methods of which the answers are known beforehand."""
+"""Methods whose answers are known beforehand."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def some_word(text: str) -> str:
 
 
 def some_pages(seed: int) -> tuple[Page, Page]:
-    """Two pages of which one is made of the other, more or less."""
+    """Two pages; one is made of the other, more or less."""
     dice = random.Random(seed)
     text, other = dice.sample([FERRY, BELL, MILL, SECOND_FERRY, LIGHTHOUSE], 2)
     if dice.random() < 0.25:

@@ -69,7 +69,7 @@ def title_marks(*parts: str) -> IsCommon:
 
 
 def with_lines(text: str, lines: Sequence[str], *, above: int = 0) -> str:
-    """The text between lines of boilerplate, ``above`` of which stand above it."""
+    """The text between lines of boilerplate; ``above``: the number of lines above it."""
     return "\n".join([*lines[:above], text, *lines[above:]])
 
 

@@ -27,7 +27,7 @@ Sentences = npt.NDArray[np.uint32]
 
 @dataclass
 class Known:
-    """A site of which is known on how many pages each sentence stood: as many as its fingerprint ends in."""
+    """A site whose sentences stood on as many pages as their fingerprints end in."""
 
     many: int
 

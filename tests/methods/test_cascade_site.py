@@ -40,7 +40,7 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
         (NO_HEADLINE, 40, 0, 0, 0, UNDECIDED),
         (NO_HEADLINE, 39, 0, 0, 0, APART),
         (SAME, 0, 0, 0, 0, UNDECIDED),
-        # Of a site of which little is known, pages must be all but the same.
+        # Pages of a little known site must be nearly the same.
         (SAME, 380, 20, 20, 7, UNDECIDED),
         (SAME, 380, 21, 0, 7, APART),
         (ALIKE, 380, 20, 20, 7, UNDECIDED),

@@ -118,7 +118,7 @@ def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster
 
 @pytest.mark.slow
 def test_a_store_is_where_the_sentinels_say(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A master that works is told only seconds later that it is none any more: until then one asks the Sentinels."""
+    """A working master learns seconds later that it is none any more: until then one asks the Sentinels."""
 
     def refuse(*_: object) -> None:
         raise redis.ConnectionError

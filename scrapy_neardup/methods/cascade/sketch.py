@@ -40,7 +40,7 @@ class Lines:
 
     @property
     def reach(self) -> int:
-        """The largest fingerprint up to which the sample is complete."""
+        """The sample has every fingerprint up to this one."""
         return max(self.lines) if len(self.lines) == MAX_LINES else 2**32 - 1
 
     def pack(self) -> bytes:
@@ -241,7 +241,7 @@ class Sketch:
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
 
     def word_limit(self, most: int) -> int:
-        """Return the hash up to which ``words`` is complete if ``most`` words are kept."""
+        """Return the largest hash of a complete part of ``words``, if ``most`` words are kept."""
         return max(self.words) if len(self.words) >= most else _LARGEST_WORD
 
     def pack(self) -> bytes:
