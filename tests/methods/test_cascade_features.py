@@ -246,6 +246,7 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
     "of the whole texts": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,
     "reaches 0.52": lambda e, c: c.duplicate and e.score >= e.needed,
     "two notices": lambda e, c: not c.duplicate and values(e)["gone"] == 1.0,
+    "the openings differ": lambda e, c: not c.duplicate and values(e)["similarity"] < DEFAULTS.certain,
     "two things": lambda e, c: not c.duplicate and values(e)["other_name"] == 1.0,
     "The earlier page contains": lambda e, c: not (c.duplicate or c.certain or c.same_site),
     "is below 0.52": lambda e, c: not c.duplicate and e.score < e.needed,
