@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.methods.cascade.features import Features, compare
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.sketch import Numbers, Sketch
+from scrapy_neardup.methods.cascade.sketch import Numbers, Order, Sketch
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import words
@@ -204,6 +204,25 @@ def test_a_title_word_that_stands_in_one_text_alone_asks_for_more_similarity() -
 
 
 # The rule that decides
+
+
+def test_an_opening_is_alike_if_a_sentence_of_it_stands_anywhere_in_the_other_page() -> None:
+    for one, other, alike in [
+        ((1, 2, 3, 4, 5, 6), (9, 8, 6), True),
+        ((1, 2, 3, 4, 5, 6), (9, 8, 7, 1), True),
+        ((1, 2, 3, 4, 5, 6), (9, 8, 7, 4, 5), False),
+        ((), (), False),
+    ]:
+        assert Order(one).opens_like(Order(other)) is Order(other).opens_like(Order(one)) is alike
+
+
+def test_background_under_another_title_and_opening_makes_a_follow_up_on_the_same_site() -> None:
+    """Between sites the same is a copy with another beginning."""
+    text = f"{FERRY}\n{SECOND_FERRY}"
+    news = "\n".join([*BELL.split("\n")[:3], *text.split("\n")[3:]])
+    one, old = page(news, "渡口和木匠", site="a.example"), page(text, site="a.example")
+    assert not judged(one, old).duplicate
+    assert judged(replace(one, site="b.example"), old).duplicate
 
 
 def test_in_the_middle_band_the_score_is_held_against_the_base() -> None:
