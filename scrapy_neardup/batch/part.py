@@ -1,6 +1,6 @@
 """One part of an archive: what its pages ask, its state, and its judging, as a small crawl.
 
-The state begins with given rows, and notes what is asked and written.
+The state begins with given rows. It notes the hashes that are asked for, and all rows that are written.
 """
 
 from __future__ import annotations

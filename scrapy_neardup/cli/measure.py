@@ -136,7 +136,7 @@ def _parse_methods(texts: list[str]) -> Iterator[MethodSpec]:
         yield from (MethodSpec(one, parameters) for one in (METHODS if name == "all" else [name]))
 
 
-#: In a sweep, name and value of the threshold; then the score, or why there is none.
+#: In a sweep, name and value of the threshold; then the score, or the error in its place.
 _Result = tuple[dict[str, Any], Score | NearDupError]
 
 

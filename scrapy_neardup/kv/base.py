@@ -320,6 +320,13 @@ class FileEngine(Engine):
             self._scratch.remove()
             self._scratch = None
 
+    def uncopied(self, error: OSError) -> StoreError:
+        """Return the error for a copy to read from that could not be made."""
+        return StoreError(
+            f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read and "
+            "that the disk has room for a copy."
+        )
+
     @abstractmethod
     def digest(self) -> str:
         """Return a digest of the closed files for the witness. Raises OSError."""

@@ -143,10 +143,7 @@ class LevelDB(FileEngine):
         except ValueError as error:
             raise self.damaged(str(error)) from None
         except OSError as error:
-            raise StoreError(
-                f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read "
-                "and that the disk is not full."
-            ) from error
+            raise self.uncopied(error) from error
         self.open_at(copy)
 
     def open_at(self, files: Path, *, new: bool = False) -> None:

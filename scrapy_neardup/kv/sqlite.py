@@ -203,10 +203,7 @@ class SQLite(FileEngine):
         except FileNotFoundError:
             raise Moving("its file is missing") from None
         except OSError as error:
-            raise StoreError(
-                f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
-                "that the disk has room for a copy."
-            ) from error
+            raise self.uncopied(error) from error
         if _as_they_are(path) != before or self.is_held():
             raise Moving("its file is changing")
         return copy

@@ -58,6 +58,13 @@ class Salvage:
         lost.sort()
         self.gaps += sum(low != end for (low, _), end in zip(lost, [b"", *(high for _, high in lost)], strict=False))
 
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row's value; None if there is none, or if it is unreadable."""
+        with suppress(StoreError):
+            for _, value in self._ordered(key, key + b"\0", reverse=False):
+                return value
+        return None
+
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
         """Yield the readable rows of a range from both ends; return the gap, or None."""
         for reverse in (False, True):
@@ -152,10 +159,9 @@ class DamagedState:
         return at if at < len(numbers) and numbers[at] == id else None
 
     def _evidence(self, id: int) -> Evidence | None:
-        key = evidence_key(id)
-        with suppress(StoreError, ValueError):
-            for _, packed in self._salvage._ordered(key, key + b"\0", reverse=False):
-                return Evidence.unpack(packed)
+        with suppress(ValueError):
+            packed = self._salvage.get(evidence_key(id))
+            return None if packed is None else Evidence.unpack(packed)
         return None
 
     @staticmethod
