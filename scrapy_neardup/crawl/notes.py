@@ -158,7 +158,7 @@ def _log_bounds(store: PageStore, config: Config) -> None:
         logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
     if config.max_pages is not None:
         surplus = store.pages - config.max_pages
-        more = f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
+        more = f" It has {surplus} more: they go bit by bit."
         logger.info(
             "The state keeps at most %d pages and forgets the oldest (NEARDUP_MAX_PAGES).%s",
             config.max_pages,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -100,27 +98,8 @@ def test_lost_and_unsealed_pages_are_counted(sqlite: str, invoke: Invoke, tmp_pa
         store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
         text = "A text of the evening, long enough to be judged by itself."
         judge_pages(store, [("https://evening.example/", "", text)], sealed=False)
-    drop_recipe(sqlite)
-    found = invoke("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", "--json").data
-    assert [found[name] for name in ("known_lost", "pages_before", "unsealed", "recipe_assumed")] == [1, 9, 1, True]
-
-
-def drop_recipe(state: str) -> None:
-    """Delete the recipe of a state without opening it, as that would roll pages back."""
-    with closing(sqlite3.connect(state.partition("://")[2])) as db:
-        db.execute("DELETE FROM kv WHERE k = ?", (meta_key("recipe"),))
-        db.commit()
-
-
-def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) -> None:
-    drop_recipe(sqlite)
-    with pytest.raises(StoreError, match="--assume-recipe"):
-        run("check", "--store", sqlite, "--repair", tmp_path / "new")
-    settings = {"NEARDUP_METHOD": "shingle", "NEARDUP_PARAMETERS": {"n": 4}}
-    assert run("check", "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", **settings) == 0
-    store = open_at(SQLite, str(tmp_path / "new"), None)
-    store.close()
-    assert (store.recipe["method"], store.recipe["parameters"]["n"]) == ("shingle", 4)
+    found = invoke("check", "--store", sqlite, "--repair", tmp_path / "new", "--json").data
+    assert [found[name] for name in ("known_lost", "pages_before", "unsealed")] == [1, 9, 1]
 
 
 @pytest.mark.parametrize(
