@@ -221,9 +221,7 @@ def _open_detector(config: Config, store_url: str, who: str, job: str, on_expire
         raise SettingsError(
             "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
         )
-    store = open_store(
-        store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
-    )
+    store = open_store(store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run))
     try:
         take_over(store, recipe, config.deciding(method), warn=logger.warning, inform=logger.info)
         return Detector(
