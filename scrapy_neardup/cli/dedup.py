@@ -22,10 +22,9 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input, writers
 from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
-from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.judge.records import Batch, Judged, make_immediate_judge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.extraction import Answer
@@ -140,7 +139,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
         need_lasting_method(method, asked)
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret) as store:
-            take_over(store, recipe, config.deciding(method), strict=config.strict, warn=warn, inform=warn)
+            take_over(store, recipe, config.deciding(method), warn=warn, inform=warn)
             yield store
         return
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,6 @@ from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ru
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger, one_line
 
 if TYPE_CHECKING:
@@ -83,8 +80,6 @@ class Judge:
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
         self._turns = Turns()
-        #: Digests of the pages that are not judged yet.
-        self._bodies: Counter[int] = Counter()
         self._drafting = 0.0
 
     @property
@@ -230,49 +225,30 @@ class Judge:
     async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
 
-        A page is read only if the detector cannot judge it by its bytes. On a server it never does.
+        A page that the detector knows by its bytes is not read.
         """
-        with self._counted(made.body):
-            read = None if self._may_know(made) else await self._read(made, turn)
+        if self._detector.may_know(made.url, made.body):
             await turn.comes()
-            if self._is_shared:
-                turn.leave()  # the server keeps the order of the pages of all crawlers
-            async with self._make_judgement() as judgement:
-                while not self._outage.happened:
-                    if read is None:
-                        ruling = self._detector.check_bytes(made.url, site_of(made.url), made.body, judgement.given_up)
-                    else:
-                        ruling = await judgement.check(read)
-                    if ruling is None:
-                        read = await self._read(made, turn)
-                        await turn.comes()
-                    elif isinstance(ruling, Ruled):
-                        self._watch.see(ruling.page or read or Page(made.url), ruling)
-                        if ruling.reservation is not None:
-                            turn.stay_until(ruling.reservation.when_settled)
-                        return ruling
-                    else:
-                        turn.leave()
-                        self._notes.count(stats.WAITED)
-                        await judgement.wait(ruling.by, self._wait)
+            unchanged = None if self._outage.happened else self._detector.check_bytes(made.url, made.body)
+            if unchanged is not None:
+                self._watch.see(Page(made.url), unchanged)
+                return unchanged
+        page = await self._read(made, turn)
+        await turn.comes()
+        if self._is_shared:
+            turn.leave()  # the server keeps the order of the pages of all crawlers
+        async with self._make_judgement() as judgement:
+            while not self._outage.happened:
+                ruling = await judgement.check(page)
+                if isinstance(ruling, Ruled):
+                    self._watch.see(page, ruling)
+                    if ruling.reservation is not None:
+                        turn.stay_until(ruling.reservation.when_settled)
+                    return ruling
+                turn.leave()
+                self._notes.count(stats.WAITED)
+                await judgement.wait(ruling.by, self._wait)
         return _unjudged(made.url, "store_failed")
-
-    @contextmanager
-    def _counted(self, body: int) -> Iterator[None]:
-        """Count a page by the digest of its bytes while it is read and judged."""
-        self._bodies[body] += 1
-        try:
-            yield
-        finally:
-            self._bodies[body] -= 1
-            if not self._bodies[body]:
-                del self._bodies[body]
-
-    def _may_know(self, made: Page | UnreadPage) -> bool:
-        """Whether the detector may know the bytes of the page when it is its turn."""
-        if self._is_shared or not made.body:
-            return False
-        return self._bodies[made.body] > 1 or self._detector.may_know(made.url, made.body)
 
     async def _read(self, made: Page | UnreadPage, turn: Turn) -> Page:
         return made if isinstance(made, Page) else await self._reader.read(made, turn)
@@ -282,7 +258,7 @@ class LocalJudgement:
     """A ``PageJudgement`` on this machine; ``RemoteJudgement`` is one on a server."""
 
     def __init__(self, detector: Detector) -> None:
-        self.given_up: list[Reservation] = []
+        self._given_up: list[Reservation] = []
         self._detector = detector
 
     async def __aenter__(self) -> LocalJudgement:
@@ -293,14 +269,14 @@ class LocalJudgement:
 
     async def check(self, page: Page) -> Ruling:
         """Judge the page. Raises StoreError."""
-        return self._detector.check(page, self.given_up)
+        return self._detector.check(page, self._given_up)
 
     async def wait(self, by: Reservation, seconds: float) -> None:
         """Wait until a page before this one is settled, or give it up."""
         settled = Event()
         by.when_settled(settled.happen)
         if not await settled.wait(seconds):
-            self.given_up.append(by)
+            self._given_up.append(by)
 
 
 def _unjudged(url: str, reason: AnyReason) -> Ruled:

@@ -223,7 +223,7 @@ def _open_detector(config: Config, store_url: str, who: str, job: str, on_expire
         )
     store = open_store(store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run))
     try:
-        take_over(store, recipe, config.deciding(method), strict=config.strict, warn=logger.warning, inform=logger.info)
+        take_over(store, recipe, config.deciding(method), warn=logger.warning, inform=logger.info)
         return Detector(
             method,
             store,
