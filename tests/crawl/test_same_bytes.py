@@ -78,7 +78,7 @@ def test_a_page_with_the_bytes_of_one_in_flight_is_read_only_if_that_is_lost(los
     judge = Judge(source, reader, detector, told, outage(told), SiteWatch(told, {}), wait=5.0)
 
     def page(url: str) -> Coroutine[Any, Any, JudgedPage]:
-        return judge.judge({}, Visit(PageResponse(url, html("goats-en").encode()), items=ResponseItems(1)))
+        return judge.judge({}, Visit(PageResponse(url, html("goats-en").encode()), items=ResponseItems(announced=1)))
 
     async def run() -> Verdict:
         first = await page("http://first.example/")
