@@ -13,7 +13,6 @@ from typing import Any
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
-from scrapy_neardup.kv.options import Options, read_options
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -147,10 +146,6 @@ def many_pages(name: str, value: Any) -> int | None:
     return None if value is None or value == "" else _whole(1, 2**53)(name, value)
 
 
-def _store_options(name: str, value: Any) -> Options:
-    return read_options(name, _mapping(name, value))
-
-
 def _fields(name: str, value: Any) -> dict[str, str]:
     given = _mapping(name, value)
     unknown = sorted(set(given) - set(DEFAULT_FIELDS))
@@ -218,8 +213,6 @@ class Config:
     #: ``redis+cluster://host,host?state=name``. ``%(name)s`` in a path is the spider's name; other attributes of the
     #: spider work the same way.
     store: str = _setting(_text, "")
-    #: How the state uses memory and disk, such as ``{"cache": "64MB"}``.
-    store_options: Options = _setting(_store_options, Options())
     #: Who shares the default state: ``"spider"`` gives each spider its own state, ``"project"`` gives all spiders of
     #: the project one state.
     scope: str = _setting(_choice("project", "spider"), "spider")

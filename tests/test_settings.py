@@ -10,7 +10,6 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.kv.options import Options
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.literature import NSHash
 from scrapy_neardup.model import Kind as Verdicts
@@ -65,10 +64,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ("", ""),
         ("leveldb:///srv/%(name)s/%20%(run)03d", "leveldb:///srv/%(name)s/%20%(run)03d"),
     ],
-    "NEARDUP_STORE_OPTIONS store_options": [
-        ({"cache": "64MB"}, Options(cache=64 * 2**20)),
-        ({"cache": 0, "write_buffer": "64kB"}, Options(0, 65_536)),
-    ],
     "NEARDUP_SCOPE scope": [("project", "project")],
     "NEARDUP_DRY_RUN dry_run": [(True, True), ("0", False)],
     "NEARDUP_SECRET secret": [("what several states share", Secret.shared("what several states share")), ("", None)],
@@ -119,11 +114,6 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         ("leveldb:///srv/%(name)", "Write it as %(name)s"),
         ("state.sqlite", "names no state"),
         ("sqlite://state.sqlite", "three slashes"),
-    ],
-    "NEARDUP_STORE_OPTIONS": [
-        ("64MB", "a dict (on the command line as JSON)"),
-        ({"caches": 10}, "no option 'caches'. Did you mean 'cache'? The options"),
-        ({"cache": "64 megabytes"}, "'cache': '64 megabytes'. Set it to a size"),
     ],
     "NEARDUP_SCOPE": [("crawl", "one of: project, spider"), ("", "one of: project, spider")],
     "NEARDUP_DRY_RUN": [("tag", "True or False"), (None, "True or False")],

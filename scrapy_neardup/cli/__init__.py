@@ -52,7 +52,6 @@ COMMANDS = {
     "merge": ("exchange", "Add the pages of other states, or of exported files, to a state."),
     "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
     "evaluate": ("measure", "Score methods on pairs that you labelled: wrong drops, missed copies, time and size."),
-    "lexicon": ("measure", "Count word frequencies in pages, for the methods that weigh words."),
 }
 
 #: The groups of the help, each with its first command. The groups follow the order of ``COMMANDS``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
@@ -30,7 +31,6 @@ from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.judge.policy import FIRST
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv.options import parse_size
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES, parse_url
@@ -126,10 +126,10 @@ def _configure(arguments: argparse.Namespace) -> Config:
 
 
 def _memory(text: str) -> int:
-    found = parse_size(text)
-    if found is None:
+    read = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)B?", text.strip().upper())
+    if read is None:
         raise SettingsError(f"--memory is {text!r}. Give a size, such as 8GB or 800MB.")
-    return found
+    return round(float(read[1]) * 1024.0 ** " KMGT".index(read[2] or " "))
 
 
 def _find_inputs(names: Sequence[str]) -> list[str]:

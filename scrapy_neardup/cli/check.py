@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, flag, option
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, option
 from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.maintenance.copying import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
@@ -25,7 +24,6 @@ from scrapy_neardup.state.recipe import Secret
     "check",
     *STATE,
     option("--repair TO", "make a repaired copy at this path or URL"),
-    flag("--assume-recipe", "with --repair: use the settings here if the recipe is unreadable"),
     JSON,
     examples="""\
 effect:
@@ -50,7 +48,6 @@ def check_state(arguments: argparse.Namespace) -> int:
         data = {"store": place, **_data(found)}
         present(arguments, data, [*_lines(data, place), advice])
         return 0 if found.sound else 1
-    recipe = state_recipe(config.make_method(), config.make_extractor()) if arguments.assume_recipe else None
     new_kind, new_place = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
     if not issubclass(kind, FileEngine):
         raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
@@ -59,7 +56,7 @@ def check_state(arguments: argparse.Namespace) -> int:
             f"{new_place} is on a server, where no repaired copy can be made. Name a path, and merge the copy into a "
             "state on the server with: scrapy neardup merge"
         )
-    repaired = repair((kind, place), (new_kind, new_place), recipe, progress, config.secret)
+    repaired = repair((kind, place), (new_kind, new_place), progress, config.secret)
     data = {"source": place, **_repair_data(repaired)}
     present(arguments, data, _repair_lines(data, new_kind.url(repaired.location)))
     return 0 if repaired.findings.sound else 1
@@ -120,7 +117,6 @@ def _repair_data(repaired: RepairResult) -> dict[str, Any]:
         "evidence": saved.rows["evidence"],
         "blocks": saved.rows["counts"],
         "unreadable_ranges": source.gaps,
-        "recipe_assumed": source.is_recipe_assumed,
         "check": _data(repaired.findings),
     }
 
@@ -135,7 +131,5 @@ def _lines(data: dict[str, Any], place: str) -> Iterator[str]:
 def _repair_lines(data: dict[str, Any], url: str) -> Iterator[str]:
     yield f"The state at {data['source']} is unchanged. The repaired copy is at {data['store']}."
     yield f"  {format_counts(data)}"
-    if data["recipe_assumed"]:
-        yield "  The recipe is taken from the settings here, because that of the state is unreadable."
     yield from _lines(data["check"], data["store"])
     yield describe_use(url)

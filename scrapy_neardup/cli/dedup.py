@@ -180,7 +180,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
     if asked and parse_url(asked, STORE)[0].is_persistent:
         need_lasting_method(method, asked)
         recipe = state_recipe(method, config.make_extractor())
-        with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
+        with open_or_make_state(asked, recipe, config.secret) as store:
             take_over(store, recipe, config.deciding(method), strict=config.strict, warn=warn, inform=warn)
             yield store
         return
@@ -189,7 +189,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
         if asked or method.memory_only:
             store = open_store(asked or "memory:", recipe, STORE, config.secret)
         else:
-            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
+            store = open_temporary(Path(folder), recipe, config.secret)
         try:
             yield store
         finally:

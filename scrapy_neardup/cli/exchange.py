@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.cli.command import FORCE, JSON, STATE, STORE, command, config_of, flag, option
+from scrapy_neardup.cli.command import FORCE, JSON, STATE, STORE, command, config_of, option
 from scrapy_neardup.cli.opening import (
     find_state,
     locate_state,
@@ -100,7 +100,6 @@ def import_pages(arguments: argparse.Namespace) -> int:
         "sources FROM", f"a file written by 'export', or the URL of a state: {STORES.forms(persistent=True)}", nargs="+"
     ),
     *STATE,
-    flag("--keep-originals", "only join; find no copies across the states"),
     JSON,
     examples="""\
 effect:
@@ -133,8 +132,8 @@ def merge_states(arguments: argparse.Namespace) -> int:
             check_recipes(sources, recipe, STORE)
         store = stack.enter_context(open_or_make_state(url, recipe, secret))
         check_recipes(sources, store.recipe, STORE)
-        method = None if arguments.keep_originals else state_method(store, config.make_method())
-        if method is None and not arguments.keep_originals:
+        method = state_method(store, config.make_method())
+        if method is None:
             warn(
                 f"The state does not say how to make its method {store.recipe.get('method')!r}, so copies across the "
                 "states are not found. To find them, run the command in the project with the method."

@@ -1,4 +1,4 @@
-"""``scrapy neardup evaluate`` and ``lexicon``: compare methods with labels, and count words for them."""
+"""``scrapy neardup evaluate``: compare methods with labels."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.cli.command import (
-    FORCE,
     command,
     config_of,
     flag,
     format_parameters,
     method_option,
-    number,
     option,
     parse_method,
 )
 from scrapy_neardup.cli.output import (
     as_json,
-    check_new_file,
-    check_outputs,
     format_count,
     format_table,
     progress,
@@ -45,9 +41,6 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.settings import Config
-from scrapy_neardup.text.lexicon import LexiconBuilder
-from scrapy_neardup.text.normalize import converter_name, normalize
-from scrapy_neardup.text.tokens import words
 from scrapy_neardup.untrusted import one_line
 
 
@@ -230,43 +223,3 @@ def _score_rows(method: str, score: Score) -> Iterator[list[str]]:
         cost = ["", ""] if name else [f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"]
         dropped, kept = f"{one.dropped_wrongly}/{one.different}", f"{one.kept_wrongly}/{one.copies}"
         yield [method, to_line(name) or "all", f"{one.agree}/{one.pairs}", dropped, kept, *cost]
-
-
-@command(
-    "lexicon",
-    option("file FILE", "documents: files of any format, or folders", nargs="+", type=Path),
-    option("-o, --output LEXICON", "the file to write", type=Path, required=True),
-    option(
-        "--at-least N",
-        "leave out words in fewer documents; most are misspellings (default: 2)",
-        type=number(1),
-        default=2,
-    ),
-    flag("--simplified", "count traditional Chinese as simplified, for methods with the parameter simplified"),
-    FORCE,
-    examples="""\
-use:
-  For another language than Chinese, name the file in the parameter 'lexicon' of cosine, idf_terms, imatch or simhash.
-  A state refuses another lexicon than its own. So count once, and keep the file.
-
-examples:
-  scrapy neardup lexicon crawl.jsonl.gz -o lexicon.tsv
-  scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --method imatch:lexicon=lexicon.tsv
-""",
-)
-def count_words(arguments: argparse.Namespace) -> int:
-    """Write the lexicon, and print how many words it has."""
-    output: Path = arguments.output
-    if not output.parent.is_dir():
-        raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
-    check_outputs(arguments.file, output)
-    check_new_file(output, force=arguments.force)
-    if arguments.simplified:
-        converter_name()  # raises if there is no converter
-    builder = LexiconBuilder()
-    for page in read_documents("lexicon", config_of(arguments), *arguments.file):
-        text = normalize(f"{page.title}\n{page.text}", simplified=arguments.simplified)
-        builder.add(words(text, singles=True))
-    kept = builder.write(output, at_least=arguments.at_least)
-    write(f"{output}: {kept:,} words that occur in {arguments.at_least} or more of {builder.documents:,} documents\n")
-    return 0

@@ -18,7 +18,6 @@ from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import check_tools
 from scrapy_neardup.kv.base import SETTING, Engine
-from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -33,14 +32,13 @@ def open_or_make_state(
     recipe: Mapping[str, Any] | None,
     secret: Secret | None,
     named_by: str = STORE,
-    options: Options = DEFAULT,
 ) -> Iterator[PageStore]:
     """Open the state at a URL, and close it at the end. Without a recipe it must exist.
 
     Like a crawl, it rolls back unsealed pages, and a line on standard error says so. Raises StoreMismatch that names
     ``named_by`` if the state has another recipe.
     """
-    store = open_store(url, recipe, named_by, secret, options=options)
+    store = open_store(url, recipe, named_by, secret)
     try:
         report_rollback(store)
         yield store

@@ -82,9 +82,7 @@ class Session:
             raise SettingsError(
                 "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
             )
-        store = open_store(
-            store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
-        )
+        store = open_store(store_url, recipe, secret=config.secret, dry_run=config.dry_run)
         try:
             decisions = config.deciding(method)
             take_over(store, recipe, decisions, strict=config.strict, warn=logger.warning, inform=logger.info)

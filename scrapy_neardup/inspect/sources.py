@@ -22,7 +22,7 @@ from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import shell_word
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)

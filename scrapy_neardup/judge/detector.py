@@ -23,7 +23,7 @@ from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.text.sentences import why_unjudged
 
 
 class PreparedFingerprint(Protocol):

@@ -145,7 +145,6 @@ LINES = {
         "evaluate texts.jsonl --pairs gold.jsonl --sweep --method minhash",
         "evaluate texts.jsonl --json",
     ],
-    "lexicon": ["lexicon texts.jsonl -o words.tsv", "lexicon texts.jsonl -o words.tsv"],
 }
 #: What differs from run to run: times, ids, sizes, figures under a random secret, and the width of tables.
 MASKS = {
