@@ -96,7 +96,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_WAIT wait": [(0, 0.0), ("2.5", 2.5)],
     "NEARDUP_PROFILE profile": [("catalogue", "catalogue"), ("article", "article")],
     "NEARDUP_ON_STORE_ERROR on_store_error": [("pass", "pass")],
-    "NEARDUP_STRICT strict": [("True", True)],
     "NEARDUP_LANG lang": [("zh", "zh")],
 }
 
@@ -161,7 +160,6 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_WAIT": [(-0.1, "from 0 to 3600"), ("nan", "from 0 to 3600")],
     "NEARDUP_PROFILE": [("forum", "one of: article, catalogue")],
     "NEARDUP_ON_STORE_ERROR": [("ignore", "one of: close, pass")],
-    "NEARDUP_STRICT": [("perhaps", "True or False")],
     "NEARDUP_LANG": [("fr", "one of: ")],
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ru
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger, one_line
 
 if TYPE_CHECKING:
@@ -65,8 +63,6 @@ class Judge:
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
         self._turns = Turns()
-        #: Digests of the pages that are not judged yet.
-        self._bodies: Counter[int] = Counter()
 
     async def judge(self, item: Any, visit: Visit) -> JudgedPage:
         """The page of an item, with its verdict.
@@ -191,55 +187,39 @@ class Judge:
             logger.debug("%s", verdict.sentence())
 
     async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
-        """The ruling on a page. Pages with the same bytes know of each other until they are judged."""
-        self._bodies[made.body] += 1
-        try:
-            return await self._rule_in_turn(made, turn)
-        finally:
-            self._bodies[made.body] -= 1
-            if not self._bodies[made.body]:
-                del self._bodies[made.body]
-
-    async def _rule_in_turn(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
 
-        A page is read only if the detector cannot judge it by its bytes. On a server it never does.
+        A page that the detector knows by its bytes is not read.
         """
-        may_know = bool(made.body) and not self._is_shared
-        may_know = may_know and (self._bodies[made.body] > 1 or self._detector.may_know(made.url, made.body))
-        read = None if may_know else await self._read(made, turn)
+        if self._detector.may_know(made.url, made.body):
+            await turn.comes()
+            unchanged = None if self._outage.happened else self._detector.check_bytes(made.url, made.body)
+            if unchanged is not None:
+                self._watch.see(Page(made.url), unchanged)
+                return unchanged
+        page = made if isinstance(made, Page) else await self._reader.read(made, turn)
         await turn.comes()
         if self._is_shared:
             turn.leave()  # the server keeps the order of the pages of all crawlers
         async with self._make_judgement() as judgement:
             while not self._outage.happened:
-                if read is None:
-                    ruling = self._detector.check_bytes(made.url, site_of(made.url), made.body, judgement.given_up)
-                else:
-                    ruling = await judgement.check(read)
-                if ruling is None:
-                    read = await self._read(made, turn)
-                    await turn.comes()
-                elif isinstance(ruling, Ruled):
-                    self._watch.see(ruling.page or read or Page(made.url), ruling)
+                ruling = await judgement.check(page)
+                if isinstance(ruling, Ruled):
+                    self._watch.see(page, ruling)
                     if ruling.reservation is not None:
                         turn.stay_until(ruling.reservation.when_settled)
                     return ruling
-                else:
-                    turn.leave()
-                    self._notes.count(stats.WAITED)
-                    await judgement.wait(ruling.by, self._wait)
+                turn.leave()
+                self._notes.count(stats.WAITED)
+                await judgement.wait(ruling.by, self._wait)
         return _unjudged(made.url, "store_failed")
-
-    async def _read(self, made: Page | UnreadPage, turn: Turn) -> Page:
-        return made if isinstance(made, Page) else await self._reader.read(made, turn)
 
 
 class LocalJudgement:
     """A ``PageJudgement`` on this machine; ``RemoteJudgement`` is one on a server."""
 
     def __init__(self, detector: Detector) -> None:
-        self.given_up: list[Reservation] = []
+        self._given_up: list[Reservation] = []
         self._detector = detector
 
     async def __aenter__(self) -> LocalJudgement:
@@ -250,14 +230,14 @@ class LocalJudgement:
 
     async def check(self, page: Page) -> Ruling:
         """Judge the page. Raises StoreError."""
-        return self._detector.check(page, self.given_up)
+        return self._detector.check(page, self._given_up)
 
     async def wait(self, by: Reservation, seconds: float) -> None:
         """Wait until a page before this one is settled, or give it up."""
         settled = Event()
         by.when_settled(settled.happen)
         if not await settled.wait(seconds):
-            self.given_up.append(by)
+            self._given_up.append(by)
 
 
 def _unjudged(url: str, reason: AnyReason) -> Ruled:

@@ -84,8 +84,7 @@ class Session:
             )
         store = open_store(store_url, recipe, secret=config.secret, dry_run=config.dry_run)
         try:
-            decisions = config.deciding(method)
-            take_over(store, recipe, decisions, strict=config.strict, warn=logger.warning, inform=logger.info)
+            take_over(store, recipe, config.deciding(method), warn=logger.warning, inform=logger.info)
             return Detector(
                 method,
                 store,

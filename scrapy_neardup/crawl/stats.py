@@ -40,7 +40,7 @@ SUSPICIOUS_DELIVERED = "neardup/suspicious_drops/delivered"
 SUSPICIOUS_MINOR_UPDATES = "neardup/suspicious_drops/minor_updates"
 #: Pages with a manual verdict (the commands ``keep`` and ``copy``) that differs from the method's.
 BY_HAND = "neardup/by_hand"
-#: Pages that were not read, because a page with the same bytes was judged before.
+#: Pages that were not read, because their URL had the same bytes before.
 SAME_BYTES = "neardup/same_bytes"
 #: Feeds of earlier crawls that this crawl overwrites.
 OVERWRITTEN = "neardup/overwritten"

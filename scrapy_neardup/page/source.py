@@ -217,7 +217,7 @@ class PageSource:
         if len(body) > _MAX_CHAR * self._reader.max_html:
             raise ExtractionError("too_large", f"the page has {len(body)} bytes, too many to decode")
         if isinstance(html, bytes) and html:
-            return PageContent(url, html, content_type)
+            return PageResponse(url, html, content_type=content_type).content_of(url)
         if html:
             return PageContent(url, join_lines(html))
         if response is not None:
