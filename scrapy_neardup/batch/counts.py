@@ -135,7 +135,10 @@ class ExactCounts(PageCounts):
 
 def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
     """Return how many bits of each value are set."""
-    return np.unpackbits(values.view(np.uint8)).reshape(len(values), 32).sum(1, dtype=np.uint16)
+    found: npt.NDArray[np.uint16] = (
+        np.unpackbits(values.view(np.uint8)).reshape(len(values), 32).sum(1, dtype=np.uint16)
+    )
+    return found
 
 
 def _numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> Hashes:

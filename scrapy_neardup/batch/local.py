@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part import PartPages, judge_part
-from scrapy_neardup.batch.rows import ROWS, Asked, Topic, answer, make_rows, matching, named_ranks
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, answer, make_rows, matching, named_ranks
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
 from scrapy_neardup.errors import NearDupError
 
@@ -49,9 +49,7 @@ class LocalRunner:
     """Completes a run on this machine."""
 
     def __init__(self, run: BatchRun, readers: int, inform: Callable[[str], None] = lambda text: None) -> None:
-        """``readers``: processes that read, beside this one, which judges; with 0, this one does both. ``inform`` gets
-        sentences on the progress.
-        """
+        """``readers``: processes that read; this one judges. ``inform`` gets sentences on the progress."""
         self._run = run
         self._readers = readers
         self._inform = inform
@@ -79,11 +77,6 @@ class LocalRunner:
     def _files(self) -> Generator[Path]:
         """Yield the files of pages in their order, each as soon as it was read."""
         run = self._run
-        if not self._readers:
-            for stretch in run.stretches():
-                read_stretch(run, stretch)
-            yield from sorted(run.folder.glob("pages/[0-9]*.parquet"))
-            return
         with ProcessPoolExecutor(self._readers, get_context("spawn")) as pool:
             try:
                 reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
@@ -130,7 +123,7 @@ def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[Arch
         given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
     while judge_if_new(options, part, given, earlier, pages):
         before, asked = asked, part.asked()
-        others = {topic: np.setdiff1d(asked[topic], before[topic], assume_unique=True) for topic in Topic}
+        others = {topic: np.setdiff1d(asked[topic], before[topic], assume_unique=True) for topic in ASKED}
         more = _answers(others, earlier, common)
         if not len(more):
             return

@@ -21,7 +21,7 @@ from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Page
-from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)

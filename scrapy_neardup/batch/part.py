@@ -254,9 +254,14 @@ class PartStore(PageStore):
         packed, original = record.pack(), record.original if record.original != record.id else 0
         self._written = record.id, replaces, packed
         self._keep(record.id, packed, url, keys)
-        for topic, hashes in (Topic.KEY, keys), (Topic.URL, (url,)):
-            for column, values in zip(self._left[topic], (hashes, [self._rank], [original]), strict=True):
-                column.extend(values if values is hashes else values * len(hashes))
+        self._leave(Topic.KEY, keys, original)
+        self._leave(Topic.URL, (url,), original)
+
+    def _leave(self, topic: Topic, filed: Sequence[int], original: int) -> None:
+        hashes, ranks, originals = self._left[topic]
+        hashes.extend(filed)
+        ranks.extend([self._rank] * len(filed))
+        originals.extend([original] * len(filed))
 
     def _keep(self, id: int, packed: bytes, url: int, keys: Iterable[int]) -> None:
         self._records[id] = packed
@@ -280,15 +285,14 @@ class PartStore(PageStore):
 
     def rows_to_leave(self, part: int) -> Iterator[pa.Table]:
         """Yield the ROWS of each topic."""
-        for topic, columns in self._left.items():
-            hashes, ranks, originals = (np.array(column).view(np.int64) for column in columns)
+        for topic, filed in self._left.items():
+            hashes, ranks, originals = (np.array(column).view(np.int64) for column in filed)
             asked = np.concatenate((self._pages.asked[topic], np.array(self._asked[topic]).view(np.int64)))
-            filed = make_rows(topic, part, hashes, ranks, originals)
-            yield pa.concat_tables([filed, make_rows(topic, part, np.setdiff1d(asked, hashes))])
-        hashes, now, before = self._counts.numbers.added()
-        yield make_rows(Topic.COUNT, part, signed(hashes), now - before)
-        hashes, now, before = self._counts.bits.added()
-        yield make_rows(Topic.BITS, part, signed(hashes), now ^ before)
+            rows = make_rows(topic, part, hashes, ranks, originals)
+            yield pa.concat_tables([rows, make_rows(topic, part, np.setdiff1d(asked, hashes))])
+        for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
+            counted, now, before = table.added()
+            yield make_rows(topic, part, signed(counted), now - before if topic is Topic.COUNT else now ^ before)
         forms = {number: count - self._begun_forms.get(number, 0) for number, count in self._counts.forms.items()}
         yield make_rows(Topic.FORM, part, signed(np.array([*forms], np.uint64)), np.array([*forms.values()], np.int64))
 

@@ -17,6 +17,8 @@ from scrapy_neardup.batch.counts import MOST
 class Topic(IntEnum):
     """What a row is about."""
 
+    #: There is a part. Only Spark needs such rows, so that every part is judged.
+    PART = 0
     #: A page is filed under a key.
     KEY = 1
     #: A page is the newest at a URL.
@@ -28,6 +30,9 @@ class Topic(IntEnum):
     #: So many pages of a site were compared with its forms, or are forms.
     FORM = 5
 
+
+#: What parts ask for.
+ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
 
 #: Each row says that the pages of a part ask for a hash, and what they leave under it: the rank of a page in ``value``
 #: and the rank of its original in ``original``, if that is another page; or a count, or bits. 0 is nothing. Parts are
@@ -90,7 +95,7 @@ def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
     ``rows``: all rows of some hashes, in any order. ``common``: see ``Method.common``.
     """
     return pa.concat_tables(
-        _answer(rows.filter(pc.equal(rows["topic"], topic)), topic, common, first) for topic in Topic
+        _answer(rows.filter(pc.equal(rows["topic"], topic)), topic, common, first) for topic in ASKED
     )
 
 

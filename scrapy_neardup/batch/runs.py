@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ROWS, Asked, Topic, sorted_set
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
@@ -142,7 +142,7 @@ class ArchivePart:
 
     def asked(self) -> Asked:
         """Return the hashes that the judged pages ask for."""
-        return {topic: sorted_set(self.rows_of(topic)["hash"].to_numpy()) for topic in Topic}
+        return {topic: sorted_set(self.rows_of(topic)["hash"].to_numpy()) for topic in ASKED}
 
     def judged_pages(self) -> pa.Table:
         """Return JUDGED. Only what is used of it is read from the disk."""

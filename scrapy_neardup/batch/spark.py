@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from scrapy_neardup.batch.local import LocalRunner, judge_if_new
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part import PartPages
-from scrapy_neardup.batch.rows import ROWS, Topic, answer, make_rows
+from scrapy_neardup.batch.rows import ASKED, ROWS, Topic, answer, make_rows
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions
 from scrapy_neardup.errors import NearDupError
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 _Batches = Iterator[pa.RecordBatch]
 #: ROWS as Spark describes them.
 _TYPE = "topic tinyint, part int, hash bigint, value bigint, original bigint"
-#: The topic of a row that says nothing but that there is a part, so that every part is judged.
-_PART = 0
 
 
 class SparkRunner(LocalRunner):
@@ -104,9 +102,9 @@ def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = parts[number]
-            yield from make_rows(_PART, number, np.array([number])).to_batches()
+            yield from make_rows(Topic.PART, number, np.array([number])).to_batches()
             if part.rows.exists():
-                yield from part.rows_of(*Topic).to_batches()
+                yield from part.rows_of(*ASKED).to_batches()
             else:
                 for topic, hashes in PartPages(options, part).asked.items():
                     yield from make_rows(topic, number, hashes).to_batches()
@@ -115,7 +113,7 @@ def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches
 def _answer(common: int, first: int, batches: _Batches) -> _Batches:
     """Answer what is asked by some hashes."""
     rows = _table(batches)
-    yield from rows.filter((pc.field("topic") == _PART) & (pc.field("part") >= first)).to_batches()
+    yield from rows.filter((pc.field("topic") == Topic.PART) & (pc.field("part") >= first)).to_batches()
     yield from answer(rows, common, first).to_batches()
 
 
@@ -123,6 +121,6 @@ def _judge(options: BatchOptions, parts: Sequence[ArchivePart], batches: _Batche
     """Judge parts by the answers; yield for each whether it was judged."""
     rows = _table(batches)
     for number in pc.unique(rows["part"]).to_pylist():
-        given = rows.filter((pc.field("part") == number) & (pc.field("topic") != _PART))
+        given = rows.filter((pc.field("part") == number) & (pc.field("topic") != Topic.PART))
         judged = judge_if_new(options, parts[number], given, parts[:number])
         yield pa.record_batch([pa.array([judged])], ["judged"])
