@@ -90,7 +90,7 @@ class Deduplicator:
             deciding = config.deciding(chosen)
             take_over(self._store, recipe, deciding, strict=False, warn=logger.warning, inform=logger.info)
             if self._store.rolled_back.pages:
-                logger.warning("%s", self._store.rolled_back.sentence())
+                logger.warning("%s", self._store.rolled_back.describe_rollback())
             self._detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
             opened.callback(self._detector.end)
             self._judge: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
