@@ -86,21 +86,12 @@ class Deduplicator:
             deciding = config.deciding(chosen)
             take_over(self._store, recipe, deciding, warn=logger.warning, inform=logger.info)
             if self._store.rolled_back.pages:
-<<<<<<< HEAD
                 logger.warning("%s", self._store.rolled_back.describe_rollback())
-            self._detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
-            opened.callback(self._detector.end)
-            self._judge: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
-            opened.callback(self._judge.close)
-            self._source = opened.enter_context(config.open_source(DEFAULT_FIELDS, bodies=self._detector.bodies))
-=======
-                logger.warning("%s", self._store.rolled_back.sentence())
             self._detector = detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
             opened.callback(detector.end)
             judge = opened.enter_context(closing(make_immediate_judge(detector, config.wait)))
             source = config.open_source(DEFAULT_FIELDS, bodies=detector.bodies, hashes_items=False)
             self._records = Batch(judge, opened.enter_context(source), sealed=True)
->>>>>>> integration
             self._opened = opened.pop_all()
         self._closed = False
 
