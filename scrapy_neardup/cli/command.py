@@ -111,7 +111,6 @@ STATE = (
     option("--spider NAME", "use the state and settings of this spider"),
 )
 JSON = flag("--json", "print one JSON object")
-STRICT = flag("--strict", "refuse a state written by other versions, even if they read pages alike")
 METHOD = method_option(" (default: the project's, else cascade)")
 FORCE = flag("--force", "replace the file if it exists")
 DRY_RUN = flag("--dry-run", "show what would go, and change nothing")
@@ -128,9 +127,8 @@ def fields_of(arguments: argparse.Namespace, config: Config) -> dict[str, str]:
 
 
 def config_of(arguments: argparse.Namespace) -> Config:
-    """Return the settings, stricter with ``--strict``."""
-    config = Config.from_settings(arguments.settings)
-    return replace(config, strict=config.strict or getattr(arguments, "strict", False))
+    """Return the settings."""
+    return Config.from_settings(arguments.settings)
 
 
 def method_of(arguments: argparse.Namespace, config: Config) -> Method:

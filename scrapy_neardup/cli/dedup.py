@@ -19,7 +19,6 @@ from scrapy_neardup.cli.command import (
     METHOD,
     RECORD_FIELDS,
     STORE,
-    STRICT,
     command,
     config_of,
     fields_of,
@@ -35,10 +34,9 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input, writers
 from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.immediate import make_immediate_judge
 from scrapy_neardup.judge.policy import Preference, make_preference
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
-from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.judge.records import Batch, Judged, make_immediate_judge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.extraction import Answer
@@ -63,7 +61,6 @@ _FEW = 100
     flag("--tag", "write every record, with its verdict"),
     option("--store URL", f"a state: {STORES.forms()}"),
     METHOD,
-    STRICT,
     option(
         "--counts KIND", "boilerplate counts: fixed or exact; see below (default: fixed)", choices=("fixed", "exact")
     ),
@@ -181,7 +178,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
         need_lasting_method(method, asked)
         recipe = state_recipe(method, config.make_extractor())
         with open_or_make_state(asked, recipe, config.secret) as store:
-            take_over(store, recipe, config.deciding(method), strict=config.strict, warn=warn, inform=warn)
+            take_over(store, recipe, config.deciding(method), warn=warn, inform=warn)
             yield store
         return
     recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds

@@ -53,7 +53,7 @@ def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
     Raises StoreError if there is no state.
     """
     with open_or_make_state(find_state(asked, config), None, config.secret, _named_by(asked)) as store:
-        check_tools(store, strict=config.strict, say=warn)
+        check_tools(store, say=warn)
         yield store
 
 
@@ -66,7 +66,7 @@ def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] 
     store = open_snapshot(find_state(asked, config), recipe, _named_by(asked), config.secret)
     try:
         report_rollback(store)
-        check_tools(store, strict=config.strict, say=warn)
+        check_tools(store, say=warn)
         if sentence := _describe_snapshot(store):
             warn(sentence)
         yield store

@@ -13,7 +13,6 @@ from scrapy_neardup.cli.command import (
     JSON,
     METHOD,
     STATE,
-    STRICT,
     command,
     config_of,
     limit_option,
@@ -61,7 +60,6 @@ _INDENT = "  | "
     option("--a-url URL", "the address of A, if it is a file; it shows the site"),
     option("--b-url URL", "the address of B, if it is a file; it shows the site"),
     *STATE,
-    STRICT,
     limit_option(3000, "characters to show of each text (default: 3000; 0: all)"),
     JSON,
     examples="""\
@@ -158,7 +156,6 @@ _WIDTH = max(len(role.value) for role in LineRole)
     option("source FILE", "an HTML file, or - for standard input"),
     option("--url URL", "the address of the page; it shows the site"),
     *STATE,
-    STRICT,
     JSON,
     examples="""\
 roles of a line:

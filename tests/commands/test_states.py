@@ -166,22 +166,17 @@ def reader_of(url: str) -> str:
 def test_compare_warns_and_leaves_the_state_as_it_is(older: str, invoke: Invoke) -> None:
     assert f"the extractor was {OLD} and is visible prose" in invoke("compare", PEAR, EDITED, "--store", older).err
     assert reader_of(older) == OLD
-    for strict in (("--strict",), ()):
-        with pytest.raises(StoreMismatch, match=r"NEARDUP_STRICT refuses it.* scrapy neardup migrate"):
-            run("compare", PEAR, EDITED, "--store", older, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
 
 
 def test_dedup_continues_an_older_state_and_names_new_decisions(older: str, tmp_path: Path, invoke: Invoke) -> None:
     feed, out = tmp_path / "feed.jsonl", tmp_path / "out.jsonl"
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", older, "--id", "")
-    with pytest.raises(StoreMismatch):
-        run("dedup", *given, "--strict")
     assert "Both read the test samples alike" in invoke("dedup", *given).err
     assert reader_of(older) != OLD
     assert (
         "state.sqlite now decides by base = 0.7; before by 0.52."
-        in invoke("dedup", *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}).err
+        in invoke("dedup", *given, NEARDUP_PARAMETERS={"base": 0.7}).err
     )
     store = open_store(older, None)
     assert decisions_of(store)["NEARDUP_MIN_LETTERS"] == 40

@@ -134,7 +134,7 @@ class Cascade(Method):
             likeness = pair.likeness(duplicate=duplicate)
         return Comparison(
             *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, likeness),
-            *(pair.same_site, pair.in_form, decision.describe),
+            *(pair.same_site, pair.in_form),
         )
 
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
