@@ -54,7 +54,7 @@ class ReadingOptions:
 #: The lengths of a message's JSON and of the bytes behind it.
 _LENGTHS = struct.Struct(">QQ")
 #: The classes whose objects may be sent. The metadata of an item stays with the process that has the item.
-_KINDS = {kind.__name__: kind for kind in (Page, PageContent, ExtractionError, ReadingOptions)}
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Page, PageContent, ExtractionError, ReadingOptions)}
 
 
 def send(pipe: BinaryIO, value: Any) -> None:
