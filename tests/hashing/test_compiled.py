@@ -315,7 +315,7 @@ WRONG: list[tuple[str, dict[int, Any]]] = [
 
 def test_wrong_arguments_are_errors(kernels: Kernels) -> None:
     assert {*RIGHT} | {"characters"} == {name for name in vars(Kernels) if name.islower() and name[0] != "_"}
-    calls = [(name, {}) for name in RIGHT] + WRONG
+    calls: list[tuple[str, dict[int, Any]]] = [*((name, {}) for name in RIGHT), *WRONG]
     # Anything is true or false.
     calls += [
         (name, {n: object()}) for name, right in RIGHT.items() for n in range(len(right)) if right[n] not in (0, 1)
