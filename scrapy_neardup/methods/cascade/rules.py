@@ -237,7 +237,8 @@ def _are_short(pair: PairJudge) -> Decision | None:
         return None
     features, p = pair.features, pair.parameters
     is_between_sites = not features.site
-    is_edited = not features.gone and (is_between_sites or features.similarity > p.short_certain)
+    least = min(p.short_certain, FIXED.short_titled) if _have_one_headline(pair) else p.short_certain
+    is_edited = not features.gone and (is_between_sites or features.similarity > least)
     is_within = features.sentences == 1.0
     duplicate = features.same_numbers and features.similarity >= p.least and (is_within or is_edited)
 
@@ -252,6 +253,14 @@ def _are_short(pair: PairJudge) -> Decision | None:
         return f"In texts this short, one word makes another notice. Here {reason}."
 
     return Decision(duplicate, "short", describe)
+
+
+def _have_one_headline(pair: PairJudge) -> bool:
+    """Whether the titles are alike, and long enough for the headline of an article: a form has a short title."""
+    new, earlier, features = pair.new, pair.earlier, pair.features
+    is_alike = features.title >= FIXED.titles_alike and not features.title_numbers
+    named = len(new.words_in_text & earlier.words_in_text)
+    return is_alike and len(new.words & earlier.words) >= FIXED.headline_words and named >= FIXED.headline_named
 
 
 def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
