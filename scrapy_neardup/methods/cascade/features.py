@@ -158,7 +158,10 @@ def compare(
         gone=gone,
         same_title=same_title,
         other_name=float(bool(has_other_name and title and title.names_another(earlier, p.max_title_words))),
-        numbers=new.numbers.missing_share(earlier.numbers) * _number_weight(length, form, same_title),
+        numbers=max(
+            new.numbers.missing_share(earlier.numbers) * _number_weight(length, form, same_title),
+            FIXED.title_numbers * form * other_numbers * (new.numbers.missing_share(earlier.numbers) > 0),
+        ),
         site=float(new.site == earlier.site) if new.site and earlier.site else 0.5,
         form=form,
         reworded=form * (bool(form and title) and _are_reworded(new, earlier, title)),

@@ -137,6 +137,7 @@ class FixedThresholds(NamedTuple):
     one_advert: float = 0.94
     #: Similarity from which two short texts of one site are one, edited, if their titles are alike.
     short_titled: float = 0.62
+    title_numbers: float = 0.6
     headline_words: int = 5
     headline_named: int = 3
     #: Different shingles from which a text repeats what its title names: a teaser goes on where the title ends.
