@@ -144,8 +144,11 @@ def compare(
     similar_title, other_numbers = _compare_titles(new, earlier, p.max_title_words)
     same_title = float(_has_same_title(new, earlier))
     in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
+    other_name = False
+    if title and length >= FIXED.names_again and (is_one_site or not (in_form or (new.site and earlier.site))):
+        other_name = title.names_another(earlier, p.max_title_words)
+        in_form |= other_name
     form = _form(new, earlier, both.containment, in_form=in_form)
-    has_other_name = is_one_site and title and length >= FIXED.names_again
     return Features(
         similarity=both.similarity,
         containment=both.containment,
@@ -157,7 +160,7 @@ def compare(
         title_numbers=float(other_numbers),
         gone=gone,
         same_title=same_title,
-        other_name=float(bool(has_other_name and title and title.names_another(earlier, p.max_title_words))),
+        other_name=float(is_one_site and other_name),
         numbers=max(
             new.numbers.missing_share(earlier.numbers) * _number_weight(length, form, same_title),
             FIXED.title_numbers * form * other_numbers * (new.numbers.missing_share(earlier.numbers) > 0),

@@ -104,7 +104,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
     title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), p.core_words)
-    if page.site and not page.reader and len(own_parts) > 1:
+    if not page.reader and len(own_parts) > 1:
         # On one site another part is no site's name, but may name a product.
         title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), p.core_words)
     return Views(
