@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
@@ -139,8 +139,8 @@ class Comparison:
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
     by similarity alone. ``identical``: same article, word by word, and same title. ``likeness``: how the pages are
     alike, or None. ``same_site``: both are known to be of one site. ``in_form``: they also look alike, and a title word
-    of one page is missing in the other, as if one template was filled in twice. ``describe``: returns the deciding rule
-    as a sentence; None if the method must be asked.
+    of one page is missing in the other, as if one template was filled in twice. ``decision``: the deciding
+    rule as a sentence; empty if the method must be asked.
     """
 
     similarity: float
@@ -151,7 +151,7 @@ class Comparison:
     likeness: Likeness | None = None
     same_site: bool = False
     in_form: bool = False
-    describe: Callable[[], str] | None = field(default=None, compare=False, repr=False)
+    decision: str = field(default="", compare=False, repr=False)
 
     def is_copy(self, also_copies: Set[Likeness]) -> bool:
         """Whether the new page is a copy, by the method or because its likeness counts as one."""

@@ -104,7 +104,7 @@ def describe_decision(
 ) -> str:
     """Describe the decision on two pages, with its figures."""
     figures = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}"
-    return f"{figures}: {comparison.describe() if comparison.describe else method.decision(new, old, overused_keys)}"
+    return f"{figures}: {comparison.decision or method.decision(new, old, overused_keys)}"
 
 
 class Searcher:
