@@ -12,7 +12,6 @@ from urllib.parse import SplitResult
 
 from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row
-from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.server.claims import LEASE, Leases, PageLost
 from scrapy_neardup.server.layout import DIRECTORY, GIVEN_UP, OnLevels, first_bits, names_between, rows_of
 from scrapy_neardup.server.location import need_redis, read_url
@@ -57,8 +56,8 @@ class Redis(Engine):
     #: The rows read since a write began on which it depends; None outside a write.
     read_set: dict[bytes, bytes | None] | None = None
 
-    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
-        super().__init__(location, named_by, options)
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
+        super().__init__(location, named_by)
         self.scheme = location.partition(":")[0]
         self.link = _open_link(location, named_by)
         self.leases = Leases(self.link, location, self.lease)

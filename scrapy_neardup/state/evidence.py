@@ -122,13 +122,13 @@ def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy
     text, about = (page.text, about_page(page)) if keep is Keep.TEXTS else ("", "")
     title = page.title[:_LONGEST_TITLE]
     if match is None or likeness is None:
-        return Evidence(letters=len(page.text) or page.letters, title=title, text=text, about=about)
+        return Evidence(letters=len(page.text), title=title, text=text, about=about)
     return Evidence(
         likeness.value,
         0 if copy else match.id,
         round(match.similarity, 4),
         round(match.containment, 4),
-        len(page.text) or page.letters,
+        len(page.text),
         title,
         tuple(sentence[:_LONGEST_SENTENCE] for sentence in match.shared),
         text,

@@ -1,4 +1,4 @@
-"""Pages compared by their sketches alone: equal bytes, and pages that a few bytes refuse."""
+"""Pages that a few bytes of their sketches refuse."""
 
 from __future__ import annotations
 
@@ -7,45 +7,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.rules import Bound
 from scrapy_neardup.methods.cascade.sketch import HEAD
-from scrapy_neardup.methods.literature.pieces import NSHash
-from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
-from scrapy_neardup.state.opening import memory_state
-from tests.build import story
+from scrapy_neardup.model import Fingerprint, Page
 from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, SECOND_FERRY, page, unpacked
-
-
-def test_the_sketch_is_the_one_that_the_page_would_have() -> None:
-    for site in ["a.example", "b.example"]:
-        store = memory_state({})
-        method = make_method("cascade", {}).with_hashes(store.hashes)
-        lines = "\n".join(story(1, 14))
-        page = Page(
-            "http://a.example/", "渡口", text=lines, main=lines, headline="渡口", reader="article", site="a.example"
-        )
-        again = method.compare_same_bytes(method.fingerprint(page).sketch, site, store.on_site(site))
-        here = method.fingerprint_own(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
-        assert again is not None, site
-        assert again[1] == here.sketch, site
-        assert again[0] == method.compare(here, method.fingerprint(page).sketch, frozenset()), site
-        assert again[0].likeness is Likeness.IDENTICAL, site
-
-
-def test_a_user_method_with_its_own_guard_reads_equal_pages() -> None:
-    class Own(NSHash):
-        def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-            return super().fingerprint_own(page, is_common, site)
-
-    counts = memory_state({}).on_site("a.example")
-    for method, is_known in ((make_method("nshash", {}), True), (Own(), False)):
-        sketch = method.fingerprint(Page("http://a.example/", text="".join(story(1, 14)))).sketch
-        assert (method.compare_same_bytes(sketch, "a.example", counts) is not None) is is_known
-
 
 TEXTS = (FERRY, BELL, SECOND_FERRY, LIGHTHOUSE, MILL)
 TITLES = ("", "新渡口清晨开航", "铜钟又响了", "The mill of 1874")

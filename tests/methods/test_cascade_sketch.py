@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Article, Lines, Numbers, Sketch, with_site
+from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Article, Lines, Numbers, Sketch
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, page, unpacked
 from tests.methods.comparing import split
@@ -28,7 +28,6 @@ def test_the_bytes_are_written_down() -> None:
     html = bytes.fromhex("02 01 00 00 00 0a 00 00 00 0c 00 00 00 0b 0c 00 00 00 0d dd ee")
     lines, article = Lines(frozenset((10, 12)), {11: 12}), Article(13, b"\xdd\xee")
     assert Sketch.unpack(text + html, 2) == replace(whole, lines=lines, article=article)
-    assert Sketch.unpack(with_site(text + html, 7), 2) == replace(whole, lines=lines, article=article, site=7)
     assert Sketch.unpack(text + bytes(2), 2) == replace(whole, lines=Lines(frozenset(), {}))
 
 

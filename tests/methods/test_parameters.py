@@ -21,7 +21,7 @@ from scrapy_neardup.state.recipe import check_recipe, fits, pack_recipe
 from scrapy_neardup.text.lexicon import stop_words
 from tests.methods.test_contract import EDGES, PAGES, made
 
-LEXICON = Path(__file__).with_name("lexicon.tsv")
+LEXICON = Path(__file__).with_name("lexicon.txt")
 #: Values that suit no parameter of any method.
 IMPOSSIBLE: list[Any] = [None, [], {}, "no such thing", -1, math.nan, math.inf, b"x"]
 each_method = pytest.mark.parametrize("name", METHODS)

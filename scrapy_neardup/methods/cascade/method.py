@@ -6,19 +6,16 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-
 from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is_common
 from scrapy_neardup.methods.cascade.features import MEANINGS
-from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, score, weights
-from scrapy_neardup.methods.cascade.site import Ruling, compare_on_site
-from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form, with_site
+from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
-from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.tokens import core_words
 
 
 class Cascade(Method):
@@ -125,8 +122,7 @@ class Cascade(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
-        duplicate, sentence = pair.decision()
-        identical = False
+        duplicate, identical = pair.decision().duplicate, False
         similarity, containment, likeness = 1.0, 1.0, Likeness.IDENTICAL if duplicate else None
         if pair.same_article:
             identical = pair.new.title == pair.earlier.title and not pair.has_grown()
@@ -135,25 +131,8 @@ class Cascade(Method):
             likeness = pair.likeness(duplicate=duplicate)
         return Comparison(
             *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, likeness),
-            *(pair.same_site, pair.in_form, sentence),
+            *(pair.same_site, pair.in_form),
         )
-
-    def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
-        """Judge the same bytes again: only the boilerplate and the templates of the sites can differ."""
-        known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
-        if known.article is not None and known.article.shingles < FIXED.least_article:
-            return None
-        lines, same_site = known.lines, known.site == here > 0
-        sentences = known.sentences.union(lines.lines, lines.headlines) if lines else known.sentences
-        if counts.is_common(np.fromiter(sentences, np.uint32, len(sentences))).any():
-            return None
-        if lines and same_site and compare_on_site(lines, lines, counts).ruling is Ruling.DIFFERENT:
-            return None
-        comparison = Comparison(1.0, 1.0, True, True, True, Likeness.IDENTICAL, same_site)
-        if known.site == here:
-            return comparison, sketch
-        # The boilerplate that was left out of the sketch was that of the other site.
-        return comparison, with_site(sketch, here) if known.whole == known.shingles else b""
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
         return self.judge(new, delivered, frozenset()).is_minor_update()

@@ -28,8 +28,6 @@ NUMBER, IN_TEXT = 1, 2
 _WORD_BYTES = 3
 _LARGEST_WORD = 256**_WORD_BYTES
 HEAD = struct.Struct(">QIIIIIBBB")
-#: Where the head has the site.
-_SITE = slice(12, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +231,6 @@ def pack_sketch(
     packed = struct.pack(f">{counts[0]}I", *sorted(sentences))
     order = bytes((len(order) // 2,)) + order
     return b"".join((HEAD.pack(*head, *counts), minwise, packed, numbers, words, order, lines, article))
-
-
-def with_site(packed: bytes, site: int) -> bytes:
-    """Return a packed sketch for another site."""
-    return packed[: _SITE.start] + site.to_bytes(4, "big") + packed[_SITE.stop :]
 
 
 def sketch_form(p: CascadeParameters) -> SketchForm:

@@ -103,7 +103,7 @@ class IDFTermsParameters(Parameters):
     share: float = number(0.7, 0.01)
     #: The hash of the feature string. The article counted the fewest collisions with AP.
     hash: str = choice("ap", *CLASSIC)
-    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
+    #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
     lexicon: str = lexicon_file()
 
 
@@ -167,7 +167,7 @@ class IMatchParameters(Parameters):
     thin: float = number(0.33, 0.0, 0.99)
     #: How many words a signature needs.
     min_terms: int = whole(10, 1, 10_000)
-    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
+    #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
     lexicon: str = lexicon_file()
 
     def _check(self) -> None:

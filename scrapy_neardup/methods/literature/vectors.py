@@ -55,7 +55,7 @@ class SimHashParameters(Parameters):
     hash: str = choice("blake2b", "blake2b", *CLASSIC)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = stop_words_file()
-    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
+    #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
     lexicon: str = lexicon_file()
 
     def _check(self) -> None:
@@ -251,7 +251,7 @@ class CosineParameters(Parameters):
     similarity: float = number(0.96, 0.1)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = stop_words_file()
-    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
+    #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
     lexicon: str = lexicon_file()
 
 
